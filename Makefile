@@ -1,0 +1,49 @@
+# Shortcuts. The build itself is CMake's: presets debug, release, asan, tsan and fuzz.
+JOBS ?= 2
+export JOBS
+export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
+
+all: release
+
+# What CI runs; ends with "N passed, M failed".
+test: setup
+	@.ci/test
+
+demo: setup release
+	@build/release/tests/demo/demo
+
+bench: release
+	@python3 tests/bench/run.py
+
+# FUZZ_SECONDS per target, 30 by default.
+fuzz: build-fuzz
+	@.ci/fuzz
+
+interop: release
+	@.ci/setup-peers
+	@tests/interop/run
+
+lint: debug
+	@ctest --preset debug -L '^lint$$'
+
+format:
+	@python3 -B tests/lint/format.py --fix
+
+# Takes over an ABI that changed on purpose.
+abi: debug
+	@python3 -B tests/lint/abi.py --library build/debug/libsegue.so --update
+
+debug release: %: build-%
+
+build-%:
+	@cmake --preset $* >/dev/null
+	@cmake --build --preset $*
+
+setup:
+	@.ci/setup
+
+clean:
+	rm -rf build
+
+.NOTPARALLEL:
+.PHONY: all test demo bench fuzz interop lint format abi debug release setup clean

@@ -1,0 +1,239 @@
+/* Call: the handler's side of an inbound request. */
+#include "api/guard.h"
+#include "engine/call.h"
+
+const char *segue_call_name(const segue_call *call)
+{
+    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->tool_name : "";
+}
+
+const char *segue_call_params(const segue_call *call, size_t *len)
+{
+    bool ok = call && call->handle.magic == SGI_MAGIC_CALL;
+    if (len)
+        *len = ok ? call->op->params_len : 0;
+    return ok ? call->op->params : "";
+}
+
+/* Params never change, so that these need no lock. */
+segue_status segue_call_argument(const segue_call *call, const char *name,
+                                 const char **json, size_t *len)
+{
+    sgi_json value = {0};
+    if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !json || !len)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_call_argument(call, name, &value);
+    if (status != SEGUE_OK)
+        return status;
+    *json = value.p;
+    *len = value.n;
+    return SEGUE_OK;
+}
+
+segue_status segue_call_argument_int(const segue_call *call, const char *name,
+                                     int64_t *value)
+{
+    sgi_json json = {0};
+    int64_t number;
+    if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !value)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_call_argument(call, name, &json);
+    if (status != SEGUE_OK)
+        return status;
+    if (!sgi_json_int(json, &number))
+        return SEGUE_E_INVALID;
+    *value = number;
+    return SEGUE_OK;
+}
+
+segue_status segue_call_argument_text(segue_call *call, const char *name,
+                                      const char **text, size_t *len)
+{
+    sgi_str decoded = {0};
+    segue_status status =
+        sgi_enter(SGI_FN_segue_call_argument_text, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = name && text ? sgi_call_argument_text(call, name, &decoded) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    if (status != SEGUE_OK)
+        return status;
+    *text = decoded.p;
+    if (len)
+        *len = decoded.n;
+    return SEGUE_OK;
+}
+
+segue_status segue_call_watch(segue_call *call, const segue_call_events *events)
+{
+    segue_call_events full;
+    segue_status status = sgi_enter(SGI_FN_segue_call_watch, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = events ? sgi_take_struct(&full, sizeof full, events) : SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_call_watch(call, &full);
+    sgi_leave(call);
+    return status;
+}
+
+int32_t segue_call_is_cancelled(const segue_call *call)
+{
+    if (sgi_enter(SGI_FN_segue_call_is_cancelled, call, SGI_MAGIC_CALL) != SEGUE_OK)
+        return 0;
+    int32_t cancelled = call->cancelled;
+    sgi_leave(call);
+    return cancelled;
+}
+
+segue_status segue_call_send(segue_call *call, const segue_content *content)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_send, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = content && content->handle.magic == SGI_MAGIC_CONTENT ? sgi_call_send(call, content) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_replace(segue_call *call)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_replace, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_replace(call);
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_set_field(segue_call *call, const char *name, const char *json,
+                                  size_t len)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_set_field, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = name ? sgi_call_set_field(call, name, json, len) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_progress(segue_call *call, double progress, double total,
+                                 const char *message)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_progress, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_progress(call, progress, total, message);
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_log(segue_call *call, const char *level, const char *json,
+                            size_t len)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_log, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = level ? sgi_call_log(call, level, json, len) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_set_status(segue_call *call, const char *message)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_set_status, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = message ? sgi_call_set_status(call, message) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_require_input(segue_call *call, const char *method,
+                                      const char *params, size_t len,
+                                      segue_input_fn on_input, void *user,
+                                      segue_free_fn free_user)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = method && on_input ? sgi_call_require_input(call, method, params, len, on_input, user, free_user) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_defer(segue_call *call, int64_t ttl_ms)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_defer, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = ttl_ms >= -1 ? sgi_call_defer(call, ttl_ms) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_checkpoint(segue_call *call, const void *data, size_t len)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_checkpoint, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = data || !len ? sgi_call_checkpoint(call, data, len) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_complete(segue_call *call, const segue_content *content)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_complete, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = !content || content->handle.magic == SGI_MAGIC_CONTENT ? sgi_call_complete(call, content) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_fail(segue_call *call, int32_t code, const char *message,
+                             const char *data, size_t len)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_fail, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = message ? sgi_call_fail(call, code, message, data, len) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+/* The text is checked before the lock is taken: this is the hot path of a stream. */
+segue_status segue_call_send_text(segue_call *call, const char *text, size_t len)
+{
+    if ((!text && len) || !sgi_utf8_valid((sgi_str){text, len}, NULL))
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_enter(SGI_FN_segue_call_send_text, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_send_text(call, (sgi_str){text, len});
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_resumed(const segue_call *call, uint64_t *last_segment,
+                                const void **data, size_t *len)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_resumed, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_resumed(call, last_segment, data, len);
+    sgi_leave(call);
+    return status;
+}
+
+void segue_call_free(segue_call *call)
+{
+    if (sgi_enter(SGI_FN_segue_call_free, call, SGI_MAGIC_CALL) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(call);
+    sgi_engine *engine = call->handle.engine;
+    sgi_call_free(call);
+    sgi_handle_freed(engine);
+    sgi_runtime_unlock(runtime);
+}

@@ -1,0 +1,459 @@
+/* Session, request, segment, task. */
+#include "api/guard.h"
+#include "engine/request.h"
+#include "transport/transport.h"
+
+/* ---- session ---- */
+
+/* What ties a session to its runtime: freed when the session is. */
+typedef struct session_tie {
+    sgi_stop_hook hook;
+    segue_runtime *runtime;
+    segue_session *session;
+} session_tie;
+
+static void runtime_stops(sgi_stop_hook *hook)
+{
+    sgi_session_close(SGI_OWNER(hook, session_tie, hook)->session);
+}
+
+static void session_gone(segue_session *session, void *user)
+{
+    session_tie *tie = user;
+    sgi_runtime_off_stop(tie->runtime, &tie->hook);
+    sgi_release(sgi_engine_mem(session->engine), tie, sizeof *tie);
+}
+
+static segue_status resolve_session(segue_session_options *o)
+{
+    if (!o->name)
+        o->name = "segue";
+    if (!o->version)
+        o->version = "0";
+    if (!o->probe_timeout_ms)
+        o->probe_timeout_ms = 5000;
+    if (!o->request_timeout_ms)
+        o->request_timeout_ms = 60000;
+    if (!o->max_reconnects)
+        o->max_reconnects = 20;
+    if (!o->max_result_bytes)
+        o->max_result_bytes = (int64_t)64 << 20;
+    if (!o->max_requests)
+        o->max_requests = 4096;
+    if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY || o->probe_timeout_ms < 0 ||
+        o->request_timeout_ms < 0 || o->max_result_bytes < 0 || o->max_requests < 0 ||
+        !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
+        !sgi_utf8_valid(sgi_str_of(o->version), NULL))
+        return SEGUE_E_INVALID;
+    return SEGUE_OK;
+}
+
+/* Lock held. */
+static segue_status make_session(segue_runtime *runtime, segue_transport *transport,
+                                 const segue_session_options *options,
+                                 const segue_session_events *events, segue_session **out)
+{
+    sgi_engine *engine = sgi_runtime_engine(runtime);
+    sgi_json capabilities = {0};
+    segue_status status = sgi_transport_may_attach(transport, runtime);
+    if (status == SEGUE_OK && options->capabilities) {
+        status = sgi_engine_json(engine, options->capabilities,
+                                 strlen(options->capabilities), &capabilities, NULL);
+        if (status == SEGUE_OK && sgi_json_kind_of(capabilities) != SGI_JSON_OBJECT)
+            status = SEGUE_E_INVALID;
+    }
+    if (status != SEGUE_OK)
+        return status;
+    session_tie *tie = sgi_zalloc(sgi_engine_mem(engine), sizeof *tie);
+    if (!tie)
+        return SEGUE_E_NOMEM;
+    segue_session *session;
+    status = sgi_session_new(engine, transport, options, capabilities, events, &session);
+    if (status != SEGUE_OK) {
+        sgi_release(sgi_engine_mem(engine), tie, sizeof *tie);
+        return status;
+    }
+    *tie = (session_tie){{.fn = runtime_stops}, runtime, session};
+    session->gone = session_gone;
+    session->gone_user = tie;
+    session->conn->can_reopen = sgi_transport_can_reopen(transport);
+    sgi_runtime_on_stop(runtime, &tie->hook);
+    sgi_handle_given(session);
+    *out = session;
+    sgi_transport_attach(transport, session->conn);
+    return SEGUE_OK;
+}
+
+segue_status segue_session_open(segue_runtime *runtime, segue_transport *transport,
+                                const segue_session_options *options,
+                                const segue_session_events *events, segue_session **out)
+{
+    segue_session_options full;
+    segue_session_events callbacks;
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_session_open, runtime);
+    if (status == SEGUE_OK && !out)
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_take_struct(&full, sizeof full, options);
+    if (status == SEGUE_OK)
+        status = sgi_take_struct(&callbacks, sizeof callbacks, events);
+    if (status == SEGUE_OK)
+        status = resolve_session(&full);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_runtime_lock(runtime);
+    status = make_session(runtime, transport, &full, &callbacks, out);
+    sgi_runtime_unlock(runtime);
+    return status;
+}
+
+/* Text to a caller's buffer, with the usual rules for its length. */
+static segue_status give_text(sgi_str text, char *buf, size_t *len)
+{
+    size_t room = buf ? *len : 0;
+    *len = text.n;
+    if (!buf)
+        return SEGUE_OK;
+    if (room < text.n + 1)
+        return SEGUE_E_TOO_SMALL;
+    if (text.n)
+        memcpy(buf, text.p, text.n);
+    buf[text.n] = 0;
+    return SEGUE_OK;
+}
+
+segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_session_peer, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return status;
+    if (!len)
+        status = SEGUE_E_INVALID;
+    else if (!session->peer.len)
+        status = SEGUE_E_STATE;
+    else
+        status = give_text(sgi_buf_str(&session->peer), buf, len);
+    sgi_leave(session);
+    return status;
+}
+
+segue_status segue_session_close(segue_session *session)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_session_close, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_session_close(session);
+    sgi_leave(session);
+    return SEGUE_OK;
+}
+
+void segue_session_free(segue_session *session)
+{
+    if (sgi_enter(SGI_FN_segue_session_free, session, SGI_MAGIC_SESSION) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(session);
+    sgi_engine *engine = session->engine;
+    sgi_session_unref(session);
+    sgi_handle_freed(engine);
+    sgi_runtime_unlock(runtime);
+}
+
+/* ---- request ---- */
+
+/* Lock held: the application gets a handle, if it wants one. */
+static void hand_out(segue_request *request, segue_request **out)
+{
+    if (out) {
+        *out = request;
+        sgi_handle_given(request);
+    } else {
+        sgi_request_unref(request);
+    }
+}
+
+static segue_status take_request_structs(segue_request_options *options,
+                                         const segue_request_options *given_options,
+                                         segue_request_events *events,
+                                         const segue_request_events *given_events)
+{
+    segue_status status = sgi_take_struct(options, sizeof *options, given_options);
+    if (status == SEGUE_OK)
+        status = sgi_take_struct(events, sizeof *events, given_events);
+    if (status == SEGUE_OK &&
+        (options->timeout_ms < 0 || options->credit < 0 ||
+         !sgi_utf8_valid(sgi_str_of(options->log_level), NULL) ||
+         !sgi_utf8_valid(sgi_str_of(options->idempotency_key), NULL)))
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK && options->idempotency_key) {
+        size_t n = strlen(options->idempotency_key);
+        if (n < 16 || n > 128)
+            status = SEGUE_E_INVALID;
+    }
+    return status;
+}
+
+segue_status segue_request_start(segue_session *session, const char *method,
+                                 const char *params, size_t len,
+                                 const segue_request_options *options,
+                                 const segue_request_events *events, segue_request **out)
+{
+    segue_request_options full;
+    segue_request_events callbacks;
+    segue_request *request;
+    sgi_request_spec spec = {.options = &full, .events = &callbacks};
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_start, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return status;
+    spec.method = sgi_str_of(method);
+    if (!spec.method.n || !sgi_utf8_valid(spec.method, NULL))
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = take_request_structs(&full, options, &callbacks, events);
+    if (status == SEGUE_OK && params)
+        status = sgi_engine_json(session->engine, params, len, &spec.params, NULL);
+    if (status == SEGUE_OK && params && sgi_json_kind_of(spec.params) != SGI_JSON_OBJECT)
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_request_new(session, &spec, &request);
+    if (status == SEGUE_OK)
+        hand_out(request, out);
+    sgi_leave(session);
+    return status;
+}
+
+segue_status segue_request_resume(segue_session *session, const char *token,
+                                  const segue_request_options *options,
+                                  const segue_request_events *events, segue_request **out)
+{
+    segue_request_options full;
+    segue_request_events callbacks;
+    segue_request *request;
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_resume, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return status;
+    status = token ? take_request_structs(&full, options, &callbacks, events)
+                   : SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_token_resume(session, token, &full, &callbacks, &request);
+    if (status == SEGUE_OK)
+        hand_out(request, out);
+    sgi_leave(session);
+    return status;
+}
+
+segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
+{
+    sgi_buf token;
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_token, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf_init(&token, sgi_engine_mem(request->engine));
+    status = len ? sgi_token_write(request, &token) : SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = give_text(sgi_buf_str(&token), buf, len);
+    sgi_buf_free(&token);
+    sgi_leave(request);
+    return status;
+}
+
+segue_status segue_request_answer(segue_request *request, const char *key, const char *json,
+                                  size_t len)
+{
+    sgi_json value = {0};
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_answer, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    status = key ? sgi_engine_json(request->engine, json, len, &value, NULL)
+                 : SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_request_answer(request, key, value);
+    sgi_leave(request);
+    return status;
+}
+
+segue_status segue_request_grant(segue_request *request, int64_t n)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_grant, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_request_grant(request, n);
+    sgi_leave(request);
+    return status;
+}
+
+segue_status segue_request_cancel(segue_request *request)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_cancel, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_request_cancel(request);
+    sgi_leave(request);
+    return status;
+}
+
+segue_status segue_request_detach(segue_request *request)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_detach, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_request_detach(request);
+    sgi_leave(request);
+    return status;
+}
+
+void segue_request_free(segue_request *request)
+{
+    if (sgi_enter(SGI_FN_segue_request_free, request, SGI_MAGIC_REQUEST) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(request);
+    sgi_engine *engine = request->engine;
+    sgi_request_unref(request);
+    sgi_handle_freed(engine);
+    sgi_runtime_unlock(runtime);
+}
+
+/* ---- segment: views of one callback; no lock ---- */
+
+uint64_t segue_segment_number(const segue_segment *segment)
+{
+    return segment ? segment->number : 0;
+}
+
+/* Decodes a string member into the scratch of the segment. */
+static const char *decode_member(sgi_buf *scratch, sgi_json value)
+{
+    sgi_buf_cut(scratch, 0);
+    if (!sgi_json_decode(value, scratch) || !sgi_buf_terminate(scratch))
+        return NULL;
+    return scratch->p;
+}
+
+const char *segue_segment_get_type(const segue_segment *segment)
+{
+    const char *type = NULL;
+    if (segment)
+        type = decode_member(&((segue_segment *)segment)->type,
+                             sgi_json_get(segment->block, "type"));
+    return type ? type : "";
+}
+
+const char *segue_segment_data(const segue_segment *segment, size_t *len)
+{
+    if (len)
+        *len = segment ? segment->block.n : 0;
+    return segment ? segment->block.p : "";
+}
+
+const char *segue_segment_text(const segue_segment *segment, size_t *len)
+{
+    segue_segment *own = (segue_segment *)segment;
+    if (!segment ||
+        !sgi_json_string_is(sgi_json_get(segment->block, "type"), SGI_STR("text")))
+        return NULL;
+    const char *text = decode_member(&own->text, sgi_json_get(segment->block, "text"));
+    if (text && len)
+        *len = own->text.len;
+    return text;
+}
+
+/* ---- task ---- */
+
+segue_status segue_task_attach(segue_session *session, const char *task_id,
+                               segue_task **out)
+{
+    sgi_str id = sgi_str_of(task_id);
+    segue_task *task;
+    segue_status status = sgi_enter(SGI_FN_segue_task_attach, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return status;
+    status = SEGUE_E_INVALID;
+    if (out && id.n && id.n <= 4096 && sgi_utf8_valid(id, NULL))
+        status = sgi_task_handle_new(session, id, &task);
+    if (status == SEGUE_OK) {
+        sgi_handle_given(task);
+        *out = task;
+    }
+    sgi_leave(session);
+    return status;
+}
+
+const char *segue_task_id(const segue_task *task)
+{
+    return task && task->handle.magic == SGI_MAGIC_TASK ? task->id : "";
+}
+
+static segue_status ask(sgi_fn fn, segue_task *task, const char *method,
+                        const segue_request_events *events, segue_request **out)
+{
+    segue_request_events callbacks;
+    segue_request *request;
+    segue_status status = sgi_enter(fn, task, SGI_MAGIC_TASK);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_take_struct(&callbacks, sizeof callbacks, events);
+    if (status == SEGUE_OK)
+        status = sgi_task_handle_request(task, method, &callbacks, &request);
+    if (status == SEGUE_OK)
+        hand_out(request, out);
+    sgi_leave(task);
+    return status;
+}
+
+segue_status segue_task_get(segue_task *task, const segue_request_events *events,
+                            segue_request **out)
+{
+    return ask(SGI_FN_segue_task_get, task, "tasks/get", events, out);
+}
+
+segue_status segue_task_cancel(segue_task *task, const segue_request_events *events,
+                               segue_request **out)
+{
+    return ask(SGI_FN_segue_task_cancel, task, "tasks/cancel", events, out);
+}
+
+int32_t segue_task_get_state(const segue_task *task)
+{
+    if (sgi_enter(SGI_FN_segue_task_get_state, task, SGI_MAGIC_TASK) != SEGUE_OK)
+        return SEGUE_TASK_UNKNOWN;
+    int32_t state = task->state;
+    sgi_leave(task);
+    return state;
+}
+
+segue_status segue_task_watch(segue_task *task, const segue_request_options *options,
+                              const segue_request_events *events, segue_request **out)
+{
+    segue_request_options full;
+    segue_request_events callbacks;
+    segue_request *request;
+    segue_status status = sgi_enter(SGI_FN_segue_task_watch, task, SGI_MAGIC_TASK);
+    if (status != SEGUE_OK)
+        return status;
+    status = take_request_structs(&full, options, &callbacks, events);
+    if (status == SEGUE_OK)
+        status = sgi_task_handle_watch(task, &full, &callbacks, &request);
+    if (status == SEGUE_OK)
+        hand_out(request, out);
+    sgi_leave(task);
+    return status;
+}
+
+void segue_task_free(segue_task *task)
+{
+    if (sgi_enter(SGI_FN_segue_task_free, task, SGI_MAGIC_TASK) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(task);
+    sgi_engine *engine = task->handle.engine;
+    sgi_task_handle_unref(task);
+    sgi_handle_freed(engine);
+    sgi_runtime_unlock(runtime);
+}

@@ -1,0 +1,197 @@
+/* Runtime, transports, stores. */
+#include "api/guard.h"
+#include "engine/error.h"
+#include "store/store.h"
+#include "transport/transport.h"
+
+segue_status segue_runtime_new(const segue_runtime_options *options, segue_runtime **out,
+                               segue_error **error)
+{
+    segue_runtime_options full;
+    if (!out)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_take_struct(&full, sizeof full, options);
+    return status == SEGUE_OK ? sgi_runtime_new(&full, out, error) : status;
+}
+
+segue_status segue_runtime_run(segue_runtime *runtime)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_run, runtime);
+    return status == SEGUE_OK ? sgi_runtime_run(runtime) : status;
+}
+
+segue_status segue_runtime_start(segue_runtime *runtime)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_start, runtime);
+    return status == SEGUE_OK ? sgi_runtime_start(runtime) : status;
+}
+
+segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_fd, runtime);
+    if (status == SEGUE_OK && !fd)
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_runtime_fd(runtime, fd) : status;
+}
+
+segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
+                                    int32_t max_events, int32_t *ran)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_dispatch, runtime);
+    if (status == SEGUE_OK && (timeout_ms < -1 || max_events < 0))
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_runtime_dispatch(runtime, timeout_ms, max_events, ran)
+                              : status;
+}
+
+segue_status segue_runtime_stop(segue_runtime *runtime)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_stop, runtime);
+    return status == SEGUE_OK ? sgi_runtime_stop(runtime) : status;
+}
+
+void segue_runtime_free(segue_runtime *runtime)
+{
+    if (sgi_guard_runtime(SGI_FN_segue_runtime_free, runtime) == SEGUE_OK)
+        sgi_runtime_free(runtime);
+}
+
+/* ---- transports ---- */
+
+segue_status segue_transport_pair(segue_runtime *runtime, segue_transport **a,
+                                  segue_transport **b)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_pair, runtime);
+    if (status == SEGUE_OK && (!a || !b))
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_transport_pair(runtime, a, b) : status;
+}
+
+segue_status segue_transport_stdio(segue_runtime *runtime, segue_transport **out)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_stdio, runtime);
+    if (status == SEGUE_OK && !out)
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_transport_stdio(runtime, out) : status;
+}
+
+segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in, int32_t fd_out,
+                                 segue_transport **out)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_fds, runtime);
+    if (status == SEGUE_OK && !out)
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_transport_fds(runtime, fd_in, fd_out, out) : status;
+}
+
+segue_status segue_transport_spawn(segue_runtime *runtime,
+                                   const segue_spawn_options *options,
+                                   segue_transport **out)
+{
+    segue_spawn_options full;
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_spawn, runtime);
+    if (status == SEGUE_OK && (!out || !options))
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_take_struct(&full, sizeof full, options);
+    return status == SEGUE_OK ? sgi_transport_spawn(runtime, &full, out) : status;
+}
+
+segue_status segue_transport_custom(segue_runtime *runtime,
+                                    const segue_transport_vtable *vtable, void *self,
+                                    segue_transport **out)
+{
+    segue_transport_vtable full;
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_custom, runtime);
+    if (status == SEGUE_OK && (!out || !vtable))
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_take_struct(&full, sizeof full, vtable);
+    if (status == SEGUE_OK && (!full.start || !full.send || !full.close))
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_transport_custom(runtime, &full, self, out) : status;
+}
+
+segue_status segue_transport_feed(segue_transport *transport, const char *bytes, size_t len)
+{
+    if (!transport || (!bytes && len))
+        return SEGUE_E_INVALID;
+    return sgi_transport_feed(transport, bytes, len);
+}
+
+segue_status segue_transport_writable(segue_transport *transport)
+{
+    return transport ? sgi_transport_writable(transport) : SEGUE_E_INVALID;
+}
+
+segue_status segue_transport_closed(segue_transport *transport)
+{
+    return transport ? sgi_transport_closed(transport) : SEGUE_E_INVALID;
+}
+
+void segue_transport_free(segue_transport *transport)
+{
+    if (transport)
+        sgi_transport_free(transport);
+}
+
+/* ---- stores ---- */
+
+static segue_status take_store_options(segue_store_options *full,
+                                       const segue_store_options *options)
+{
+    segue_status status = sgi_take_struct(full, sizeof *full, options);
+    if (status == SEGUE_OK &&
+        (full->durability < SEGUE_DURABILITY_NORMAL ||
+         full->durability > SEGUE_DURABILITY_FULL || full->max_bytes < 0 ||
+         full->busy_timeout_ms < 0))
+        status = SEGUE_E_INVALID;
+    return status;
+}
+
+segue_status segue_store_memory(const segue_store_options *options, segue_store **out)
+{
+    segue_store_options full;
+    if (!out)
+        return SEGUE_E_INVALID;
+    segue_status status = take_store_options(&full, options);
+    return status == SEGUE_OK ? sgi_store_memory_new(&full, out) : status;
+}
+
+segue_status segue_store_sqlite(const char *path, const segue_store_options *options,
+                                segue_store **out, segue_error **error)
+{
+    segue_store_options full;
+    char message[256] = "";
+    if (!path || !out)
+        return SEGUE_E_INVALID;
+    segue_status status = take_store_options(&full, options);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_store_sqlite_new(path, &full, out, message, sizeof message);
+    if (status != SEGUE_OK)
+        sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status, "%s",
+                       message);
+    return status;
+}
+
+segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
+                                const segue_store_options *options, segue_store **out)
+{
+    segue_store_vtable full;
+    segue_store_options store;
+    if (!vtable || !out)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_take_struct(&full, sizeof full, vtable);
+    if (status == SEGUE_OK)
+        status = take_store_options(&store, options);
+    if (status == SEGUE_OK && (!full.commit || !full.find || !full.read || !full.claim))
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_store_new(&full, self, store.allocator, out) : status;
+}
+
+void segue_store_free(segue_store *store)
+{
+    if (store)
+        sgi_store_unref(store);
+}

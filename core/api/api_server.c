@@ -1,0 +1,294 @@
+/* Content, server, call. */
+#include "api/guard.h"
+#include "engine/call.h"
+#include "engine/error.h"
+#include "store/store.h"
+#include "transport/transport.h"
+
+/* ---- content ---- */
+
+segue_status segue_content_new(segue_runtime *runtime, segue_content **out)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_content_new, runtime);
+    if (status != SEGUE_OK || !out)
+        return status != SEGUE_OK ? status : SEGUE_E_INVALID;
+    segue_content *content = sgi_content_new(sgi_runtime_engine(runtime));
+    if (!content)
+        return SEGUE_E_NOMEM;
+    sgi_runtime_ref(runtime);
+    *out = content;
+    return SEGUE_OK;
+}
+
+static bool is_content(const segue_content *content)
+{
+    return content && content->handle.magic == SGI_MAGIC_CONTENT;
+}
+
+segue_status segue_content_add_text(segue_content *content, const char *text, size_t len)
+{
+    if (!is_content(content) || (!text && len))
+        return SEGUE_E_INVALID;
+    return sgi_content_add_text(content, (sgi_str){text, len});
+}
+
+segue_status segue_content_add_blob(segue_content *content, const char *type,
+                                    const char *mime_type, const void *data, size_t len)
+{
+    if (!is_content(content) || !type || !mime_type || (!data && len))
+        return SEGUE_E_INVALID;
+    return sgi_content_add_blob(content, type, mime_type, data, len);
+}
+
+segue_status segue_content_add_json(segue_content *content, const char *json, size_t len)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_content_add_json, content, SGI_MAGIC_CONTENT);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_content_add_json(content, json, len);
+    sgi_leave(content);
+    return status;
+}
+
+segue_status segue_content_set_structured(segue_content *content, const char *json,
+                                          size_t len)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_content_set_structured, content, SGI_MAGIC_CONTENT);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_content_set_structured(content, json, len);
+    sgi_leave(content);
+    return status;
+}
+
+segue_status segue_content_set_error(segue_content *content, int32_t is_error)
+{
+    if (!is_content(content))
+        return SEGUE_E_INVALID;
+    content->is_error = is_error != 0;
+    return SEGUE_OK;
+}
+
+void segue_content_free(segue_content *content)
+{
+    if (!is_content(content))
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(content);
+    sgi_content_free(content);
+    sgi_runtime_unref(runtime);
+}
+
+/* ---- server ---- */
+
+/* What ties a server to its runtime: freed when the server is. */
+typedef struct server_tie {
+    sgi_stop_hook hook;
+    segue_runtime *runtime;
+    segue_server *server;
+    segue_store *store;
+} server_tie;
+
+static void runtime_stops(sgi_stop_hook *hook)
+{
+    sgi_server_die(SGI_OWNER(hook, server_tie, hook)->server);
+}
+
+static void server_gone(segue_server *server, void *user)
+{
+    server_tie *tie = user;
+    sgi_runtime_off_stop(tie->runtime, &tie->hook);
+    sgi_runtime_remove_store(tie->runtime, &server->keeper);
+    sgi_store_unref(tie->store);
+    sgi_release(sgi_engine_mem(server->engine), tie, sizeof *tie);
+}
+
+static void put_default(int64_t *value, int64_t standard)
+{
+    if (!*value)
+        *value = standard;
+}
+
+static void put_default32(int32_t *value, int32_t standard)
+{
+    if (!*value)
+        *value = standard;
+}
+
+static bool is_text(const char *text)
+{
+    return !text || sgi_utf8_valid(sgi_str_of(text), NULL);
+}
+
+static segue_status resolve_server(segue_server_options *o)
+{
+    if (!o->name)
+        o->name = "segue";
+    if (!o->version)
+        o->version = "0";
+    put_default32(&o->page_size, 1000);
+    put_default(&o->max_result_bytes, (int64_t)16 << 20);
+    put_default(&o->max_log_bytes, (int64_t)64 << 20);
+    put_default(&o->max_segments, 1000000);
+    put_default32(&o->max_inputs, 64);
+    put_default32(&o->max_tasks, 100);
+    put_default32(&o->max_requests, 1024);
+    put_default32(&o->max_streams, 256);
+    put_default(&o->max_ttl_ms, (int64_t)24 * 3600 * 1000);
+    put_default(&o->grace_ms, 5 * 60 * 1000);
+    put_default32(&o->lookups_per_second, 100);
+    if (o->page_size < 0 || o->max_result_bytes < 0 || o->max_log_bytes < 0 ||
+        o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
+        o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
+        o->grace_ms < 0 || o->lookups_per_second < 0 || !is_text(o->name) ||
+        !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions))
+        return SEGUE_E_INVALID;
+    return SEGUE_OK;
+}
+
+/* Lock held. store: a reference that is taken over on success. */
+static segue_status make_server(segue_runtime *runtime, const segue_server_options *options,
+                                segue_store *store, bool given, segue_server **out)
+{
+    sgi_engine *engine = sgi_runtime_engine(runtime);
+    segue_server *server = NULL;
+    server_tie *tie = sgi_zalloc(sgi_engine_mem(engine), sizeof *tie);
+    if (!tie)
+        return SEGUE_E_NOMEM;
+    segue_status status = sgi_server_new(engine, options, given, &server);
+    if (status == SEGUE_OK)
+        status = sgi_runtime_add_store(runtime, &server->keeper, store);
+    if (status != SEGUE_OK) {
+        if (server) {
+            server->options.free_user = NULL; /* nothing was taken */
+            sgi_server_unref(server);
+        }
+        sgi_release(sgi_engine_mem(engine), tie, sizeof *tie);
+        return status;
+    }
+    *tie = (server_tie){{.fn = runtime_stops}, runtime, server, store};
+    server->gone = server_gone;
+    server->gone_user = tie;
+    sgi_runtime_on_stop(runtime, &tie->hook);
+    sgi_handle_given(server);
+    *out = server;
+    return SEGUE_OK;
+}
+
+segue_status segue_server_new(segue_runtime *runtime, const segue_server_options *options,
+                              segue_server **out)
+{
+    segue_server_options full;
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_server_new, runtime);
+    if (status == SEGUE_OK && !out)
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = sgi_take_struct(&full, sizeof full, options);
+    if (status == SEGUE_OK)
+        status = resolve_server(&full);
+    if (status != SEGUE_OK)
+        return status;
+    segue_store *store = full.store;
+    segue_store_options memory = {.struct_size = sizeof memory};
+    memory.allocator = sgi_engine_mem(sgi_runtime_engine(runtime));
+    if (store)
+        sgi_store_ref(store);
+    else if ((status = sgi_store_memory_new(&memory, &store)) != SEGUE_OK)
+        return status;
+    sgi_runtime_lock(runtime);
+    status = make_server(runtime, &full, store, full.store != NULL, out);
+    sgi_runtime_unlock(runtime);
+    if (status != SEGUE_OK)
+        sgi_store_unref(store);
+    return status;
+}
+
+static segue_status add_item(segue_server *server, const char *json, size_t len,
+                             const segue_item_options *options, segue_error **error)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    sgi_json_error fault;
+    sgi_json value;
+    segue_status status = sgi_engine_json(server->engine, json, len, &value, &fault);
+    if (status == SEGUE_E_JSON)
+        return sgi_error_give(error, mem, status, "%s at byte %zu",
+                              sgi_json_fault_text(fault.fault), fault.at);
+    if (status == SEGUE_OK)
+        status = sgi_tool_add(server, value, options, error);
+    if (status == SEGUE_OK)
+        sgi_tools_changed(server);
+    return status;
+}
+
+segue_status segue_server_add(segue_server *server, int32_t item, const char *json,
+                              size_t len, const segue_item_options *options,
+                              segue_error **error)
+{
+    segue_item_options full;
+    segue_status status = sgi_enter(SGI_FN_segue_server_add, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    status = options ? sgi_take_struct(&full, sizeof full, options) : SEGUE_E_INVALID;
+    if (status == SEGUE_OK) {
+        put_default(&full.ttl_ms, 3600 * 1000);
+        put_default(&full.poll_ms, 1000);
+        if (item != SEGUE_ITEM_TOOL || !full.on_call || full.task < SEGUE_TASK_NEVER ||
+            full.task > SEGUE_TASK_MUST || full.ttl_ms < -1 || full.poll_ms < 0 ||
+            full.promote_after_ms < 0)
+            status = SEGUE_E_INVALID;
+    }
+    if (status == SEGUE_OK)
+        status = add_item(server, json, len, &full, error);
+    sgi_leave(server);
+    return status;
+}
+
+segue_status segue_server_remove(segue_server *server, int32_t item, const char *name)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_server_remove, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    status = item == SEGUE_ITEM_TOOL && name ? sgi_tool_remove(server, name)
+                                             : SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        sgi_tools_changed(server);
+    sgi_leave(server);
+    return status;
+}
+
+segue_status segue_server_attach(segue_server *server, segue_transport *transport)
+{
+    sgi_conn *conn = NULL;
+    segue_status status = sgi_enter(SGI_FN_segue_server_attach, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_transport_may_attach(transport, sgi_handle_runtime(server));
+    if (status == SEGUE_OK)
+        status = sgi_server_accept(server, transport, &conn);
+    if (status == SEGUE_OK)
+        sgi_transport_attach(transport, conn);
+    sgi_leave(server);
+    return status;
+}
+
+segue_status segue_server_close(segue_server *server)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_server_close, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_server_close(server);
+    sgi_leave(server);
+    return SEGUE_OK;
+}
+
+void segue_server_free(segue_server *server)
+{
+    if (sgi_enter(SGI_FN_segue_server_free, server, SGI_MAGIC_SERVER) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(server);
+    sgi_engine *engine = server->engine;
+    sgi_server_unref(server);
+    sgi_handle_freed(engine);
+    sgi_runtime_unlock(runtime);
+}

@@ -1,0 +1,87 @@
+#include "api/guard.h"
+
+#include "transport/transport.h"
+
+enum { ANY = 0, DISPATCH, SETUP };
+enum { ALLOWED = 0, REFUSED };
+enum { LIVE = 0, END };
+
+typedef struct row {
+    uint8_t thread;
+    uint8_t callback;
+    uint8_t terminal;
+} row;
+
+static const row rows[SGI_FN_COUNT] = {
+#define SGI_API(name, thread, callback, terminal) [SGI_FN_##name] = {thread, callback, terminal},
+#include "api/api.def"
+#undef SGI_API
+};
+
+segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime)
+{
+    if (!runtime || *(const uint32_t *)(const void *)runtime != SGI_MAGIC_RUNTIME)
+        return SEGUE_E_INVALID;
+    if (rows[fn].callback == REFUSED && sgi_runtime_in_callback(runtime))
+        return SEGUE_E_REENTRANT;
+    return SEGUE_OK;
+}
+
+segue_runtime *sgi_handle_runtime(const void *handle)
+{
+    return ((const sgi_handle *)handle)->engine->host.user;
+}
+
+segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic)
+{
+    if (!handle || ((const sgi_handle *)handle)->magic != magic)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_guard_runtime(fn, sgi_handle_runtime(handle));
+    if (status == SEGUE_OK)
+        sgi_runtime_lock(sgi_handle_runtime(handle));
+    return status;
+}
+
+void sgi_leave(const void *handle)
+{
+    sgi_runtime_unlock(sgi_handle_runtime(handle));
+}
+
+void sgi_handle_given(const void *handle)
+{
+    sgi_engine *engine = ((const sgi_handle *)handle)->engine;
+    engine->host.retain(engine->host.user);
+}
+
+void sgi_handle_freed(sgi_engine *engine)
+{
+    engine->host.release(engine->host.user);
+}
+
+segue_status sgi_take_struct(void *full, size_t full_size, const void *given)
+{
+    size_t size = 0;
+    memset(full, 0, full_size);
+    if (given) {
+        memcpy(&size, given, sizeof size);
+        if (size < sizeof size)
+            return SEGUE_E_INVALID;
+        for (size_t i = full_size; i < size; i++)
+            if (((const unsigned char *)given)[i])
+                return SEGUE_E_VERSION;
+        memcpy(full, given, size < full_size ? size : full_size);
+    }
+    memcpy(full, &full_size, sizeof full_size);
+    return SEGUE_OK;
+}
+
+segue_status sgi_transport_may_attach(const segue_transport *transport,
+                                      const segue_runtime *runtime)
+{
+    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT ||
+        transport->carrier.runtime != runtime)
+        return SEGUE_E_INVALID;
+    if (transport->state != SGI_TRANSPORT_NEW)
+        return SEGUE_E_STATE;
+    return sgi_runtime_is_open(runtime) ? SEGUE_OK : SEGUE_E_CLOSED;
+}

@@ -1,0 +1,72 @@
+/* base: what every room stands on. Memory, buffers, views, maps, timers, and time, chance
+ * and digests as injected interfaces. May use libc only (crypto.c alone uses OpenSSL); knows
+ * no protocol word. Runs on whichever thread calls it; nothing here locks. */
+#ifndef SGI_BASE_H
+#define SGI_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <segue/segue.h>
+#include <segue/segue_ext.h>
+
+/* ---- memory ---- */
+
+typedef segue_allocator sgi_mem;
+
+extern const sgi_mem sgi_mem_libc;
+
+void *sgi_alloc(const sgi_mem *mem, size_t size);
+void *sgi_zalloc(const sgi_mem *mem, size_t size);
+void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size);
+/* size must be what was asked for. NULL is ignored. */
+void sgi_release(const sgi_mem *mem, void *ptr, size_t size);
+
+/* ---- string view ---- */
+
+/* Bytes somebody else owns. p may be NULL only when n is 0. */
+typedef struct sgi_str {
+    const char *p;
+    size_t n;
+} sgi_str;
+
+#define SGI_STR(literal) ((sgi_str){(literal), sizeof(literal) - 1})
+
+static inline sgi_str sgi_str_of(const char *text)
+{
+    return (sgi_str){text, text ? strlen(text) : 0};
+}
+
+static inline bool sgi_str_eq(sgi_str a, sgi_str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* A NUL-terminated copy; release with sgi_text_free. NULL when out of memory. */
+char *sgi_text_dup(const sgi_mem *mem, sgi_str text);
+void sgi_text_free(const sgi_mem *mem, char *text);
+
+/* ---- the object a member belongs to ---- */
+
+#define SGI_OWNER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* TAILQ_FOREACH that survives the removal of the current element. */
+#define SGI_TAILQ_EACH(var, head, field, next)                                             \
+    for ((var) = TAILQ_FIRST(head); (var) && ((next) = TAILQ_NEXT(var, field), 1);         \
+         (var) = (next))
+
+/* ---- time and chance, injected ---- */
+
+typedef struct sgi_env {
+    const sgi_mem *mem;
+    segue_hooks *hooks; /* never NULL; filled by the runtime */
+} sgi_env;
+
+int64_t sgi_now(const sgi_env *env);      /* monotonic, ms */
+int64_t sgi_wall(const sgi_env *env);     /* since 1970, ms */
+bool sgi_random(const sgi_env *env, void *bytes, size_t len);
+
+#endif

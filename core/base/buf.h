@@ -1,0 +1,68 @@
+/* A growing run of bytes. Failure to grow is sticky: appends after it do nothing and `failed`
+ * stays set, so a writer appends a whole message and checks once. */
+#ifndef SGI_BUF_H
+#define SGI_BUF_H
+
+#include "base/base.h"
+
+typedef struct sgi_buf {
+    const sgi_mem *mem;
+    char *p;
+    size_t len;
+    size_t cap;
+    bool failed;
+} sgi_buf;
+
+void sgi_buf_init(sgi_buf *buf, const sgi_mem *mem);
+void sgi_buf_free(sgi_buf *buf);
+/* Empties the buffer and clears `failed`; keeps at most keep bytes of its room. */
+void sgi_buf_reset(sgi_buf *buf, size_t keep);
+/* Room for n more bytes at p + len; false when out of memory. */
+bool sgi_buf_reserve_slow(sgi_buf *buf, size_t n);
+
+static inline bool sgi_buf_reserve(sgi_buf *buf, size_t n)
+{
+    return buf->cap - buf->len >= n && !buf->failed ? true : sgi_buf_reserve_slow(buf, n);
+}
+
+static inline void sgi_buf_add(sgi_buf *buf, const void *bytes, size_t n)
+{
+    if (n && sgi_buf_reserve(buf, n)) {
+        memcpy(buf->p + buf->len, bytes, n);
+        buf->len += n;
+    }
+}
+
+static inline void sgi_buf_add_str(sgi_buf *buf, sgi_str text)
+{
+    sgi_buf_add(buf, text.p, text.n);
+}
+
+#define sgi_buf_add_lit(buf, literal) sgi_buf_add((buf), (literal), sizeof(literal) - 1)
+
+static inline void sgi_buf_add_char(sgi_buf *buf, char c)
+{
+    if (sgi_buf_reserve(buf, 1))
+        buf->p[buf->len++] = c;
+}
+
+void sgi_buf_add_int(sgi_buf *buf, int64_t value);
+void sgi_buf_add_uint(sgi_buf *buf, uint64_t value);
+/* Drops the first n bytes. */
+void sgi_buf_drop(sgi_buf *buf, size_t n);
+/* Cuts back to len bytes: undoes a half-written message. */
+void sgi_buf_cut(sgi_buf *buf, size_t len);
+/* A terminating NUL behind the bytes, not counted in len; false when out of memory. */
+bool sgi_buf_terminate(sgi_buf *buf);
+
+static inline sgi_str sgi_buf_str(const sgi_buf *buf)
+{
+    return (sgi_str){buf->p, buf->len};
+}
+
+/* Base64, standard alphabet with padding, or URL alphabet without (RFC 4648). */
+void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url);
+/* Decodes either alphabet; false when the text is malformed. */
+bool sgi_buf_add_unbase64(sgi_buf *buf, sgi_str text);
+
+#endif

@@ -1,0 +1,86 @@
+/* Allocation through the runtime's allocator, and text copies. Every block remembers nothing:
+ * whoever releases it says how large it was, so an accounting allocator needs no header. */
+#include "base/base.h"
+
+#include <stdlib.h>
+
+static void *libc_alloc(void *user, size_t size)
+{
+    (void)user;
+    return malloc(size);
+}
+
+static void *libc_resize(void *user, void *ptr, size_t old_size, size_t new_size)
+{
+    (void)user;
+    (void)old_size;
+    return realloc(ptr, new_size);
+}
+
+static void libc_release(void *user, void *ptr, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(ptr);
+}
+
+const sgi_mem sgi_mem_libc = {libc_alloc, libc_resize, libc_release, NULL};
+
+void *sgi_alloc(const sgi_mem *mem, size_t size)
+{
+    return mem->alloc(mem->user, size);
+}
+
+void *sgi_zalloc(const sgi_mem *mem, size_t size)
+{
+    void *ptr = mem->alloc(mem->user, size);
+    if (ptr)
+        memset(ptr, 0, size);
+    return ptr;
+}
+
+void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size)
+{
+    if (!ptr)
+        return sgi_alloc(mem, new_size);
+    return mem->resize(mem->user, ptr, old_size, new_size);
+}
+
+void sgi_release(const sgi_mem *mem, void *ptr, size_t size)
+{
+    if (ptr)
+        mem->release(mem->user, ptr, size);
+}
+
+char *sgi_text_dup(const sgi_mem *mem, sgi_str text)
+{
+    char *copy = sgi_alloc(mem, text.n + 1);
+    if (!copy)
+        return NULL;
+    if (text.n)
+        memcpy(copy, text.p, text.n);
+    copy[text.n] = 0;
+    return copy;
+}
+
+/* Only for text without inner NUL: its length is its size. */
+void sgi_text_free(const sgi_mem *mem, char *text)
+{
+    if (text)
+        sgi_release(mem, text, strlen(text) + 1);
+}
+
+int64_t sgi_now(const sgi_env *env)
+{
+    return env->hooks->monotonic_ms(env->hooks->user);
+}
+
+int64_t sgi_wall(const sgi_env *env)
+{
+    return env->hooks->wall_ms(env->hooks->user);
+}
+
+bool sgi_random(const sgi_env *env, void *bytes, size_t len)
+{
+    return env->hooks->random(env->hooks->user, bytes, len) == 0;
+}

@@ -1,0 +1,108 @@
+#include "base/timer.h"
+
+void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem)
+{
+    *timers = (sgi_timers){.mem = mem};
+}
+
+void sgi_timers_free(sgi_timers *timers)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        timers->heap[i]->slot = 0;
+    sgi_release(timers->mem, timers->heap, timers->cap * sizeof *timers->heap);
+    sgi_timers_init(timers, timers->mem);
+}
+
+static void place(sgi_timers *timers, size_t i, sgi_timer *timer)
+{
+    timers->heap[i] = timer;
+    timer->slot = i + 1;
+}
+
+static void sift_up(sgi_timers *timers, size_t i)
+{
+    sgi_timer *timer = timers->heap[i];
+    for (; i > 0 && timers->heap[(i - 1) / 2]->at_ms > timer->at_ms; i = (i - 1) / 2)
+        place(timers, i, timers->heap[(i - 1) / 2]);
+    place(timers, i, timer);
+}
+
+static void sift_down(sgi_timers *timers, size_t i)
+{
+    sgi_timer *timer = timers->heap[i];
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= timers->count)
+            break;
+        if (child + 1 < timers->count &&
+            timers->heap[child + 1]->at_ms < timers->heap[child]->at_ms)
+            child++;
+        if (timers->heap[child]->at_ms >= timer->at_ms)
+            break;
+        place(timers, i, timers->heap[child]);
+        i = child;
+    }
+    place(timers, i, timer);
+}
+
+static bool make_room(sgi_timers *timers)
+{
+    if (timers->count < timers->cap)
+        return true;
+    size_t cap = timers->cap ? timers->cap * 2 : 16;
+    sgi_timer **heap = sgi_resize(timers->mem, timers->heap,
+                                  timers->cap * sizeof *heap, cap * sizeof *heap);
+    if (!heap)
+        return false;
+    timers->heap = heap;
+    timers->cap = cap;
+    return true;
+}
+
+bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_timer_fn fn)
+{
+    timer->fn = fn;
+    if (!timer->slot) {
+        if (!make_room(timers))
+            return false;
+        timer->at_ms = at_ms;
+        place(timers, timers->count++, timer);
+        sift_up(timers, timers->count - 1);
+        return true;
+    }
+    int64_t before = timer->at_ms;
+    timer->at_ms = at_ms;
+    if (at_ms < before)
+        sift_up(timers, timer->slot - 1);
+    else
+        sift_down(timers, timer->slot - 1);
+    return true;
+}
+
+void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer)
+{
+    if (!timer->slot)
+        return;
+    size_t i = timer->slot - 1;
+    timer->slot = 0;
+    sgi_timer *last = timers->heap[--timers->count];
+    if (last == timer)
+        return;
+    place(timers, i, last);
+    sift_up(timers, i);
+    sift_down(timers, last->slot - 1);
+}
+
+int64_t sgi_timers_next(const sgi_timers *timers)
+{
+    return timers->count ? timers->heap[0]->at_ms : INT64_MAX;
+}
+
+void sgi_timers_run(sgi_timers *timers, int64_t now)
+{
+    while (timers->count && timers->heap[0]->at_ms <= now) {
+        sgi_timer *timer = timers->heap[0];
+        sgi_timer_clear(timers, timer);
+        timer->fn(timer);
+    }
+}

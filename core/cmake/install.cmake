@@ -1,0 +1,32 @@
+# What is installed: two headers, both libraries, segue.pc and a CMake package. The shared
+# and the static target are exported apart, so that users of the shared library need no
+# development package of what is inside it.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Segue)
+
+install(FILES core/include/segue/segue.h core/include/segue/segue_ext.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/segue)
+install(TARGETS segue EXPORT SegueTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS segue_static EXPORT SegueStaticTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT SegueTargets NAMESPACE Segue:: DESTINATION ${package_dir})
+install(EXPORT SegueStaticTargets NAMESPACE Segue:: DESTINATION ${package_dir})
+
+configure_package_config_file(core/cmake/SegueConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/SegueConfig.cmake INSTALL_DESTINATION ${package_dir})
+# 0.x: another minor version is another ABI.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES
+    ${PROJECT_BINARY_DIR}/SegueConfig.cmake ${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/core/cmake/FindLibev.cmake
+    DESTINATION ${package_dir})
+
+# Relative to the .pc file, so that an installed tree can be moved.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+    ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(core/cmake/segue.pc.in ${PROJECT_BINARY_DIR}/segue.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/segue.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,29 @@
+/* segue_content: the blocks of a result in the making. */
+#ifndef SGI_CONTENT_H
+#define SGI_CONTENT_H
+
+#include "engine/handle.h"
+
+struct segue_content {
+    sgi_handle handle;
+    sgi_buf blocks;     /* joined by commas */
+    sgi_buf ends;       /* size_t each: where in blocks a block ends */
+    sgi_buf structured; /* JSON or empty */
+    bool is_error;
+};
+
+segue_content *sgi_content_new(sgi_engine *engine);
+void sgi_content_free(segue_content *content);
+segue_status sgi_content_add_text(segue_content *content, sgi_str text);
+segue_status sgi_content_add_blob(segue_content *content, const char *type,
+                                  const char *mime_type, const void *data, size_t len);
+segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len);
+segue_status sgi_content_set_structured(segue_content *content, const char *json,
+                                        size_t len);
+size_t sgi_content_count(const segue_content *content);
+sgi_json sgi_content_block(const segue_content *content, size_t index);
+
+/* {"type":"text","text":"..."} */
+void sgi_text_block(sgi_buf *out, sgi_str text);
+
+#endif

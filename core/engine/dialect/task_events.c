@@ -1,0 +1,283 @@
+/* E: resumable event streams of a task (SEP-2694). tasks/stream keeps its response open and
+ * sends what the log holds behind the client's cursor, then what comes, then the empty
+ * result. A stream is a source of its conversation: it is asked for events when there is
+ * room, so it follows as fast as its client reads and no faster. */
+#include "engine/dialect/dialect.h"
+#include "engine/reader.h"
+#include "engine/task.h"
+
+#include <stdio.h>
+
+typedef struct sgi_stream {
+    sgi_reader reader;
+    sgi_source source;
+    sgi_conn *conn; /* counted */
+    sgi_reply *reply;
+    uint64_t expect; /* the next event number + 1 to be sent; 0 = the earliest retained */
+    sgi_buf head;    /* what all its events begin with */
+    sgi_buf tail;    /* ... and end with */
+} sgi_stream;
+
+static void end_stream(sgi_stream *stream)
+{
+    sgi_reply *reply = stream->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_source_remove(stream->conn, &stream->source);
+    sgi_conn_unref(stream->conn);
+    sgi_reader_end(&stream->reader);
+    sgi_buf_free(&stream->head);
+    sgi_buf_free(&stream->tail);
+    sgi_reply_close(reply);
+    sgi_release(mem, stream, sizeof *stream);
+}
+
+/* ---- events ---- */
+
+static const char *event_type(int32_t kind)
+{
+    switch (kind) {
+    case SGI_ENTRY_SEGMENT:
+        return "dev.segue.content.partial";
+    case SGI_ENTRY_FIELDS:
+        return "dev.segue.fields";
+    case SGI_ENTRY_REPLACE:
+        return "dev.segue.replace";
+    default:
+        return "dev.segue.status";
+    }
+}
+
+/* Composed by hand: this is the hot path of a streaming server. */
+static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry)
+{
+    const char *type = event_type(entry->kind);
+    sgi_buf_add_str(out, sgi_buf_str(&stream->head));
+    sgi_buf_add_uint(out, entry->event - 1);
+    sgi_buf_add_lit(out, ",\"type\":\"");
+    sgi_buf_add(out, type, strlen(type));
+    sgi_buf_add_lit(out, "\",\"payload\":");
+    if (entry->kind == SGI_ENTRY_SEGMENT) {
+        sgi_buf_add_lit(out, "{\"content\":[");
+        sgi_buf_add(out, entry->data, entry->len);
+        sgi_buf_add_lit(out, "],\"segment\":");
+        sgi_buf_add_uint(out, entry->segment);
+        sgi_buf_add_char(out, '}');
+    } else {
+        sgi_buf_add(out, entry->data, entry->len);
+    }
+    sgi_buf_add_str(out, sgi_buf_str(&stream->tail));
+}
+
+static bool prepare_envelope(sgi_stream *stream, const char *task_id)
+{
+    sgi_buf *head = &stream->head;
+    sgi_buf *tail = &stream->tail;
+    sgi_buf_add_lit(head, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\","
+                          "\"params\":{\"taskId\":\"");
+    sgi_buf_add(head, task_id, strlen(task_id));
+    sgi_buf_add_lit(head, "\",\"seq\":");
+    sgi_buf_add_lit(tail, ",\"_meta\":{\"io.modelcontextprotocol/related-task\":"
+                          "{\"taskId\":\"");
+    sgi_buf_add(tail, task_id, strlen(task_id));
+    sgi_buf_add_lit(tail, "\"}}}}\n");
+    return !head->failed && !tail->failed;
+}
+
+/* The end says how the task ended, so that a client which saw every event needs no
+ * tasks/get to know its result. */
+static void send_end(sgi_stream *stream)
+{
+    const sgi_op *op = stream->reader.op;
+    sgi_sending sending;
+    if (!sgi_reply_result(&sending, stream->reply, "complete"))
+        return;
+    sgi_jw_key(&sending.w, "_meta");
+    sgi_jw_open(&sending.w, '{');
+    sgi_jw_key(&sending.w, "dev.segue/final");
+    sgi_jw_open(&sending.w, '{');
+    sgi_jw_member_string(&sending.w, "status",
+                         sgi_str_of(sgi_state_name(sgi_op_state(op))));
+    sgi_jw_key(&sending.w, "isError");
+    sgi_jw_bool(&sending.w, op->final == SGI_FINAL_RESULT_IS_ERROR);
+    sgi_jw_close(&sending.w, '}');
+    sgi_buf_add_char(sending.w.buf, ',');
+    sgi_buf_add_str(sending.w.buf, sgi_buf_str(&op->server->info));
+    sgi_jw_close(&sending.w, '}');
+    sgi_send_end(&sending);
+}
+
+static void send_failure(sgi_stream *stream)
+{
+    sgi_reply_error(stream->reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The log cannot be read back"), (sgi_json){0});
+}
+
+/* What lies between the cursor and this entry is no longer kept (R-E-3). */
+static void send_gone(sgi_stream *stream, const sgi_entry *entry)
+{
+    char data[160];
+    snprintf(data, sizeof data,
+             "{\"reason\":\"events_gone\",\"taskId\":\"%s\",\"earliestSeq\":%llu}",
+             stream->reader.op->task_id, (unsigned long long)entry->event - 1);
+    sgi_reply_error(stream->reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("Task events are no longer available"), sgi_str_of(data));
+}
+
+typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
+
+static step send_next(sgi_stream *stream)
+{
+    sgi_buf *out = &stream->conn->out;
+    size_t before = out->len;
+    const sgi_entry *entry = sgi_reader_next(&stream->reader);
+    if (!entry) {
+        if (sgi_reader_at_end(&stream->reader))
+            send_end(stream);
+        else if (stream->reader.failed)
+            send_failure(stream);
+        else
+            return STEP_WAIT;
+        return STEP_END;
+    }
+    if (entry->event && stream->expect && entry->event > stream->expect) {
+        send_gone(stream, entry);
+        return STEP_END;
+    }
+    if (entry->event && entry->event >= stream->expect) {
+        write_event(stream, out, entry);
+        if (out->failed) {
+            /* closed, not skipped: the client comes again with its cursor */
+            sgi_buf_cut(out, before);
+            send_failure(stream);
+            return STEP_END;
+        }
+        stream->expect = entry->event + 1;
+    }
+    sgi_reader_advance(&stream->reader);
+    return STEP_SENT;
+}
+
+static bool fill(sgi_source *source, size_t room)
+{
+    sgi_stream *stream = SGI_OWNER(source, sgi_stream, source);
+    size_t mark = stream->conn->out.len;
+    step done = STEP_SENT;
+    while (done == STEP_SENT && stream->conn->out.len - mark < room)
+        done = send_next(stream);
+    if (done == STEP_END)
+        end_stream(stream);
+    return done == STEP_SENT;
+}
+
+static void more_to_read(sgi_reader *reader)
+{
+    sgi_stream *stream = SGI_OWNER(reader, sgi_stream, reader);
+    sgi_source_ready(stream->conn, &stream->source);
+}
+
+static void withdrawn(sgi_reply *reply)
+{
+    end_stream(reply->user); /* the stream ends, the task goes on (R-E-5) */
+}
+
+/* ---- the request ---- */
+
+typedef struct opening {
+    sgi_reply *reply;
+    uint64_t expect;
+} opening;
+
+static bool streams_already(const sgi_peer *peer, const sgi_op *op)
+{
+    const sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (reader->ready == more_to_read &&
+            SGI_OWNER(reader, sgi_stream, reader)->reply->peer == peer)
+            return true;
+    return false;
+}
+
+static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_stream *stream = sgi_zalloc(mem, sizeof *stream);
+    if (!stream) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+        return;
+    }
+    stream->reply = reply;
+    stream->expect = expect;
+    stream->source.fill = fill;
+    stream->conn = reply->peer->conn;
+    sgi_conn_ref(stream->conn);
+    sgi_buf_init(&stream->head, mem);
+    sgi_buf_init(&stream->tail, mem);
+    /* event n has at least log position n + 1: nothing before that is of interest */
+    sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
+    if (!prepare_envelope(stream, op->task_id)) {
+        send_failure(stream);
+        end_stream(stream);
+        return;
+    }
+    reply->user = stream;
+    reply->cancelled = withdrawn;
+    more_to_read(&stream->reader);
+}
+
+static void stream_found(void *user, sgi_op *op, segue_status status)
+{
+    opening *open = user;
+    sgi_reply *reply = open->reply;
+    uint64_t expect = open->expect;
+    sgi_release(sgi_engine_mem(reply->engine), open, sizeof *open);
+    op = sgi_tasks_ext_found(reply, op, status);
+    if (op && !streams_already(reply->peer, op)) {
+        begin_stream(reply, op, expect);
+        return;
+    }
+    if (op)
+        sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
+                        SGI_STR("This connection streams the task already"), (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+static void tasks_stream(const sgi_inbound *in)
+{
+    sgi_str id;
+    int64_t after = -1;
+    sgi_json cursor = sgi_json_get(in->params, "after");
+    if (!sgi_tasks_ext_id(in, &id))
+        return;
+    if (cursor.n && (!sgi_json_int(cursor, &after) || after < 0)) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.after is not a non-negative integer", NULL);
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, true);
+    if (!reply)
+        return;
+    opening *open = sgi_alloc(sgi_engine_mem(reply->engine), sizeof *open);
+    if (!open) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+        return;
+    }
+    /* the event behind `after` has number after + 1, and counting begins at 1 for event 0 */
+    *open = (opening){reply, cursor.n ? (uint64_t)after + 2 : 0};
+    sgi_server_find_task(in->peer->server, id, stream_found, open);
+}
+
+static const sgi_method methods[] = {
+    {"tasks/stream", SGI_CAP_TASKS, tasks_stream},
+    {NULL, 0, NULL},
+};
+
+const sgi_dialect sgi_dialect_task_events = {
+    .name = "E",
+    .bit = SGI_DIALECT_E,
+    .methods = methods,
+    .setting = "eventStreams",
+};

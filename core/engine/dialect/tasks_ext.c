@@ -1,0 +1,270 @@
+/* X: the extension io.modelcontextprotocol/tasks (SEP-2663) with 2026-07-28. tasks/get is a
+ * pure read, tasks/update and tasks/cancel are acknowledged once their effect is durable.
+ * Field names are X's own: ttlMs and pollIntervalMs, never ttl, task or requestState. */
+#include "engine/dialect/dialect.h"
+#include "engine/reader.h"
+#include "engine/task.h"
+
+/* ---- rendering ---- */
+
+static void write_inputs(sgi_jw *w, const sgi_op *op)
+{
+    const sgi_input *input;
+    sgi_jw_key(w, "inputRequests");
+    sgi_jw_open(w, '{');
+    TAILQ_FOREACH(input, &op->inputs, link) {
+        if (!sgi_input_is_open(op, input))
+            continue;
+        sgi_jw_key(w, input->key);
+        sgi_jw_open(w, '{');
+        sgi_jw_member_string(w, "method", sgi_str_of(input->method));
+        sgi_jw_member_raw(w, "params", (sgi_str){input->params, input->params_len});
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
+static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
+{
+    char stamp[SGI_STAMP_SIZE];
+    sgi_stamp(wall_ms, stamp);
+    sgi_jw_member_string(w, name, sgi_str_of(stamp));
+}
+
+static const char *status_message(const sgi_op *op)
+{
+    if (op->final == SGI_FINAL_EXPIRED)
+        return "Task TTL expired";
+    if (op->final == SGI_FINAL_CANCELLED)
+        return "The task was cancelled by request.";
+    return op->status_message && op->status_seq <= sgi_op_horizon(op) ? op->status_message
+                                                                      : NULL;
+}
+
+/* What the creation answer and tasks/get have in common. */
+static void write_metadata(sgi_jw *w, const sgi_op *op)
+{
+    const char *message = status_message(op);
+    sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
+    sgi_jw_member_string(w, "status", sgi_str_of(sgi_state_name(sgi_op_state(op))));
+    if (message)
+        sgi_jw_member_string(w, "statusMessage", sgi_str_of(message));
+    write_stamp(w, "createdAt", op->created_ms);
+    write_stamp(w, "lastUpdatedAt", op->updated_ms);
+    sgi_jw_key(w, "ttlMs");
+    if (op->ttl_ms < 0)
+        sgi_jw_null(w);
+    else
+        sgi_jw_int(w, op->ttl_ms);
+    sgi_jw_member_int(w, "pollIntervalMs", op->poll_ms);
+}
+
+void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
+{
+    sgi_state state = sgi_op_state(op);
+    write_metadata(w, op);
+    if (state == SGI_STATE_INPUT_REQUIRED)
+        write_inputs(w, op);
+    if (state == SGI_STATE_FAILED)
+        sgi_jw_member_raw(w, "error", (sgi_str){op->final_data, op->final_len});
+    if (state == SGI_STATE_COMPLETED && fold) {
+        sgi_jw_key(w, "result");
+        sgi_jw_open(w, '{');
+        sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, (sgi_str){0});
+        sgi_jw_close(w, '}');
+    }
+}
+
+static void created(sgi_reply *reply, const sgi_op *op)
+{
+    sgi_sending sending;
+    if (!sgi_reply_result(&sending, reply, "task"))
+        return;
+    write_metadata(&sending.w, op);
+    sgi_send_meta(&sending, op->server);
+    sgi_send_end(&sending);
+}
+
+/* ---- requests ---- */
+
+void sgi_answer_missing_tasks(const sgi_inbound *in)
+{
+    sgi_answer_error(in, SGI_RPC_MISSING_CAPABILITY, "Missing required client capability",
+                     "{\"requiredCapabilities\":{\"extensions\":"
+                     "{\"io.modelcontextprotocol/tasks\":{}}}}");
+}
+
+bool sgi_tasks_ext_id(const sgi_inbound *in, sgi_str *id)
+{
+    sgi_json value = sgi_json_get(in->params, "taskId");
+    if (sgi_json_kind_of(value) != SGI_JSON_STRING) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.taskId is not a string", NULL);
+        return false;
+    }
+    if (!sgi_json_plain_string(value, id))
+        *id = value; /* ours need no escapes: with its quotes it cannot match one */
+    return true;
+}
+
+bool sgi_tasks_ext_visible(const sgi_peer *peer, const sgi_op *op)
+{
+    return op && op->is_task && op->created && op->who == peer->who;
+}
+
+sgi_op *sgi_tasks_ext_found(sgi_reply *reply, sgi_op *op, segue_status status)
+{
+    if (!reply->peer)
+        return NULL;
+    if (op && sgi_tasks_ext_visible(reply->peer, op))
+        return op;
+    if (!op && status != SEGUE_E_NOT_FOUND)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The store cannot be read"), (sgi_json){0});
+    else
+        sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
+    return NULL;
+}
+
+static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_reply *reply = user;
+    sgi_sending sending;
+    if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The result cannot be read back"), (sgi_json){0});
+    } else if (sgi_reply_result(&sending, reply, "complete")) {
+        sgi_tasks_ext_write(&sending.w, op, fold);
+        sgi_send_meta(&sending, op->server);
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+static void get_found(void *user, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = user;
+    op = sgi_tasks_ext_found(reply, op, status);
+    if (!op)
+        sgi_reply_close(reply);
+    else if (sgi_op_state(op) == SGI_STATE_COMPLETED)
+        sgi_op_fold(op, send_task, reply);
+    else
+        send_task(reply, op, NULL);
+}
+
+static void tasks_get(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (sgi_tasks_ext_id(in, &id) && (reply = sgi_reply_open(in, false)))
+        sgi_server_find_task(in->peer->server, id, get_found, reply);
+}
+
+static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_sending sending;
+    if (status != SEGUE_OK) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The server cannot store the operation"), (sgi_json){0});
+    } else if (sgi_reply_result(&sending, reply, "complete")) {
+        sgi_send_meta(&sending, op->server);
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+/* Acknowledges when all that the log has now is durable. */
+static void ack_when_durable(sgi_reply *reply, sgi_op *op)
+{
+    reply->waiter.fire = send_ack;
+    sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+}
+
+static void cancel_found(void *user, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = user;
+    op = sgi_tasks_ext_found(reply, op, status);
+    if (!op) {
+        sgi_reply_close(reply);
+        return;
+    }
+    sgi_task_cancel(op);
+    ack_when_durable(reply, op);
+}
+
+static void tasks_cancel(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (sgi_tasks_ext_id(in, &id) && (reply = sgi_reply_open(in, false)))
+        sgi_server_find_task(in->peer->server, id, cancel_found, reply);
+}
+
+/* The answers outlive the message while the store is asked for the task. */
+typedef struct updating {
+    sgi_reply *reply;
+    size_t len;
+    char responses[];
+} updating;
+
+static void update_found(void *user, sgi_op *op, segue_status status)
+{
+    updating *update = user;
+    sgi_reply *reply = update->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_json responses = {update->responses, update->len};
+    sgi_json_member member;
+    op = sgi_tasks_ext_found(reply, op, status);
+    if (op) {
+        for (size_t at = 0; sgi_json_next_member(responses, &at, &member);)
+            sgi_task_answer(op, member.key, member.value);
+        ack_when_durable(reply, op);
+    } else {
+        sgi_reply_close(reply);
+    }
+    sgi_release(mem, update, sizeof *update + update->len);
+}
+
+static void tasks_update(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_json responses = sgi_json_get(in->params, "inputResponses");
+    if (!sgi_tasks_ext_id(in, &id))
+        return;
+    if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.inputResponses is not an object", NULL);
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    updating *update =
+        sgi_alloc(sgi_engine_mem(reply->engine), sizeof *update + responses.n);
+    if (!update) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+        return;
+    }
+    update->reply = reply;
+    update->len = responses.n;
+    memcpy(update->responses, responses.p, responses.n);
+    sgi_server_find_task(in->peer->server, id, update_found, update);
+}
+
+static const sgi_method methods[] = {
+    {"tasks/get", SGI_CAP_TASKS, tasks_get},
+    {"tasks/update", SGI_CAP_TASKS, tasks_update},
+    {"tasks/cancel", SGI_CAP_TASKS, tasks_cancel},
+    {NULL, 0, NULL},
+};
+
+const sgi_dialect sgi_dialect_tasks_ext = {
+    .name = "X",
+    .bit = SGI_DIALECT_X,
+    .methods = methods,
+    .created = created,
+    .extension = "io.modelcontextprotocol/tasks",
+};

@@ -1,0 +1,143 @@
+#include "engine/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,
+                     sgi_digest_fn digest)
+{
+    *engine = (sgi_engine){.env = *env, .host = *host, .digest = digest};
+    sgi_timers_init(&engine->timers, env->mem);
+    sgi_buf_init(&engine->scratch, env->mem);
+    TAILQ_INIT(&engine->ready);
+}
+
+void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_depth,
+                           size_t max_queue)
+{
+    engine->max_message = max_message;
+    engine->max_queue = max_queue;
+    sgi_json_reader_init(&engine->reader, &engine->env, max_message, max_depth);
+}
+
+void sgi_engine_free(sgi_engine *engine)
+{
+    sgi_timers_free(&engine->timers);
+    sgi_json_reader_free(&engine->reader);
+    sgi_buf_free(&engine->scratch);
+}
+
+void sgi_ready_add(sgi_engine *engine, sgi_ready *ready)
+{
+    if (ready->queued)
+        return;
+    ready->queued = true;
+    bool first = TAILQ_EMPTY(&engine->ready);
+    TAILQ_INSERT_TAIL(&engine->ready, ready, link);
+    if (first)
+        engine->host.wake(engine->host.user);
+}
+
+void sgi_ready_remove(sgi_engine *engine, sgi_ready *ready)
+{
+    if (!ready->queued)
+        return;
+    ready->queued = false;
+    TAILQ_REMOVE(&engine->ready, ready, link);
+}
+
+int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget)
+{
+    int32_t ran = 0;
+    while (ran < budget && !TAILQ_EMPTY(&engine->ready)) {
+        sgi_ready *next = TAILQ_FIRST(&engine->ready);
+        sgi_ready_remove(engine, next);
+        ran += next->run(next, budget - ran);
+    }
+    return ran;
+}
+
+void sgi_engine_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
+                      sgi_timer_fn fn)
+{
+    int64_t now = sgi_now(&engine->env);
+    int64_t at = delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
+    int64_t before = sgi_timers_next(&engine->timers);
+    if (!sgi_timer_set(&engine->timers, timer, at, fn))
+        sgi_engine_log(engine, SEGUE_LOG_ERROR, "out of memory for a timer");
+    if (sgi_timers_next(&engine->timers) < before)
+        engine->host.wake(engine->host.user);
+}
+
+void sgi_engine_timer_clear(sgi_engine *engine, sgi_timer *timer)
+{
+    sgi_timer_clear(&engine->timers, timer);
+}
+
+void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
+{
+    if (!engine->host.log || level < engine->log_level)
+        return;
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    engine->host.log(engine->host.user, level, text);
+}
+
+segue_status sgi_engine_json(sgi_engine *engine, const char *text, size_t len,
+                             sgi_json *value, sgi_json_error *error)
+{
+    sgi_json_error fault = {SGI_JSON_OK, 0};
+    sgi_str whole = {text, len};
+    if (!text)
+        return SEGUE_E_INVALID;
+    if (!sgi_json_read(&engine->reader, whole, NULL, 0, NULL, &fault)) {
+        if (error)
+            *error = fault;
+        return fault.fault == SGI_JSON_NOMEM ? SEGUE_E_NOMEM : SEGUE_E_JSON;
+    }
+    *value = sgi_json_trim(whole);
+    return SEGUE_OK;
+}
+
+bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint8_t bytes[SGI_RANDOM_TEXT];
+    if (!sgi_random(&engine->env, bytes, sizeof bytes))
+        return false;
+    for (size_t i = 0; i < SGI_RANDOM_TEXT; i++)
+        out[i] = alphabet[bytes[i] & 63];
+    out[SGI_RANDOM_TEXT] = 0;
+    return true;
+}
+
+/* Civil date from days since 1970-01-01, by eras of 400 years (proleptic Gregorian). */
+static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
+{
+    days += 719468;
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    unsigned in_era = (unsigned)(days - era * 146097);
+    unsigned year_of_era =
+        (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
+    unsigned in_year =
+        in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    unsigned shifted = (5 * in_year + 2) / 153; /* March is 0 */
+    *day = in_year - (153 * shifted + 2) / 5 + 1;
+    *month = shifted < 10 ? shifted + 3 : shifted - 9;
+    *year = (int)(era * 400 + year_of_era) + (*month <= 2);
+}
+
+void sgi_stamp(int64_t wall_ms, char out[SGI_STAMP_SIZE])
+{
+    int64_t days = wall_ms / 86400000 - (wall_ms % 86400000 < 0);
+    unsigned ms = (unsigned)(wall_ms - days * 86400000);
+    int year;
+    unsigned month, day;
+    civil_date(days, &year, &month, &day);
+    snprintf(out, SGI_STAMP_SIZE, "%04d-%02u-%02uT%02u:%02u:%02u.%03uZ", year, month, day,
+             ms / 3600000, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+}

@@ -1,0 +1,172 @@
+/* 2026-07-28: every request carries its version, its client's capabilities and, if it wants
+ * any, its log level in params._meta; nothing is remembered from one to the next (R-C-14).
+ * Order of the checks: R-0-7. */
+#include "engine/dialect/dialect.h"
+
+#define META "io.modelcontextprotocol/"
+
+bool sgi_modern_is(sgi_json params)
+{
+    return sgi_json_get(sgi_json_get(params, "_meta"), META "protocolVersion").n > 0;
+}
+
+static const char *const level_names[] = {"debug", "info",     "notice", "warning",
+                                          "error", "critical", "alert",  "emergency"};
+
+int32_t sgi_log_level(sgi_str text)
+{
+    for (int32_t i = 0; i < 8; i++)
+        if (sgi_str_eq(text, sgi_str_of(level_names[i])))
+            return i;
+    return -1;
+}
+
+const char *sgi_log_level_name(int32_t level)
+{
+    return level_names[level];
+}
+
+/* ---- server/discover ---- */
+
+static void write_extension(sgi_jw *w, const segue_server *server, const char *name)
+{
+    sgi_jw_key(w, name);
+    sgi_jw_open(w, '{');
+    for (size_t i = 0; sgi_dialects[i]; i++)
+        if (sgi_dialects[i]->setting && sgi_dialects[i]->bit & server->dialects)
+            sgi_jw_member_raw(w, sgi_dialects[i]->setting, SGI_STR("{}"));
+    sgi_jw_close(w, '}');
+}
+
+void sgi_write_capabilities(sgi_jw *w, const segue_server *server, bool modern)
+{
+    sgi_jw_key(w, "capabilities");
+    sgi_jw_open(w, '{');
+    sgi_jw_member_raw(w, "logging", SGI_STR("{}"));
+    sgi_jw_member_raw(w, "tools", SGI_STR("{\"listChanged\":true}"));
+    if (modern) {
+        sgi_jw_key(w, "extensions");
+        sgi_jw_open(w, '{');
+        for (size_t i = 0; sgi_dialects[i]; i++)
+            if (sgi_dialects[i]->extension && sgi_dialects[i]->bit & server->dialects)
+                write_extension(w, server, sgi_dialects[i]->extension);
+        if (server->idempotency)
+            sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
+static void discover(const sgi_inbound *in)
+{
+    segue_server *server = in->peer->server;
+    sgi_sending sending;
+    sgi_answer_result(&sending, in, "complete");
+    sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR("[\"2026-07-28\"]"));
+    sgi_write_capabilities(&sending.w, server, true);
+    if (server->options.instructions)
+        sgi_jw_member_string(&sending.w, "instructions",
+                             sgi_str_of(server->options.instructions));
+    sgi_jw_member_int(&sending.w, "ttlMs", 0);
+    sgi_jw_member_string(&sending.w, "cacheScope", SGI_STR("private"));
+    sgi_send_meta(&sending, server);
+    sgi_send_end(&sending);
+}
+
+/* ---- dispatch ---- */
+
+static const sgi_method methods[] = {
+    {"tools/call", 0, sgi_tools_call},
+    {"tools/list", 0, sgi_tools_list},
+    {"server/discover", 0, discover},
+    {"subscriptions/listen", 0, sgi_subscriptions_listen},
+};
+
+static const sgi_method *find_method(const segue_server *server, sgi_str name)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (sgi_str_eq(sgi_str_of(methods[i].name), name))
+            return &methods[i];
+    return sgi_dialect_method(server->dialects, name);
+}
+
+static uint32_t read_caps(sgi_json capabilities)
+{
+    static const struct {
+        const char *name;
+        uint32_t cap;
+    } known[] = {
+        {"elicitation", SGI_CAP_ELICITATION},
+        {"sampling", SGI_CAP_SAMPLING},
+        {"roots", SGI_CAP_ROOTS},
+        {"partialResults", SGI_CAP_PARTIAL},
+    };
+    uint32_t caps = 0;
+    sgi_json extensions = sgi_json_get(capabilities, "extensions");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (sgi_json_kind_of(sgi_json_get(capabilities, known[i].name)) == SGI_JSON_OBJECT)
+            caps |= known[i].cap;
+    if (sgi_json_kind_of(sgi_json_get(extensions, META "tasks")) == SGI_JSON_OBJECT)
+        caps |= SGI_CAP_TASKS;
+    return caps;
+}
+
+static void refuse_version(const sgi_inbound *in, sgi_json version)
+{
+    sgi_buf data;
+    sgi_buf_init(&data, sgi_engine_mem(in->peer->server->engine));
+    sgi_jw w = sgi_jw_on(&data);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, "supported",
+                      SGI_STR("[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\","
+                              "\"2025-03-26\",\"2024-11-05\"]"));
+    sgi_jw_member_raw(&w, "requested", version);
+    sgi_jw_close(&w, '}');
+    sgi_send_error(in->peer->conn, in->id, SGI_RPC_UNSUPPORTED_VERSION,
+                   SGI_STR("Unsupported protocol version"),
+                   data.failed ? (sgi_json){0} : sgi_buf_str(&data));
+    sgi_buf_free(&data);
+}
+
+/* The fields that every request must carry; false when it was refused. */
+static bool read_context(sgi_inbound *in)
+{
+    sgi_json version = sgi_json_get(in->meta, META "protocolVersion");
+    sgi_json capabilities = sgi_json_get(in->meta, META "clientCapabilities");
+    sgi_json level = sgi_json_get(in->meta, META "logLevel");
+    sgi_str text;
+    if (!sgi_json_plain_string(version, &text)) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "_meta: " META "protocolVersion is not a string", NULL);
+        return false;
+    }
+    in->version = sgi_version_parse(text);
+    if (!sgi_version_is_modern(in->version)) {
+        refuse_version(in, version);
+        return false;
+    }
+    if (sgi_json_kind_of(capabilities) != SGI_JSON_OBJECT) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "_meta: " META "clientCapabilities is not an object", NULL);
+        return false;
+    }
+    in->caps = read_caps(capabilities);
+    in->log_level = sgi_json_plain_string(level, &text) ? sgi_log_level(text) : -1;
+    return true;
+}
+
+void sgi_modern_request(sgi_peer *peer, const sgi_message *message, sgi_str name)
+{
+    sgi_inbound in = {.peer = peer, .id = message->id, .params = message->params};
+    in.meta = sgi_json_get(in.params, "_meta");
+    in.version = SGI_VERSION_2026_07_28;
+    if (!read_context(&in))
+        return;
+    const sgi_method *method = find_method(peer->server, name);
+    if (!method)
+        sgi_answer_error(&in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+    else if ((method->caps & in.caps) != method->caps)
+        sgi_answer_missing_tasks(&in);
+    else
+        method->run(&in);
+}

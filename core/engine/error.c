@@ -1,0 +1,94 @@
+#include "engine/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct status_row {
+    segue_status value;
+    const char *name;
+    const char *text;
+    bool retryable;
+} status_row;
+
+static const status_row status_rows[] = {
+#define SGI_STATUS(name, value, text, retryable) {value, #name, text, retryable},
+#include "api/errors.def"
+#undef SGI_STATUS
+};
+
+static const status_row *find_status(segue_status status)
+{
+    for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++)
+        if (status_rows[i].value == status)
+            return &status_rows[i];
+    return NULL;
+}
+
+const char *sgi_status_name(segue_status status)
+{
+    const status_row *row = find_status(status);
+    return row ? row->name : "SEGUE_E_UNKNOWN";
+}
+
+const char *sgi_status_text(segue_status status)
+{
+    const status_row *row = find_status(status);
+    return row ? row->text : "unknown status";
+}
+
+bool sgi_status_is_retryable(segue_status status)
+{
+    const status_row *row = find_status(status);
+    return row && row->retryable;
+}
+
+/* Handed out when there is no memory for another; const in spirit, freeing it does nothing. */
+static segue_error out_of_memory = {
+    .status = SEGUE_E_NOMEM,
+    .message = (char *)"out of memory",
+};
+
+segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
+                           sgi_str message, sgi_str data)
+{
+    segue_error *error = sgi_zalloc(mem, sizeof *error);
+    if (!error)
+        return &out_of_memory;
+    error->mem_copy = *mem;
+    error->mem = &error->mem_copy;
+    error->status = status;
+    error->rpc_code = rpc_code;
+    error->message = sgi_text_dup(mem, message);
+    error->data = data.n ? sgi_text_dup(mem, data) : NULL;
+    error->data_len = data.n;
+    if (!error->message || (data.n && !error->data)) {
+        sgi_error_free(error);
+        return &out_of_memory;
+    }
+    return error;
+}
+
+segue_status sgi_error_give(segue_error **out, const sgi_mem *mem, segue_status status,
+                            const char *format, ...)
+{
+    if (out) {
+        char text[400];
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        *out = sgi_error_new(mem, status, 0, sgi_str_of(text), (sgi_str){0});
+    }
+    return status;
+}
+
+void sgi_error_free(segue_error *error)
+{
+    if (!error || !error->mem)
+        return;
+    sgi_mem mem = *error->mem;
+    sgi_text_free(&mem, error->message);
+    if (error->data)
+        sgi_release(&mem, error->data, error->data_len + 1);
+    sgi_release(&mem, error, sizeof *error);
+}

@@ -1,0 +1,31 @@
+/* The merge of segments and fields into a result: one piece of code, used by the server to
+ * render a result and by the client to collect one (R-C-8). */
+#ifndef SGI_FOLD_H
+#define SGI_FOLD_H
+
+#include "engine/engine.h"
+
+typedef struct sgi_fold {
+    sgi_buf content; /* blocks joined by commas, without brackets */
+    sgi_buf fields;  /* a JSON object: members beside the content, last one wins */
+    uint64_t count;  /* blocks in content */
+} sgi_fold;
+
+void sgi_fold_init(sgi_fold *fold, const sgi_mem *mem);
+void sgi_fold_free(sgi_fold *fold);
+bool sgi_fold_failed(const sgi_fold *fold);
+size_t sgi_fold_size(const sgi_fold *fold);
+
+/* One content block, valid JSON. */
+void sgi_fold_segment(sgi_fold *fold, sgi_json block);
+/* An object whose members replace those of the same name; _meta is merged key by key. */
+void sgi_fold_fields(sgi_fold *fold, sgi_json members);
+/* Throws away what came before. */
+void sgi_fold_replace(sgi_fold *fold);
+
+/* Writes the members of the result into an object that is open: "content" (always, when
+ * list), the fields, and isError when set. extra_meta (members without braces, or empty) is
+ * put in front of what _meta holds. */
+void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
+
+#endif

@@ -1,0 +1,560 @@
+/* Following a task. The stream brings segments and says when a question is open or the task
+ * has ended; tasks/get brings questions, errors and, where the stream could not bring it all,
+ * the result. Without a stream, tasks/get is asked every poll interval.
+ *
+ * The tracker is next_event: events come in order without holes, so a lower number is a
+ * repeat and is dropped, a higher one a hole, which is repaired by opening the stream again
+ * after the last contiguous event. */
+#include "engine/request.h"
+
+#include <stdio.h>
+
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 60000
+#define BACKOFF_FIRST_MS 250
+#define BACKOFF_MAX_MS 30000
+#define INPUTS_MAX 1024
+
+static void send_get(segue_request *request);
+static void send_stream(segue_request *request);
+
+/* ---- time ---- */
+
+static void try_again(sgi_timer *timer)
+{
+    segue_request *request = SGI_OWNER(timer, segue_request, retry);
+    if (sgi_session_is_open(request->session))
+        sgi_follow_go(request);
+}
+
+static int64_t with_jitter(segue_request *request, int64_t ms)
+{
+    uint8_t chance = 128;
+    sgi_random(&request->engine->env, &chance, 1);
+    return ms - ms / 10 + ms * chance / 1280; /* plus or minus a tenth */
+}
+
+static void poll_later(segue_request *request)
+{
+    int64_t ms = request->poll_ms;
+    ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
+    sgi_engine_timer(request->engine, &request->retry, with_jitter(request, ms), try_again);
+}
+
+/* After a failure: the first try at once, then ever later (R-2557-63). */
+static void back_off(segue_request *request, int64_t at_least_ms)
+{
+    int64_t ms = 0;
+    if (request->failures++ > 0) {
+        ms = BACKOFF_FIRST_MS;
+        for (int32_t i = 2; i < request->failures && ms < BACKOFF_MAX_MS; i++)
+            ms *= 2;
+        ms = with_jitter(request, ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms);
+    }
+    sgi_engine_timer(request->engine, &request->retry, ms > at_least_ms ? ms : at_least_ms,
+                     try_again);
+}
+
+/* ---- status ---- */
+
+int32_t sgi_task_state_of(sgi_json status)
+{
+    static const struct {
+        const char *name;
+        int32_t state;
+    } known[] = {
+        {"working", SEGUE_TASK_WORKING},     {"input_required", SEGUE_TASK_INPUT_REQUIRED},
+        {"completed", SEGUE_TASK_COMPLETED}, {"failed", SEGUE_TASK_FAILED},
+        {"cancelled", SEGUE_TASK_CANCELLED},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (sgi_json_string_is(status, sgi_str_of(known[i].name)))
+            return known[i].state;
+    return SEGUE_TASK_UNKNOWN;
+}
+
+static void note_status(segue_request *request, sgi_json object)
+{
+    sgi_json status = sgi_json_get(object, "status");
+    sgi_json message = sgi_json_get(object, "statusMessage");
+    sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
+    int32_t state = sgi_task_state_of(status);
+    sgi_buf text;
+    if (state == SEGUE_TASK_UNKNOWN)
+        state = request->state;
+    bool changed = state != request->state || message.n;
+    request->state = state;
+    if (request->task)
+        request->task->state = state;
+    if (!changed || !request->events.on_status || sgi_deliver_is_full(request))
+        return;
+    sgi_buf_init(&text, sgi_engine_mem(request->engine));
+    if (!sgi_json_decode(status, &text)) {
+        static const char *const words[] = {"", "working", "input_required", "completed",
+                                            "failed", "cancelled"};
+        sgi_buf_add(&text, words[state], strlen(words[state]));
+    }
+    sgi_buf_add_char(&text, 0);
+    if (message.n)
+        sgi_json_decode(message, &text);
+    if (!text.failed)
+        sgi_deliver(request, &head, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+}
+
+/* ttlMs, ttlSeconds, ttl and their like: read by field name (R-2557-2). */
+static void note_poll(segue_request *request, sgi_json task)
+{
+    static const char *const names[] = {"pollIntervalMs", "pollIntervalMilliseconds",
+                                        "pollInterval"};
+    int64_t ms;
+    for (size_t i = 0; i < 3; i++)
+        if (sgi_json_int(sgi_json_get(task, names[i]), &ms) && ms >= 0) {
+            request->poll_ms = ms;
+            return;
+        }
+}
+
+/* ---- beginning ---- */
+
+void sgi_follow_begin(segue_request *request, sgi_json task)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
+    sgi_json nested = sgi_json_get(task, "task"); /* as drafts had it */
+    sgi_json id;
+    sgi_buf text;
+    if (sgi_json_kind_of(nested) == SGI_JSON_OBJECT)
+        task = nested;
+    id = sgi_json_get(task, "taskId");
+    if (sgi_json_kind_of(id) != SGI_JSON_STRING || id.n > 4096 + 2) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task without a usable taskId");
+        return;
+    }
+    sgi_buf_init(&text, mem);
+    sgi_json_decode(id, &text);
+    bool plain = !text.failed && !memchr(text.p, 0, text.len);
+    request->task_id = plain ? sgi_text_dup(mem, sgi_buf_str(&text)) : NULL;
+    sgi_buf_free(&text);
+    if (!request->task_id) {
+        sgi_request_fail(request, plain ? SEGUE_E_NOMEM : SEGUE_E_PROTOCOL,
+                         "the taskId cannot be kept");
+        return;
+    }
+    request->phase = SGI_PHASE_FOLLOW;
+    note_poll(request, task);
+    sgi_deliver(request, &head, sgi_str_of(request->task_id));
+    note_status(request, task);
+    request->hook_pending = request->events.on_task != NULL;
+    if (!request->hook_pending)
+        sgi_follow_go(request);
+}
+
+void sgi_follow_go(segue_request *request)
+{
+    sgi_question *question;
+    if (request->phase != SGI_PHASE_FOLLOW || request->hook_pending)
+        return;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (question->answer && !question->updating && !question->settled)
+            sgi_follow_answer(request, question);
+    if (request->streaming || request->getting || request->retry.slot)
+        return;
+    if (request->session->has_streams && !request->no_stream) {
+        if (!request->paused)
+            send_stream(request);
+    } else {
+        send_get(request);
+    }
+}
+
+void sgi_follow_end(segue_request *request)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link) {
+        if (question->updating)
+            sgi_emitter_drop(question->updating, false);
+        question->updating = NULL;
+    }
+    if (request->streaming)
+        sgi_emitter_drop(request->streaming, true);
+    if (request->getting)
+        sgi_emitter_drop(request->getting, false);
+    request->streaming = request->getting = NULL;
+}
+
+static sgi_emitter *begin(segue_request *request, sgi_sending *sending, const char *method,
+                          void (*done)(sgi_emitter *, const sgi_outcome *))
+{
+    sgi_emitter *emitter =
+        sgi_session_begin(request->session, sending, sgi_str_of(method));
+    if (!emitter)
+        return NULL;
+    emitter->request = request;
+    emitter->done = done;
+    sgi_jw_member_string(&sending->w, "taskId", sgi_str_of(request->task_id));
+    return emitter;
+}
+
+/* ---- tasks/get ---- */
+
+static bool is_known_question(const segue_request *request, sgi_str key)
+{
+    const sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (sgi_str_eq(sgi_str_of(question->key), key))
+            return true;
+    return false;
+}
+
+static void take_question(segue_request *request, const sgi_json_member *member)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
+    sgi_json params = sgi_json_get(member->value, "params");
+    sgi_buf text;
+    if (member->escaped || is_known_question(request, member->key))
+        return;
+    if (++request->question_count > INPUTS_MAX) {
+        sgi_request_fail(request, SEGUE_E_LIMIT, "the server asks too many questions");
+        return;
+    }
+    sgi_question *question = sgi_zalloc(mem, sizeof *question);
+    sgi_buf_init(&text, mem);
+    sgi_buf_add_str(&text, member->key);
+    sgi_buf_add_char(&text, 0);
+    sgi_json_decode(sgi_json_get(member->value, "method"), &text);
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
+    if (question)
+        question->key = sgi_text_dup(mem, member->key);
+    if (question && question->key && !text.failed &&
+        sgi_deliver(request, &head, sgi_buf_str(&text))) {
+        TAILQ_INSERT_TAIL(&request->questions, question, link);
+    } else if (question) {
+        sgi_text_free(mem, question->key); /* it is asked again at the next poll */
+        sgi_release(mem, question, sizeof *question);
+    }
+    sgi_buf_free(&text);
+}
+
+static void take_questions(segue_request *request, sgi_json task)
+{
+    sgi_json inputs = sgi_json_get(task, "inputRequests");
+    sgi_json_member member;
+    if (sgi_json_kind_of(inputs) != SGI_JSON_OBJECT)
+        return;
+    for (size_t at = 0; sgi_json_next_member(inputs, &at, &member);)
+        if (request->phase == SGI_PHASE_FOLLOW)
+            take_question(request, &member);
+}
+
+static void take_completed(segue_request *request, sgi_json task)
+{
+    sgi_json result = sgi_json_get(task, "result");
+    if (sgi_json_kind_of(result) != SGI_JSON_OBJECT) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a completed task without a result");
+        return;
+    }
+    sgi_deliver_rest(request, result);
+    sgi_request_finish(request, result);
+}
+
+static void take_task(segue_request *request, sgi_json task)
+{
+    request->failures = 0;
+    note_poll(request, task);
+    note_status(request, task);
+    switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
+    case SEGUE_TASK_COMPLETED:
+        take_completed(request, task);
+        break;
+    case SEGUE_TASK_FAILED:
+        sgi_request_finish_error(request, sgi_json_get(task, "error"));
+        break;
+    case SEGUE_TASK_CANCELLED:
+        sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
+        break;
+    case SEGUE_TASK_INPUT_REQUIRED:
+    case SEGUE_TASK_WORKING:
+        take_questions(request, task);
+        if (request->phase != SGI_PHASE_FOLLOW)
+            return;
+        if (request->streaming)
+            return; /* the stream says when to look again */
+        poll_later(request);
+        break;
+    default:
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task with an unknown status");
+    }
+}
+
+static int64_t retry_after(sgi_json error)
+{
+    int64_t ms = 0;
+    sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
+    return ms < 0 ? 0 : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
+}
+
+static void take_get_error(segue_request *request, sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (code == SGI_RPC_INVALID_PARAMS)
+        sgi_request_fail(request, SEGUE_E_TASK_LOST, "the server does not know the task");
+    else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY)
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "the server cannot be asked for a task");
+    else
+        back_off(request, retry_after(error));
+}
+
+static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_json type = sgi_json_get(outcome->json, "resultType");
+    request->getting = NULL;
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        take_get_error(request, outcome->json);
+    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        back_off(request, 0);
+    else if (outcome->kind == SGI_OUTCOME_LOST)
+        return; /* asked again when the session is open */
+    else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
+             sgi_json_string_is(type, SGI_STR("task")))
+        take_task(request, outcome->json);
+    else
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "an unknown resultType on tasks/get");
+}
+
+static void send_get(segue_request *request)
+{
+    sgi_sending sending;
+    sgi_emitter *emitter = begin(request, &sending, "tasks/get", got);
+    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        request->getting = emitter;
+    else
+        back_off(request, BACKOFF_FIRST_MS);
+}
+
+/* ---- tasks/stream ---- */
+
+static void reopen_stream(segue_request *request)
+{
+    sgi_emitter_drop(request->streaming, true);
+    request->streaming = NULL;
+    back_off(request, 0);
+}
+
+/* The stream ended and said how: the merged events are the result, if they are all there. */
+static bool complete_from_events(segue_request *request, sgi_json result)
+{
+    sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
+    bool is_error =
+        sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
+    if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
+        request->partial || sgi_fold_failed(&request->fold))
+        return false;
+    sgi_buf merged;
+    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_on(&merged);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&request->fold, &w, is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    bool ok = !merged.failed;
+    if (ok) {
+        note_status(request, final);
+        sgi_request_finish(request, sgi_buf_str(&merged));
+    }
+    sgi_buf_free(&merged);
+    return ok;
+}
+
+static void take_stream_error(segue_request *request, sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (sgi_json_string_is(reason, SGI_STR("events_gone"))) {
+        request->no_stream = request->partial = true; /* the result has it all */
+        send_get(request);
+    } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
+        request->session->has_streams = false;
+        send_get(request);
+    } else if (code == SGI_RPC_INVALID_PARAMS) {
+        request->no_stream = true; /* streamed by another request, or gone: get tells */
+        send_get(request);
+    } else {
+        back_off(request, retry_after(error));
+    }
+}
+
+static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    request->streaming = NULL;
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (outcome->kind == SGI_OUTCOME_ERROR) {
+        take_stream_error(request, outcome->json);
+    } else if (outcome->kind == SGI_OUTCOME_RESULT) {
+        request->failures = 0;
+        if (!complete_from_events(request, outcome->json) && !request->getting)
+            send_get(request);
+    }
+}
+
+static void send_stream(segue_request *request)
+{
+    sgi_sending sending;
+    sgi_emitter *emitter = begin(request, &sending, "tasks/stream", stream_ended);
+    if (emitter) {
+        emitter->timeout_ms = 0; /* it lasts as long as the task */
+        if (request->next_event)
+            sgi_jw_member_int(&sending.w, "after", (int64_t)request->next_event - 1);
+    }
+    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        request->streaming = emitter;
+    else
+        back_off(request, BACKOFF_FIRST_MS);
+}
+
+static void take_segments(segue_request *request, uint64_t event, sgi_json payload)
+{
+    sgi_json content = sgi_json_get(payload, "content");
+    sgi_json block;
+    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+        return;
+    for (size_t at = 0; sgi_json_next_item(content, &at, &block);) {
+        if (!request->options.discard)
+            sgi_fold_segment(&request->fold, block);
+        sgi_deliver_segment(request, request->next_segment++, event, block);
+    }
+}
+
+static void take_event(segue_request *request, uint64_t seq, sgi_json params)
+{
+    sgi_json type = sgi_json_get(params, "type");
+    sgi_json payload = sgi_json_get(params, "payload");
+    if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
+        take_segments(request, seq + 1, payload);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
+        if (sgi_json_kind_of(payload) == SGI_JSON_OBJECT)
+            sgi_fold_fields(&request->fold, payload);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
+        sgi_fold_replace(&request->fold);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
+        note_status(request, payload);
+        if (request->state == SEGUE_TASK_INPUT_REQUIRED && !request->getting)
+            send_get(request);
+    }
+}
+
+void sgi_follow_event(segue_request *request, sgi_json params)
+{
+    int64_t seq;
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    if (!sgi_json_int(sgi_json_get(params, "seq"), &seq) || seq < 0) {
+        request->engine->warnings++;
+        return;
+    }
+    if ((uint64_t)seq < request->next_event) {
+        request->dropped++; /* a repeat (R-E-7) */
+        return;
+    }
+    /* without a cursor the stream begins with the earliest event that is retained */
+    if ((uint64_t)seq > request->next_event) {
+        if (request->next_event) {
+            request->engine->warnings++;
+            reopen_stream(request);
+            return;
+        }
+        request->partial = true;
+    }
+    request->failures = 0;
+    request->next_event = (uint64_t)seq + 1;
+    take_event(request, (uint64_t)seq, params);
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (sgi_fold_size(&request->fold) > limit) {
+        sgi_follow_cancel(request);
+        sgi_request_fail(request, SEGUE_E_TOO_LARGE,
+                         "the result is larger than max_result_bytes");
+    } else if (sgi_deliver_is_full(request)) {
+        request->paused = true;
+        sgi_emitter_drop(request->streaming, true);
+        request->streaming = NULL;
+    }
+}
+
+void sgi_follow_resume(segue_request *request)
+{
+    request->paused = false;
+    if (sgi_session_is_open(request->session))
+        sgi_follow_go(request);
+}
+
+/* ---- tasks/update, tasks/cancel ---- */
+
+static sgi_question *question_of(segue_request *request, const sgi_emitter *emitter)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (question->updating == emitter)
+            return question;
+    return NULL;
+}
+
+static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_question *question = question_of(request, emitter);
+    question->updating = NULL;
+    if (outcome->kind == SGI_OUTCOME_RESULT)
+        question->settled = true;
+    else if (outcome->kind == SGI_OUTCOME_ERROR)
+        take_get_error(request, outcome->json);
+    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        back_off(request, 0);
+    if (question->settled && !request->streaming && !request->getting &&
+        request->phase == SGI_PHASE_FOLLOW) {
+        sgi_engine_timer_clear(request->engine, &request->retry);
+        sgi_follow_go(request); /* look at once: the answer was waited for */
+    }
+}
+
+void sgi_follow_answer(segue_request *request, sgi_question *question)
+{
+    sgi_sending sending;
+    sgi_emitter *emitter = begin(request, &sending, "tasks/update", answered);
+    if (!emitter)
+        return;
+    sgi_jw_key(&sending.w, "inputResponses");
+    sgi_jw_open(&sending.w, '{');
+    sgi_jw_key_str(&sending.w, sgi_str_of(question->key));
+    sgi_jw_raw(&sending.w, (sgi_str){question->answer, question->answer_len});
+    sgi_jw_close(&sending.w, '}');
+    if (sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        question->updating = emitter;
+    else
+        back_off(request, BACKOFF_FIRST_MS);
+}
+
+static void cancel_acknowledged(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    (void)emitter; /* X: the client may forget the task once it has said so (R-2557-39) */
+    (void)outcome;
+}
+
+void sgi_follow_cancel(segue_request *request)
+{
+    sgi_sending sending;
+    if (!sgi_session_is_open(request->session))
+        return;
+    sgi_emitter *emitter = begin(request, &sending, "tasks/cancel", cancel_acknowledged);
+    if (!emitter)
+        return;
+    emitter->request = NULL;
+    sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+}

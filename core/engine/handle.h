@@ -1,0 +1,21 @@
+/* What every public handle begins with: a magic word that tells its kind, and the engine
+ * whose lock guards it. The application's hold is one reference among the engine's own. */
+#ifndef SGI_HANDLE_H
+#define SGI_HANDLE_H
+
+#include "engine/engine.h"
+
+#define SGI_MAGIC_SERVER 0x53475356u
+#define SGI_MAGIC_CALL 0x5347434cu
+#define SGI_MAGIC_SESSION 0x53475345u
+#define SGI_MAGIC_REQUEST 0x53475251u
+#define SGI_MAGIC_TASK 0x53475441u
+#define SGI_MAGIC_CONTENT 0x5347434fu
+#define SGI_MAGIC_FREED 0xdeadu
+
+typedef struct sgi_handle {
+    uint32_t magic;
+    sgi_engine *engine;
+} sgi_handle;
+
+#endif

@@ -1,0 +1,122 @@
+/* The engine's side of a store: which operations have entries that are not durable yet, and
+ * questions to the store that wait for an answer. The keeper never calls the store: the host
+ * takes a batch or a job, works on it without the lock, and brings the outcome back.
+ *
+ *   engine marks an operation dirty -> host.store(keeper)
+ *   host:  lock, sgi_keeper_take, unlock, commit, lock, sgi_keeper_done, unlock
+ *   host:  lock, sgi_keeper_job,  unlock, ask,    lock, job->done,       unlock
+ *
+ * All that is dirty when the host takes goes into one commit: that is the group commit, and
+ * its window is the commit before it. */
+#ifndef SGI_KEEPER_H
+#define SGI_KEEPER_H
+
+#include "engine/engine.h"
+
+typedef struct sgi_op sgi_op;
+
+/* One entry of an operation's log; immutable. */
+typedef struct sgi_entry {
+    TAILQ_ENTRY(sgi_entry) link;
+    uint64_t seq;     /* 1, 2, 3, ... over all entries */
+    uint64_t segment; /* number among segments, 0 = none */
+    uint64_t event;   /* number among events + 1, 0 = none */
+    int64_t at_ms;
+    int32_t kind;
+    uint32_t len;
+    char data[];
+} sgi_entry;
+
+TAILQ_HEAD(sgi_entry_list, sgi_entry);
+
+sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len);
+void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry);
+void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
+
+/* One commit: the writes, and the operations they came from. Reused from commit to commit;
+ * writes point into entries and records that stay put until sgi_keeper_done. */
+typedef struct sgi_batch {
+    segue_store_write *writes;
+    size_t count;
+    size_t cap;
+    struct sgi_batch_op *ops;
+    size_t op_count;
+    size_t op_cap;
+} sgi_batch;
+
+typedef enum sgi_job_kind {
+    SGI_JOB_FIND = 1, /* by task_id, or by key when has_key */
+    SGI_JOB_READ,     /* id, after, max_bytes */
+    SGI_JOB_CLAIM,
+    SGI_JOB_PURGE     /* now_ms -> next_ms */
+} sgi_job_kind;
+
+/* A record copied out of the store. */
+typedef struct sgi_found {
+    TAILQ_ENTRY(sgi_found) link;
+    segue_store_record record; /* its pointers point into this block */
+    size_t size;
+} sgi_found;
+
+TAILQ_HEAD(sgi_found_list, sgi_found);
+
+typedef struct sgi_job {
+    TAILQ_ENTRY(sgi_job) link;
+    sgi_job_kind kind;
+    sgi_keeper *keeper;
+    const sgi_mem *mem;
+    void (*done)(struct sgi_job *job); /* under the lock; frees the job */
+    void *user;
+    char *task_id;
+    uint8_t key[SEGUE_STORE_HASH_SIZE];
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    uint64_t after;
+    size_t max_bytes; /* stop after the entry that passes it */
+    int64_t now_ms;
+    int64_t next_ms;
+    segue_status status;
+    struct sgi_found_list found;
+    struct sgi_entry_list entries;
+    size_t bytes;
+} sgi_job;
+
+struct sgi_keeper {
+    sgi_engine *engine;
+    void *host_user; /* the host's: which store this is */
+    TAILQ_HEAD(, sgi_op) dirty;
+    TAILQ_HEAD(, sgi_job) jobs;
+    size_t solo; /* so many operations are tried one by one: a commit of several failed */
+    sgi_timer retry;      /* after a commit that failed */
+    sgi_timer purge;
+    bool dropped;
+};
+
+void sgi_keeper_init(sgi_keeper *keeper, sgi_engine *engine);
+/* Drops what waits; operations must be gone. */
+void sgi_keeper_free(sgi_keeper *keeper);
+
+/* The runtime goes away: jobs are answered with SEGUE_E_CLOSED, what is dirty is given up. */
+void sgi_keeper_drop(sgi_keeper *keeper);
+
+/* ---- for the engine ---- */
+
+void sgi_keeper_dirty(sgi_keeper *keeper, sgi_op *op);
+sgi_job *sgi_job_new(sgi_keeper *keeper, sgi_job_kind kind, void (*done)(sgi_job *),
+                     void *user);
+void sgi_job_free(sgi_job *job);
+void sgi_keeper_ask(sgi_keeper *keeper, sgi_job *job);
+
+/* ---- for the host ---- */
+
+void sgi_batch_free(const sgi_mem *mem, sgi_batch *batch);
+/* Lock held. Fills the batch; false when nothing is dirty. */
+bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch);
+/* Lock held. Says how the commit went; SEGUE_E_EXISTS fails the creations alone. */
+void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status);
+/* Lock held. Takes the next job out; NULL when there is none. */
+sgi_job *sgi_keeper_job(sgi_keeper *keeper);
+/* No lock. Callbacks for the store; they collect into the job (user = the job). */
+int32_t sgi_job_record(void *user, const segue_store_record *record);
+int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
+
+#endif

@@ -1,0 +1,75 @@
+/* Cells of the matrix, read row by row: a version admits a dialect when the client said what
+ * the cell asks for. P yields to a task of the same request, so it is dropped beside L, S and
+ * D (C-14). */
+#include "engine/negotiate.h"
+
+#include <segue/segue.h>
+
+static const char *const version_names[] = {
+    [SGI_VERSION_UNKNOWN] = "",
+    [SGI_VERSION_2024_11_05] = "2024-11-05",
+    [SGI_VERSION_2025_03_26] = "2025-03-26",
+    [SGI_VERSION_2025_06_18] = "2025-06-18",
+    [SGI_VERSION_2025_11_25] = "2025-11-25",
+    [SGI_VERSION_DRAFT_2026_V1] = "DRAFT-2026-v1",
+    [SGI_VERSION_2026_07_28] = "2026-07-28",
+};
+
+sgi_version sgi_version_parse(sgi_str text)
+{
+    for (int v = SGI_VERSION_2024_11_05; v <= SGI_VERSION_2026_07_28; v++)
+        if (sgi_str_eq(text, sgi_str_of(version_names[v])))
+            return (sgi_version)v;
+    return SGI_VERSION_UNKNOWN;
+}
+
+const char *sgi_version_name(sgi_version version)
+{
+    return version_names[version];
+}
+
+static const struct cell {
+    uint8_t from, upto; /* versions */
+    uint8_t declared;   /* all of these; 0 = nothing is asked for */
+    uint8_t dialect;
+    uint8_t unless;     /* ... and none of these was admitted before it */
+} cells[] = {
+    {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L, 0},
+    {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25,
+     SGI_SAYS_TASK_PARAM | SGI_SAYS_RESPONSE_MODES, SGI_DIALECT_S, 0},
+    {SGI_VERSION_DRAFT_2026_V1, SGI_VERSION_DRAFT_2026_V1, 0, SGI_DIALECT_D, 0},
+    {SGI_VERSION_2024_11_05, SGI_VERSION_DRAFT_2026_V1, SGI_SAYS_ALLOW_PARTIAL,
+     SGI_DIALECT_P, SGI_DIALECT_L | SGI_DIALECT_S},
+    {SGI_VERSION_2024_11_05, SGI_VERSION_2025_11_25, SGI_SAYS_RESUMABLE, SGI_DIALECT_Z, 0},
+    {SGI_VERSION_2026_07_28, SGI_VERSION_2026_07_28, SGI_SAYS_TASKS_EXTENSION,
+     SGI_DIALECT_X, 0},
+    {SGI_VERSION_2026_07_28, SGI_VERSION_2026_07_28, SGI_SAYS_TASKS_EXTENSION,
+     SGI_DIALECT_E, 0},
+    {SGI_VERSION_2026_07_28, SGI_VERSION_2026_07_28, SGI_SAYS_PARTIAL_RESULTS,
+     SGI_DIALECT_PN, 0},
+};
+
+uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled)
+{
+    uint32_t admitted = 0;
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const struct cell *cell = &cells[i];
+        if (version >= cell->from && version <= cell->upto &&
+            (declared & cell->declared) == cell->declared && !(admitted & cell->unless))
+            admitted |= cell->dialect & enabled;
+    }
+    return admitted;
+}
+
+sgi_verdict sgi_decide(sgi_version version, uint32_t dialects, int32_t task_policy)
+{
+    bool can_be_task = dialects & (SGI_DIALECT_L | SGI_DIALECT_D | SGI_DIALECT_X);
+    if (task_policy == SEGUE_TASK_NEVER)
+        return dialects & SGI_DIALECT_L ? SGI_VERDICT_METHOD_NOT_FOUND : SGI_VERDICT_PLAIN;
+    if (can_be_task)
+        return SGI_VERDICT_TASK;
+    if (task_policy == SEGUE_TASK_MAY)
+        return SGI_VERDICT_PLAIN;
+    return sgi_version_is_modern(version) ? SGI_VERDICT_MISSING_CAPABILITY
+                                          : SGI_VERDICT_METHOD_NOT_FOUND;
+}

@@ -1,0 +1,577 @@
+/* Log and state of an operation. The head fields (next_*, final, inputs, status, checkpoint)
+ * change in one place, apply_head, for entries that are appended and for entries that come
+ * back from the store alike: so a rebuilt operation equals the one that was lost.
+ *
+ * Who frees what: entries belong to the tail, or to a reader's chunk. An entry leaves the
+ * tail only when it is durable; a batch in flight holds only entries that are not. The op is
+ * counted: by the server's maps, its call, its readers, the keeper while it is dirty or being
+ * written, and whoever waits for the store on its behalf. */
+#include "engine/op.h"
+
+#include "engine/error.h"
+#include "engine/principal.h"
+#include "engine/reader.h"
+#include "engine/record.h"
+#include "engine/server.h"
+
+#define TAIL_KEEP (256 * 1024)   /* kept for readers that follow */
+#define LINGER_KEEP (64 * 1024)  /* kept of an ended operation while it stays in memory */
+
+sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
+{
+    sgi_engine *engine = server->engine;
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    sgi_op *op = sgi_zalloc(mem, sizeof *op);
+    if (!op)
+        return NULL;
+    op->server = server;
+    op->engine = engine;
+    op->refs = 1;
+    op->next_log = op->next_seg = op->next_evt = 1;
+    op->limits = server->limits;
+    op->created_ms = op->updated_ms = sgi_wall(&engine->env);
+    TAILQ_INIT(&op->tail);
+    TAILQ_INIT(&op->inputs);
+    TAILQ_INIT(&op->readers);
+    TAILQ_INIT(&op->waiters);
+    LIST_INIT(&op->watches);
+    sgi_server_ref(server);
+    op->tool_name = sgi_text_dup(mem, tool_name);
+    op->params = sgi_text_dup(mem, params);
+    op->params_len = params.n;
+    if (!op->tool_name || !op->params) {
+        sgi_op_unref(op);
+        return NULL;
+    }
+    return op;
+}
+
+void sgi_op_ref(sgi_op *op)
+{
+    op->refs++;
+}
+
+static void free_input(const sgi_mem *mem, sgi_input *input)
+{
+    sgi_text_free(mem, input->key);
+    sgi_text_free(mem, input->method);
+    if (input->params)
+        sgi_release(mem, input->params, input->params_len + 1);
+    if (input->answer)
+        sgi_release(mem, input->answer, input->answer_len + 1);
+    sgi_release(mem, input, sizeof *input);
+}
+
+static void free_op(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_input *input, *next;
+    sgi_waiter *waiter;
+    while ((waiter = TAILQ_FIRST(&op->waiters))) {
+        sgi_op_wait_end(waiter);
+        waiter->fire(waiter, op, SEGUE_E_CLOSED);
+    }
+    sgi_engine_timer_clear(op->engine, &op->timer);
+    sgi_engine_timer_clear(op->engine, &op->promote);
+    SGI_TAILQ_EACH(input, &op->inputs, link, next)
+        free_input(mem, input);
+    sgi_entry_list_free(mem, &op->tail);
+    if (op->tool)
+        sgi_tool_unref(op->tool);
+    sgi_text_free(mem, op->tool_name);
+    if (op->params)
+        sgi_release(mem, op->params, op->params_len + 1);
+    sgi_text_free(mem, op->task_id);
+    if (op->final_data)
+        sgi_release(mem, op->final_data, op->final_len + 1);
+    sgi_text_free(mem, op->status_message);
+    sgi_release(mem, op->checkpoint, op->checkpoint_len);
+    sgi_record_written(op);
+    if (op->who)
+        sgi_principal_unref(op->who);
+    segue_server *server = op->server;
+    sgi_release(mem, op, sizeof *op);
+    sgi_server_unref(server);
+}
+
+void sgi_op_unref(sgi_op *op)
+{
+    if (--op->refs == 0)
+        free_op(op);
+}
+
+/* ---- state as a fold over the log ---- */
+
+static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text)
+{
+    char *copy = sgi_text_dup(mem, text);
+    if (!copy)
+        return false;
+    if (*slot)
+        sgi_release(mem, *slot, *len + 1);
+    *slot = copy;
+    *len = text.n;
+    return true;
+}
+
+static char *decode_text(const sgi_mem *mem, sgi_json value)
+{
+    sgi_buf text;
+    sgi_buf_init(&text, mem);
+    sgi_json_decode(value, &text);
+    char *copy = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    return copy;
+}
+
+static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_json message = sgi_json_get(payload, "statusMessage");
+    if (!message.n)
+        return true;
+    char *text = decode_text(mem, message);
+    if (!text)
+        return false;
+    sgi_text_free(mem, op->status_message);
+    op->status_message = text;
+    op->status_seq = seq;
+    return true;
+}
+
+static bool apply_ask(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_input *input = sgi_zalloc(mem, sizeof *input);
+    if (!input)
+        return false;
+    sgi_json params = sgi_json_get(payload, "params");
+    input->key = decode_text(mem, sgi_json_get(payload, "key"));
+    input->method = decode_text(mem, sgi_json_get(payload, "method"));
+    input->asked = seq;
+    if (!input->key || !input->method ||
+        !keep_text(mem, &input->params, &input->params_len, params)) {
+        free_input(mem, input);
+        return false;
+    }
+    TAILQ_INSERT_TAIL(&op->inputs, input, link);
+    op->input_count++;
+    return true;
+}
+
+static bool apply_answer(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    sgi_str key;
+    if (!sgi_json_plain_string(sgi_json_get(payload, "key"), &key))
+        return true;
+    sgi_input *input = sgi_op_input(op, key);
+    if (!input || input->answered)
+        return true;
+    if (!keep_text(sgi_engine_mem(op->engine), &input->answer, &input->answer_len,
+                   sgi_json_get(payload, "response")))
+        return false;
+    input->answered = seq;
+    return true;
+}
+
+static bool apply_final(sgi_op *op, int32_t kind, uint64_t seq, sgi_json payload)
+{
+    sgi_final final = SGI_FINAL_RESULT;
+    if (kind == SGI_ENTRY_CANCELLED)
+        final = SGI_FINAL_CANCELLED;
+    else if (kind == SGI_ENTRY_ERROR)
+        final = SGI_FINAL_ERROR;
+    else if (kind == SGI_ENTRY_EXPIRED)
+        final = SGI_FINAL_EXPIRED;
+    else if (sgi_json_kind_of(sgi_json_get(payload, "isError")) == SGI_JSON_TRUE)
+        final = SGI_FINAL_RESULT_IS_ERROR;
+    if (final >= SGI_FINAL_ERROR && final != SGI_FINAL_CANCELLED &&
+        !keep_text(sgi_engine_mem(op->engine), &op->final_data, &op->final_len, payload))
+        return false;
+    op->final = final;
+    op->final_seq = seq;
+    return true;
+}
+
+static bool apply_checkpoint(sgi_op *op, sgi_str bytes)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    void *copy = bytes.n ? sgi_alloc(mem, bytes.n) : NULL;
+    if (bytes.n && !copy)
+        return false;
+    if (bytes.n)
+        memcpy(copy, bytes.p, bytes.n);
+    sgi_release(mem, op->checkpoint, op->checkpoint_len);
+    op->checkpoint = copy;
+    op->checkpoint_len = bytes.n;
+    return true;
+}
+
+/* Moves the head over one entry; false and unchanged when out of memory. */
+static bool apply_head(sgi_op *op, const sgi_entry *entry)
+{
+    sgi_str payload = {entry->data, entry->len};
+    bool ok = true;
+    switch (entry->kind) {
+    case SGI_ENTRY_STATUS:
+        ok = apply_status(op, entry->seq, payload);
+        break;
+    case SGI_ENTRY_INPUT_ASK:
+        ok = apply_ask(op, entry->seq, payload);
+        break;
+    case SGI_ENTRY_INPUT_ANSWER:
+        ok = apply_answer(op, entry->seq, payload);
+        break;
+    case SGI_ENTRY_CHECKPOINT:
+        ok = apply_checkpoint(op, payload);
+        break;
+    default:
+        if (sgi_entry_is_final(entry->kind))
+            ok = apply_final(op, entry->kind, entry->seq, payload);
+    }
+    if (!ok)
+        return false;
+    op->next_log = entry->seq + 1;
+    if (entry->segment)
+        op->next_seg = entry->segment + 1;
+    if (entry->event)
+        op->next_evt = entry->event + 1;
+    if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->at_ms > op->updated_ms)
+        op->updated_ms = entry->at_ms;
+    op->log_bytes += entry->len;
+    return true;
+}
+
+segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
+{
+    if (entry->seq != op->next_log || sgi_op_has_ended(op))
+        return SEGUE_E_STORE_CORRUPT;
+    if (!apply_head(op, entry))
+        return SEGUE_E_NOMEM;
+    op->durable = entry->seq;
+    return SEGUE_OK;
+}
+
+/* ---- append ---- */
+
+static bool is_event(int32_t kind)
+{
+    return kind <= SGI_ENTRY_STATUS; /* the kinds that E numbers (R-E-2) */
+}
+
+/* Numbers the entry and takes it; false and unchanged when out of memory. */
+static bool take_entry(sgi_op *op, sgi_entry *entry)
+{
+    entry->seq = op->next_log;
+    entry->segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
+    entry->event = is_event(entry->kind) ? op->next_evt : 0;
+    entry->at_ms = sgi_wall(&op->engine->env);
+    if (!apply_head(op, entry))
+        return false;
+    TAILQ_INSERT_TAIL(&op->tail, entry, link);
+    op->tail_bytes += entry->len;
+    if (op->logged) {
+        if (!op->pending)
+            op->pending = entry;
+        op->pending_bytes += entry->len;
+        sgi_keeper_dirty(&op->server->keeper, op);
+    }
+    return true;
+}
+
+static segue_status check_limits(const sgi_op *op, const struct sgi_entry_list *list)
+{
+    size_t limit = op->logged ? op->limits.max_log_bytes : op->limits.max_result_bytes;
+    size_t bytes = op->log_bytes;
+    uint64_t segments = op->next_seg - 1;
+    const sgi_entry *entry;
+    TAILQ_FOREACH(entry, list, link) {
+        bytes += entry->len;
+        segments += entry->kind == SGI_ENTRY_SEGMENT;
+    }
+    return bytes > limit || segments > op->limits.max_segments ? SEGUE_E_LIMIT : SEGUE_OK;
+}
+
+static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool limited)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    segue_status status = limited ? check_limits(op, list) : SEGUE_OK;
+    sgi_entry *entry;
+    if (op->server->stage == SGI_SERVER_DEAD)
+        status = SEGUE_E_CLOSED;
+    if (sgi_op_has_ended(op))
+        status = SEGUE_E_TERMINAL;
+    while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
+        TAILQ_REMOVE(list, entry, link);
+        if (!take_entry(op, entry)) {
+            sgi_entry_free(mem, entry);
+            status = SEGUE_E_NOMEM;
+        }
+    }
+    sgi_entry_list_free(mem, list);
+    return status;
+}
+
+segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list)
+{
+    return append_list(op, list, true);
+}
+
+static segue_status append_one(sgi_op *op, int32_t kind, sgi_str payload, bool limited)
+{
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    if (payload.n > UINT32_MAX / 2)
+        return SEGUE_E_LIMIT;
+    sgi_entry *entry =
+        sgi_entry_new(sgi_engine_mem(op->engine), kind, payload.p, payload.n);
+    if (!entry)
+        return SEGUE_E_NOMEM;
+    TAILQ_INSERT_TAIL(&list, entry, link);
+    return append_list(op, &list, limited);
+}
+
+segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
+{
+    return append_one(op, kind, payload, true);
+}
+
+segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
+{
+    segue_status status = append_one(op, kind, payload, false);
+    if (status == SEGUE_OK)
+        sgi_op_settle(op);
+    return status;
+}
+
+segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
+                         sgi_json data)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&payload);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "code", code);
+    sgi_jw_member_string(&w, "message", message);
+    if (data.n)
+        sgi_jw_member_raw(&w, "data", data);
+    sgi_jw_close(&w, '}');
+    segue_status status =
+        payload.failed ? SEGUE_E_NOMEM : sgi_op_end(op, kind, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return status;
+}
+
+segue_status sgi_op_log(sgi_op *op)
+{
+    segue_status status = sgi_record_write(op);
+    if (status != SEGUE_OK)
+        return status;
+    op->logged = true;
+    op->pending = TAILQ_FIRST(&op->tail);
+    op->pending_bytes = op->tail_bytes;
+    sgi_keeper_dirty(&op->server->keeper, op);
+    return SEGUE_OK;
+}
+
+bool sgi_op_is_full(const sgi_op *op)
+{
+    return op->pending_bytes >= op->engine->max_queue;
+}
+
+/* ---- what peers may see ---- */
+
+bool sgi_input_is_open(const sgi_op *op, const sgi_input *input)
+{
+    uint64_t horizon = sgi_op_horizon(op);
+    return input->asked <= horizon && !(input->answered && input->answered <= horizon);
+}
+
+sgi_state sgi_op_state(const sgi_op *op)
+{
+    const sgi_input *input;
+    if (sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op)) {
+        if (op->final == SGI_FINAL_CANCELLED)
+            return SGI_STATE_CANCELLED;
+        return op->final >= SGI_FINAL_ERROR ? SGI_STATE_FAILED : SGI_STATE_COMPLETED;
+    }
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (sgi_input_is_open(op, input))
+            return SGI_STATE_INPUT_REQUIRED;
+    return SGI_STATE_WORKING;
+}
+
+sgi_input *sgi_op_input(sgi_op *op, sgi_str key)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (sgi_str_eq(sgi_str_of(input->key), key))
+            return input;
+    return NULL;
+}
+
+/* ---- the store says ---- */
+
+static void trim_tail(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    bool ended = sgi_op_has_ended(op) && op->final_seq <= op->durable;
+    size_t keep = TAILQ_EMPTY(&op->readers) ? 0 : TAIL_KEEP;
+    if (!op->logged || (ended && op->log_bytes <= LINGER_KEEP))
+        return;
+    sgi_entry *entry;
+    while ((entry = TAILQ_FIRST(&op->tail)) && entry->seq <= op->durable &&
+           op->tail_bytes > keep) {
+        sgi_reader *reader;
+        TAILQ_FOREACH(reader, &op->readers, link)
+            sgi_reader_forget(reader, entry);
+        TAILQ_REMOVE(&op->tail, entry, link);
+        op->tail_bytes -= entry->len;
+        sgi_entry_free(mem, entry);
+    }
+}
+
+/* Is what the waiter waits for visible? */
+static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
+{
+    if (op->logged && !op->created && !op->store_broken)
+        return false;
+    if (waiter->seq == SGI_WAIT_FINAL)
+        return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+    return waiter->seq <= sgi_op_horizon(op);
+}
+
+static void fire_waiters(sgi_op *op, segue_status status)
+{
+    sgi_waiter *waiter, *next;
+    SGI_TAILQ_EACH(waiter, &op->waiters, link, next) {
+        if (status == SEGUE_OK && !is_due(op, waiter))
+            continue;
+        sgi_op_wait_end(waiter);
+        waiter->fire(waiter, op, status);
+    }
+}
+
+static void tell_watches(sgi_op *op)
+{
+    sgi_watch *watch = LIST_FIRST(&op->watches);
+    while (watch) {
+        sgi_watch *next = LIST_NEXT(watch, link);
+        watch->changed(watch, op);
+        watch = next;
+    }
+}
+
+static void wake_readers(sgi_op *op)
+{
+    sgi_reader *reader, *next;
+    SGI_TAILQ_EACH(reader, &op->readers, link, next)
+        reader->ready(reader);
+}
+
+/* Does the stretch of log that became visible change what tasks/get says? */
+static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
+{
+    sgi_entry *entry;
+    TAILQ_FOREACH_REVERSE(entry, &op->tail, sgi_entry_list, link) {
+        if (entry->seq <= after)
+            return false;
+        if (entry->seq <= upto && entry->kind >= SGI_ENTRY_STATUS &&
+            entry->kind != SGI_ENTRY_CHECKPOINT)
+            return true;
+    }
+    return false;
+}
+
+static void became_visible(sgi_op *op, uint64_t after, uint64_t upto)
+{
+    bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
+    sgi_op_ref(op);
+    sgi_server_op_visible(op);
+    fire_waiters(op, SEGUE_OK);
+    wake_readers(op);
+    if (changed)
+        tell_watches(op);
+    trim_tail(op);
+    sgi_op_unref(op);
+}
+
+void sgi_op_durable(sgi_op *op, uint64_t seq)
+{
+    uint64_t before = op->durable;
+    while (op->pending && op->pending->seq <= seq) {
+        op->pending_bytes -= op->pending->len;
+        op->pending = TAILQ_NEXT(op->pending, link);
+    }
+    op->durable = seq;
+    became_visible(op, before, seq);
+}
+
+/* Drops what could not be written and ends the operation in memory: nothing that was not
+ * durable has been seen, so the log simply never had it (AS-114). */
+static void drop_pending(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    while (op->pending) {
+        sgi_entry *entry = op->pending;
+        op->pending = TAILQ_NEXT(entry, link);
+        TAILQ_REMOVE(&op->tail, entry, link);
+        op->tail_bytes -= entry->len;
+        op->log_bytes -= entry->len;
+        op->next_log = entry->seq < op->next_log ? entry->seq : op->next_log;
+        if (entry->segment && entry->segment < op->next_seg)
+            op->next_seg = entry->segment;
+        if (entry->event && entry->event < op->next_evt)
+            op->next_evt = entry->event;
+        sgi_entry_free(mem, entry);
+    }
+    op->pending_bytes = 0;
+    op->final = SGI_FINAL_NONE;
+}
+
+void sgi_op_write_failed(sgi_op *op, segue_status status)
+{
+    sgi_op_ref(op);
+    if (op->store_broken) {
+        /* its end is known to its peers; the keeper goes on trying to write it */
+    } else if (!op->created) {
+        drop_pending(op);
+        op->logged = false;
+        op->final = SGI_FINAL_CANCELLED;
+        fire_waiters(op, status);
+        sgi_server_op_lost(op, status);
+    } else {
+        drop_pending(op);
+        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The server cannot store the operation"), (sgi_json){0});
+        op->store_broken = true;
+        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
+                       sgi_status_name(status));
+        became_visible(op, op->durable, UINT64_MAX);
+    }
+    sgi_op_unref(op);
+}
+
+void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
+{
+    waiter->seq = seq;
+    if (is_due(op, waiter)) {
+        waiter->fire(waiter, op, SEGUE_OK);
+        return;
+    }
+    waiter->op = op;
+    TAILQ_INSERT_TAIL(&op->waiters, waiter, link);
+}
+
+void sgi_op_wait_end(sgi_waiter *waiter)
+{
+    if (!waiter->op)
+        return;
+    TAILQ_REMOVE(&waiter->op->waiters, waiter, link);
+    waiter->op = NULL;
+}
+
+void sgi_op_settle(sgi_op *op)
+{
+    if (!op->logged)
+        became_visible(op, 0, UINT64_MAX);
+}

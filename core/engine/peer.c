@@ -1,0 +1,395 @@
+/* Requests in flight stand in `in_flight` by their canonical id. A reply leaves the map when
+ * it is closed, cancelled, or the conversation is lost; from then on its peer is NULL and
+ * what is said through it is dropped. So whoever owns a reply never asks whether the other
+ * end is still there.
+ *
+ * The conversation holds the peer; the peer holds the server. */
+#include "engine/peer.h"
+
+#include "engine/recovery.h"
+
+#include <stdio.h>
+
+static void start(void *self);
+static void message(void *self, const sgi_message *message);
+static void bad_input(void *self, int32_t rpc_code, const char *problem);
+static void lost(void *self, const char *why);
+static bool wants_input(void *self);
+static void detached(void *self);
+
+static const sgi_role serving = {start, message, bad_input, lost, wants_input, detached};
+
+static sgi_principal *find_principal(segue_server *server, const char *principal)
+{
+    uint8_t digest[SGI_DIGEST_SIZE] = {0};
+    sgi_str name = sgi_str_of(principal);
+    if (name.n && !server->engine->digest(digest, &name, 1))
+        return NULL;
+    return sgi_principal_get(&server->principals, &server->engine->env, digest);
+}
+
+static void free_peer(sgi_peer *peer)
+{
+    segue_server *server = peer->server;
+    sgi_map_free(&peer->in_flight);
+    if (peer->who)
+        sgi_principal_unref(peer->who);
+    sgi_conn_unref(peer->conn);
+    sgi_release(sgi_engine_mem(server->engine), peer, sizeof *peer);
+    sgi_server_unref(server);
+}
+
+/* Asks the application who is there; nothing is read before the answer. */
+static int32_t ask_application(sgi_ready *ready, int32_t budget)
+{
+    sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
+    segue_server *server = peer->server;
+    sgi_conn *conn = peer->conn;
+    const char *name = NULL;
+    (void)budget;
+    sgi_conn_ref(conn);
+    sgi_user_begin(server->engine);
+    server->options.principal(server->options.user, conn->transport, &name);
+    sgi_user_end(server->engine);
+    if (!conn->detached) {
+        peer->who = find_principal(server, name);
+        if (!peer->who)
+            sgi_conn_close(conn);
+        else if (server->stage == SGI_SERVER_OPEN)
+            sgi_peer_open(peer);
+    }
+    sgi_conn_unref(conn);
+    return 1;
+}
+
+segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out)
+{
+    sgi_engine *engine = server->engine;
+    if (server->stage >= SGI_SERVER_CLOSED)
+        return SEGUE_E_CLOSED;
+    sgi_peer *peer = sgi_zalloc(sgi_engine_mem(engine), sizeof *peer);
+    if (!peer)
+        return SEGUE_E_NOMEM;
+    peer->conn = sgi_conn_new(engine, &serving, peer, transport);
+    if (!server->options.principal)
+        peer->who = find_principal(server, NULL);
+    if (!peer->conn || (!peer->who && !server->options.principal)) {
+        if (peer->who)
+            sgi_principal_unref(peer->who);
+        if (peer->conn)
+            sgi_conn_unref(peer->conn);
+        sgi_release(sgi_engine_mem(engine), peer, sizeof *peer);
+        return SEGUE_E_NOMEM;
+    }
+    peer->server = server;
+    peer->log_level = -1;
+    peer->ready.run = ask_application;
+    sgi_server_ref(server);
+    LIST_INIT(&peer->listens);
+    sgi_map_init(&peer->in_flight, &engine->env);
+    TAILQ_INSERT_TAIL(&server->peers, peer, link);
+    if (!peer->who)
+        sgi_ready_add(engine, &peer->ready);
+    if (server->stage == SGI_SERVER_NEW)
+        sgi_recover(server);
+    peer->reading = server->stage == SGI_SERVER_OPEN && peer->who;
+    *out = peer->conn;
+    return SEGUE_OK;
+}
+
+void sgi_peer_open(sgi_peer *peer)
+{
+    if (!peer->who)
+        return; /* opened again when that is known */
+    peer->reading = true;
+    sgi_conn_resume_input(peer->conn);
+}
+
+static void start(void *self)
+{
+    (void)self; /* the client speaks first */
+}
+
+static bool wants_input(void *self)
+{
+    return ((sgi_peer *)self)->reading;
+}
+
+/* ---- replies ---- */
+
+static char *copy_id(const sgi_mem *mem, sgi_json id)
+{
+    sgi_buf text;
+    sgi_buf_init(&text, mem);
+    sgi_id_canonical(id, &text);
+    char *copy = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    return copy;
+}
+
+static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
+{
+    sgi_json token = sgi_json_get(in->meta, "progressToken");
+    sgi_json_kind kind = sgi_json_kind_of(token);
+    *ok = true;
+    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
+        return NULL;
+    char *copy = sgi_text_dup(mem, token);
+    *ok = copy != NULL;
+    return copy;
+}
+
+static void free_reply(sgi_reply *reply)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_text_free(mem, reply->id);
+    sgi_text_free(mem, reply->progress_token);
+    sgi_release(mem, reply, sizeof *reply);
+}
+
+static const char *over_limit(const sgi_peer *peer, bool is_stream)
+{
+    const segue_server_options *options = &peer->server->options;
+    if (peer->in_flight.count >= (size_t)options->max_requests)
+        return "Too many requests in flight";
+    if (is_stream && peer->stream_count >= options->max_streams)
+        return "Too many streams";
+    return NULL;
+}
+
+static sgi_reply *make_reply(const sgi_inbound *in)
+{
+    sgi_engine *engine = in->peer->server->engine;
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    bool token_ok;
+    sgi_reply *reply = sgi_zalloc(mem, sizeof *reply);
+    if (!reply)
+        return NULL;
+    reply->engine = engine;
+    reply->id = copy_id(mem, in->id);
+    reply->progress_token = copy_token(mem, in, &token_ok);
+    reply->modern = sgi_version_is_modern(in->version);
+    reply->log_level = in->log_level;
+    if (!reply->id || !token_ok) {
+        free_reply(reply);
+        return NULL;
+    }
+    return reply;
+}
+
+sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
+{
+    sgi_peer *peer = in->peer;
+    const char *limit = over_limit(peer, is_stream);
+    if (limit) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, limit, "{\"reason\":\"limit\"}");
+        return NULL;
+    }
+    sgi_reply *reply = make_reply(in);
+    if (!reply) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+        return NULL;
+    }
+    reply->peer = peer;
+    reply->is_stream = is_stream;
+    peer->stream_count += is_stream;
+    sgi_map_put(&peer->in_flight, &reply->node, sgi_str_of(reply->id));
+    return reply;
+}
+
+static void unlink_reply(sgi_reply *reply)
+{
+    sgi_peer *peer = reply->peer;
+    if (!peer)
+        return;
+    peer->stream_count -= reply->is_stream;
+    sgi_map_remove(&peer->in_flight, &reply->node);
+    reply->peer = NULL;
+}
+
+void sgi_reply_close(sgi_reply *reply)
+{
+    sgi_op_wait_end(&reply->waiter);
+    unlink_reply(reply);
+    free_reply(reply);
+}
+
+/* The other end does not want the answer any more, or is gone. */
+static void cancel_reply(sgi_reply *reply)
+{
+    void (*cancelled)(sgi_reply *) = reply->cancelled;
+    unlink_reply(reply);
+    reply->cancelled = NULL;
+    if (cancelled)
+        cancelled(reply);
+}
+
+/* ---- answering ---- */
+
+void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *text,
+                      const char *data)
+{
+    sgi_send_error(in->peer->conn, in->id, code, sgi_str_of(text), sgi_str_of(data));
+}
+
+void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
+                       const char *result_type)
+{
+    bool modern = sgi_version_is_modern(in->version);
+    sgi_send_result(sending, in->peer->conn, in->id, modern ? result_type : NULL);
+}
+
+void sgi_send_meta(sgi_sending *sending, segue_server *server)
+{
+    sgi_jw_key(&sending->w, "_meta");
+    sgi_jw_open(&sending->w, '{');
+    sgi_buf_add_str(sending->w.buf, sgi_buf_str(&server->info));
+    sgi_jw_close(&sending->w, '}');
+}
+
+bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type)
+{
+    if (!reply->peer)
+        return false;
+    sgi_send_result(sending, reply->peer->conn, sgi_str_of(reply->id),
+                    reply->modern ? result_type : NULL);
+    return true;
+}
+
+bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method)
+{
+    if (!reply->peer)
+        return false;
+    sgi_send_notification(sending, reply->peer->conn, method);
+    return true;
+}
+
+void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data)
+{
+    if (reply->peer)
+        sgi_send_error(reply->peer->conn, sgi_str_of(reply->id), code, text, data);
+}
+
+void sgi_answer_not_found(sgi_reply *reply, const char *text)
+{
+    sgi_peer *peer = reply->peer;
+    char data[80];
+    if (!peer)
+        return;
+    int64_t wait_ms = sgi_principal_miss(peer->who, &reply->engine->env,
+                                         peer->server->options.lookups_per_second);
+    if (!wait_ms) {
+        sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
+        return;
+    }
+    snprintf(data, sizeof data, "{\"reason\":\"rate_limited\",\"retryAfterMs\":%lld}",
+             (long long)wait_ms);
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Too many failed look-ups"),
+                    sgi_str_of(data));
+}
+
+/* ---- messages ---- */
+
+static void handle_cancelled(sgi_peer *peer, sgi_json params)
+{
+    sgi_json id = sgi_json_get(params, "requestId");
+    sgi_json_kind kind = sgi_json_kind_of(id);
+    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
+        return;
+    char *key = copy_id(sgi_engine_mem(peer->server->engine), id);
+    if (!key)
+        return;
+    sgi_map_node *node = sgi_map_find(&peer->in_flight, sgi_str_of(key));
+    sgi_text_free(sgi_engine_mem(peer->server->engine), key);
+    if (node)
+        cancel_reply(SGI_OWNER(node, sgi_reply, node));
+}
+
+static void handle_notification(sgi_peer *peer, const sgi_message *msg)
+{
+    if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled")))
+        handle_cancelled(peer, msg->params);
+    else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized")))
+        peer->initialized = peer->legacy != SGI_VERSION_UNKNOWN;
+    /* others are no business of this server: ignored (R-0-3) */
+}
+
+static bool is_in_flight(sgi_peer *peer, sgi_json id)
+{
+    char *key = copy_id(sgi_engine_mem(peer->server->engine), id);
+    bool found = key && sgi_map_find(&peer->in_flight, sgi_str_of(key));
+    sgi_text_free(sgi_engine_mem(peer->server->engine), key);
+    return found;
+}
+
+static void handle_request(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_str method;
+    if (peer->in_flight.count && is_in_flight(peer, msg->id)) {
+        /* an error would look like the answer of the first one (C-3) */
+        peer->server->engine->warnings++;
+        sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
+                       "a request reuses an id that is in flight: ignored");
+        return;
+    }
+    if (!sgi_json_plain_string(msg->method, &method))
+        method = SGI_STR("?"); /* no method of ours needs an escape */
+    if (sgi_modern_is(msg->params))
+        sgi_modern_request(peer, msg, method);
+    else
+        sgi_legacy_request(peer, msg, method);
+}
+
+static void message(void *self, const sgi_message *msg)
+{
+    sgi_peer *peer = self;
+    switch (msg->kind) {
+    case SGI_MESSAGE_REQUEST:
+        handle_request(peer, msg);
+        break;
+    case SGI_MESSAGE_NOTIFICATION:
+        handle_notification(peer, msg);
+        break;
+    case SGI_MESSAGE_INVALID:
+        peer->server->engine->warnings++;
+        sgi_send_error(peer->conn, msg->id, SGI_RPC_INVALID_REQUEST,
+                       sgi_str_of(msg->problem), (sgi_json){0});
+        break;
+    default:
+        peer->server->engine->warnings++; /* an answer to a question nobody asked */
+    }
+}
+
+static void bad_input(void *self, int32_t rpc_code, const char *problem)
+{
+    sgi_peer *peer = self;
+    sgi_send_error(peer->conn, (sgi_str){0}, rpc_code, sgi_str_of(problem), (sgi_json){0});
+}
+
+/* ---- the end ---- */
+
+static void lost(void *self, const char *why)
+{
+    sgi_peer *peer = self;
+    sgi_map_node *node;
+    (void)why;
+    while ((node = sgi_map_any(&peer->in_flight))) {
+        sgi_reply *reply = SGI_OWNER(node, sgi_reply, node);
+        reply->lost = true;
+        cancel_reply(reply);
+    }
+}
+
+static void detached(void *self)
+{
+    sgi_peer *peer = self;
+    sgi_ready_remove(peer->server->engine, &peer->ready);
+    TAILQ_REMOVE(&peer->server->peers, peer, link);
+    free_peer(peer);
+}
+
+void sgi_peer_close(sgi_peer *peer)
+{
+    sgi_listens_close(peer);
+    sgi_conn_close(peer->conn);
+}

@@ -1,0 +1,490 @@
+#include "engine/session.h"
+
+#include "engine/error.h"
+#include "engine/request.h"
+
+#include <stdio.h>
+
+#define INBOX_MAX (256 * 1024)
+#define BACKOFF_FIRST_MS 250
+#define BACKOFF_MAX_MS 30000
+
+static void start(void *self);
+static void message(void *self, const sgi_message *msg);
+static void bad_input(void *self, int32_t rpc_code, const char *problem);
+static void lost(void *self, const char *why);
+static bool wants_input(void *self);
+static void detached(void *self);
+static int32_t deliver(sgi_ready *ready, int32_t budget);
+
+static const sgi_role asking = {start, message, bad_input, lost, wants_input, detached};
+
+/* ---- life ---- */
+
+static bool copy_texts(segue_session *session)
+{
+    const char **slots[] = {&session->options.name, &session->options.version};
+    for (size_t i = 0; i < 2; i++) {
+        session->texts[i] =
+            sgi_text_dup(sgi_engine_mem(session->engine), sgi_str_of(*slots[i]));
+        if (!session->texts[i])
+            return false;
+        *slots[i] = session->texts[i];
+    }
+    session->options.capabilities = NULL; /* lives on in meta and capabilities */
+    return true;
+}
+
+static void free_session(segue_session *session)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    session->handle.magic = SGI_MAGIC_FREED;
+    if (session->gone)
+        session->gone(session, session->gone_user);
+    sgi_engine_timer_clear(session->engine, &session->timer);
+    sgi_map_free(&session->in_flight);
+    sgi_buf_free(&session->meta);
+    sgi_buf_free(&session->capabilities);
+    sgi_buf_free(&session->peer);
+    sgi_buf_free(&session->inbox);
+    sgi_error_free(session->error);
+    for (size_t i = 0; i < 2; i++)
+        sgi_text_free(mem, session->texts[i]);
+    sgi_release(mem, session, sizeof *session);
+}
+
+segue_status sgi_session_new(sgi_engine *engine, void *transport,
+                             const segue_session_options *options, sgi_json capabilities,
+                             const segue_session_events *events, segue_session **out)
+{
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    segue_session *session = sgi_zalloc(mem, sizeof *session);
+    if (!session)
+        return SEGUE_E_NOMEM;
+    session->handle = (sgi_handle){SGI_MAGIC_SESSION, engine};
+    session->engine = engine;
+    session->options = *options;
+    session->ready.run = deliver;
+    session->next_id = 1;
+    TAILQ_INIT(&session->requests);
+    sgi_map_init(&session->in_flight, &engine->env);
+    sgi_buf_init(&session->meta, mem);
+    sgi_buf_init(&session->capabilities, mem);
+    sgi_buf_init(&session->peer, mem);
+    sgi_buf_init(&session->inbox, mem);
+    session->conn = sgi_conn_new(engine, &asking, session, transport);
+    if (!session->conn || !copy_texts(session) ||
+        !sgi_handshake_prepare(session, capabilities)) {
+        if (session->conn)
+            sgi_conn_unref(session->conn);
+        free_session(session);
+        return SEGUE_E_NOMEM;
+    }
+    session->refs = 2; /* the handle and the conversation */
+    if (events)
+        session->events = *events;
+    *out = session;
+    return SEGUE_OK;
+}
+
+void sgi_session_ref(segue_session *session)
+{
+    session->refs++;
+}
+
+void sgi_session_unref(segue_session *session)
+{
+    if (--session->refs == 0)
+        free_session(session);
+}
+
+/* ---- exchanges ---- */
+
+static sgi_str id_key(const sgi_emitter *emitter)
+{
+    return (sgi_str){(const char *)&emitter->id, sizeof emitter->id};
+}
+
+sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending, sgi_str method)
+{
+    sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
+    if (!emitter)
+        return NULL;
+    emitter->session = session;
+    emitter->id = session->next_id++;
+    emitter->timeout_ms = session->options.request_timeout_ms;
+    sgi_send_request(sending, session->conn, emitter->id, method);
+    return emitter;
+}
+
+static void free_emitter(sgi_emitter *emitter)
+{
+    sgi_engine_timer_clear(emitter->session->engine, &emitter->timer);
+    sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
+}
+
+/* The one outcome of an exchange. */
+static void conclude(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json json)
+{
+    sgi_outcome outcome = {kind, json};
+    segue_session *session = emitter->session;
+    sgi_map_remove(&session->in_flight, &emitter->node);
+    sgi_engine_timer_clear(session->engine, &emitter->timer);
+    sgi_session_ref(session);
+    emitter->done(emitter, &outcome);
+    free_emitter(emitter);
+    sgi_session_unref(session);
+}
+
+static void timed_out(sgi_timer *timer)
+{
+    sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
+    segue_session *session = emitter->session;
+    sgi_sending sending;
+    if (sgi_session_is_open(session)) { /* the handshake cannot be cancelled */
+        sgi_send_notification(&sending, session->conn, "notifications/cancelled");
+        sgi_jw_member_int(&sending.w, "requestId", emitter->id);
+        sgi_jw_member_string(&sending.w, "reason", SGI_STR("timeout"));
+        sgi_send_end(&sending);
+    }
+    conclude(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
+}
+
+void sgi_emitter_touch(sgi_emitter *emitter)
+{
+    if (emitter->timeout_ms)
+        sgi_engine_timer(emitter->session->engine, &emitter->timer, emitter->timeout_ms,
+                         timed_out);
+}
+
+static void write_meta(segue_session *session, sgi_sending *sending, sgi_str extra,
+                       sgi_json user)
+{
+    sgi_json_member member;
+    sgi_jw *w = &sending->w;
+    bool modern = sgi_version_is_modern(session->version);
+    if (!modern && !extra.n && !user.n)
+        return;
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    if (modern) {
+        sgi_buf_add_str(w->buf, sgi_buf_str(&session->meta));
+        w->comma = true;
+    }
+    if (extra.n) {
+        sgi_str members = extra;
+        if (!w->comma) {
+            members.p++; /* its leading comma */
+            members.n--;
+        }
+        sgi_buf_add_str(w->buf, members);
+        w->comma = true;
+    }
+    for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
+        if (w->comma)
+            sgi_buf_add_char(w->buf, ',');
+        sgi_buf_add_char(w->buf, '"');
+        sgi_buf_add_str(w->buf, member.key);
+        sgi_buf_add_lit(w->buf, "\":");
+        w->comma = false;
+        sgi_jw_raw(w, member.value);
+    }
+    sgi_jw_close(w, '}');
+}
+
+bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
+                      sgi_json user)
+{
+    segue_session *session = emitter->session;
+    write_meta(session, sending, extra, user);
+    if (!sgi_send_end(sending)) {
+        free_emitter(emitter);
+        return false;
+    }
+    sgi_map_put(&session->in_flight, &emitter->node, id_key(emitter));
+    sgi_emitter_touch(emitter);
+    return true;
+}
+
+void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
+{
+    segue_session *session = emitter->session;
+    sgi_sending sending;
+    if (notify && session->conn->up) {
+        sgi_send_notification(&sending, session->conn, "notifications/cancelled");
+        sgi_jw_member_int(&sending.w, "requestId", emitter->id);
+        sgi_send_end(&sending);
+    }
+    sgi_map_remove(&session->in_flight, &emitter->node);
+    free_emitter(emitter);
+}
+
+/* ---- what the server says ---- */
+
+static sgi_emitter *find_emitter(segue_session *session, sgi_json id)
+{
+    int64_t number;
+    if (!sgi_json_int(id, &number))
+        return NULL;
+    sgi_map_node *node =
+        sgi_map_find(&session->in_flight, (sgi_str){(char *)&number, sizeof number});
+    return node ? SGI_OWNER(node, sgi_emitter, node) : NULL;
+}
+
+/* A notification that belongs to no request goes to the application. */
+static void keep_notification(segue_session *session, sgi_str method, sgi_json params)
+{
+    sgi_buf *inbox = &session->inbox;
+    size_t mark = inbox->len;
+    if (!session->events.on_notification || !session->stage)
+        return;
+    if (inbox->len + method.n + params.n > INBOX_MAX) {
+        session->dropped++;
+        return;
+    }
+    sgi_buf_add_str(inbox, method);
+    sgi_buf_add_char(inbox, 0);
+    sgi_buf_add(inbox, &params.n, sizeof params.n);
+    sgi_buf_add_str(inbox, params);
+    sgi_buf_add_char(inbox, 0);
+    if (inbox->failed) {
+        sgi_buf_cut(inbox, mark);
+        session->dropped++;
+        return;
+    }
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+}
+
+static void handle_notification(segue_session *session, const sgi_message *msg)
+{
+    sgi_str method;
+    if (!sgi_json_plain_string(msg->method, &method))
+        return;
+    if (!sgi_requests_notified(session, method, msg->params))
+        keep_notification(session, method, msg->params);
+}
+
+/* Requests of the server exist in the handshake eras only; ping is answered, others are
+ * refused until this client has somebody to ask. */
+static void handle_request(segue_session *session, const sgi_message *msg)
+{
+    sgi_sending sending;
+    sgi_buf id;
+    sgi_buf_init(&id, sgi_engine_mem(session->engine));
+    sgi_id_canonical(msg->id, &id);
+    if (sgi_json_string_is(msg->method, SGI_STR("ping"))) {
+        sgi_send_result(&sending, session->conn, sgi_buf_str(&id), NULL);
+        sgi_send_end(&sending);
+    } else {
+        sgi_send_error(session->conn, sgi_buf_str(&id), SGI_RPC_METHOD_NOT_FOUND,
+                       SGI_STR("Method not found"), (sgi_json){0});
+    }
+    sgi_buf_free(&id);
+}
+
+static void message(void *self, const sgi_message *msg)
+{
+    segue_session *session = self;
+    sgi_emitter *emitter = NULL;
+    switch (msg->kind) {
+    case SGI_MESSAGE_RESULT:
+    case SGI_MESSAGE_ERROR:
+        emitter = find_emitter(session, msg->id);
+        if (!emitter)
+            session->engine->warnings++; /* late, or never asked: dropped (AS-118) */
+        else if (msg->kind == SGI_MESSAGE_RESULT)
+            conclude(emitter, SGI_OUTCOME_RESULT, msg->result);
+        else
+            conclude(emitter, SGI_OUTCOME_ERROR, msg->error);
+        break;
+    case SGI_MESSAGE_NOTIFICATION:
+        handle_notification(session, msg);
+        break;
+    case SGI_MESSAGE_REQUEST:
+        handle_request(session, msg);
+        break;
+    case SGI_MESSAGE_INVALID:
+        session->engine->warnings++;
+        sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s",
+                       msg->problem);
+        emitter = msg->id.n ? find_emitter(session, msg->id) : NULL;
+        if (emitter)
+            conclude(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
+    }
+}
+
+static void bad_input(void *self, int32_t rpc_code, const char *problem)
+{
+    segue_session *session = self;
+    (void)rpc_code;
+    session->engine->warnings++;
+    sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s", problem);
+}
+
+static bool wants_input(void *self)
+{
+    (void)self; /* what requests cannot take they pause at the source */
+    return true;
+}
+
+/* ---- connection ---- */
+
+static void start(void *self)
+{
+    segue_session *session = self;
+    if (session->stage != SGI_STAGE_CLOSED)
+        sgi_handshake_begin(session);
+}
+
+static void lose_emitters(segue_session *session)
+{
+    sgi_map_node *node;
+    while ((node = sgi_map_any(&session->in_flight)))
+        conclude(SGI_OWNER(node, sgi_emitter, node), SGI_OUTCOME_LOST, (sgi_json){0});
+}
+
+static int64_t backoff(segue_session *session)
+{
+    int64_t delay = BACKOFF_FIRST_MS;
+    uint8_t chance = 128;
+    if (session->attempts <= 1)
+        return 0; /* the first try at once */
+    for (int32_t i = 2; i < session->attempts && delay < BACKOFF_MAX_MS; i++)
+        delay *= 2;
+    if (delay > BACKOFF_MAX_MS)
+        delay = BACKOFF_MAX_MS;
+    sgi_random(&session->engine->env, &chance, 1);
+    return delay / 2 + delay * chance / 256; /* 0.5 to 1.5 times: jitter */
+}
+
+static void try_again(sgi_timer *timer)
+{
+    segue_session *session = SGI_OWNER(timer, segue_session, timer);
+    sgi_engine *engine = session->engine;
+    if (session->stage == SGI_STAGE_LOST &&
+        !engine->host.reopen(engine->host.user, session->conn))
+        sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the connection is lost");
+}
+
+static void lost(void *self, const char *why)
+{
+    segue_session *session = self;
+    int32_t most = session->options.max_reconnects;
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    sgi_engine_log(session->engine, SEGUE_LOG_INFO, "connection lost: %s", why);
+    session->stage = SGI_STAGE_LOST;
+    sgi_session_ref(session);
+    lose_emitters(session);
+    if (++session->attempts > most || !session->conn->can_reopen)
+        sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
+    else
+        sgi_engine_timer(session->engine, &session->timer, backoff(session), try_again);
+    sgi_session_unref(session);
+}
+
+static void detached(void *self)
+{
+    segue_session *session = self;
+    sgi_conn *conn = session->conn;
+    sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the transport has ended");
+    sgi_conn_unref(conn);
+    sgi_session_unref(session);
+}
+
+void sgi_session_opened(segue_session *session)
+{
+    session->stage = SGI_STAGE_OPEN;
+    session->attempts = 0;
+    sgi_engine_timer_clear(session->engine, &session->timer);
+    session->open_due = true;
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+    sgi_requests_opened(session);
+}
+
+void sgi_session_failed(segue_session *session, segue_status status, const char *text)
+{
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    session->stage = SGI_STAGE_CLOSED;
+    sgi_engine_timer_clear(session->engine, &session->timer);
+    if (status != SEGUE_E_CLOSED)
+        session->error = sgi_error_new(sgi_engine_mem(session->engine), status, 0,
+                                       sgi_str_of(text), (sgi_str){0});
+    session->closed_due = true;
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+    lose_emitters(session);
+    sgi_requests_closed(session, status, text);
+    sgi_conn_close(session->conn);
+}
+
+void sgi_session_close(segue_session *session)
+{
+    sgi_session_failed(session, SEGUE_E_CLOSED, "the session was closed");
+}
+
+/* ---- the application ---- */
+
+static int32_t deliver_notifications(segue_session *session)
+{
+    sgi_engine *engine = session->engine;
+    sgi_buf taken = session->inbox;
+    int32_t ran = 0;
+    sgi_buf_init(&session->inbox, sgi_engine_mem(engine));
+    sgi_user_begin(engine);
+    for (size_t at = 0; at < taken.len; ran++) {
+        const char *method = taken.p + at;
+        size_t len;
+        at += strlen(method) + 1;
+        memcpy(&len, taken.p + at, sizeof len);
+        at += sizeof len;
+        session->events.on_notification(session->events.user, session, method,
+                                        taken.p + at, len);
+        at += len + 1;
+    }
+    sgi_user_end(engine);
+    sgi_buf_free(&taken);
+    return ran;
+}
+
+static int32_t deliver_closed(segue_session *session)
+{
+    sgi_engine *engine = session->engine;
+    session->closed_due = false;
+    session->closed_told = true;
+    sgi_user_begin(engine);
+    if (session->events.on_closed)
+        session->events.on_closed(session->events.user, session, session->error);
+    if (session->events.free_user)
+        session->events.free_user(session->events.user);
+    sgi_user_end(engine);
+    return 1;
+}
+
+static int32_t deliver(sgi_ready *ready, int32_t budget)
+{
+    segue_session *session = SGI_OWNER(ready, segue_session, ready);
+    sgi_engine *engine = session->engine;
+    int32_t ran = 0;
+    (void)budget; /* the inbox is bounded */
+    if (session->open_due) {
+        session->open_due = false;
+        sgi_user_begin(engine);
+        if (session->events.on_open)
+            session->events.on_open(session->events.user, session);
+        sgi_user_end(engine);
+        ran++;
+    }
+    if (session->inbox.len && !session->closed_told)
+        ran += deliver_notifications(session);
+    if (session->closed_due && TAILQ_EMPTY(&session->requests))
+        ran += deliver_closed(session);
+    sgi_session_unref(session);
+    return ran;
+}

@@ -1,0 +1,1320 @@
+/* Segue: MCP (Model Context Protocol) client and server with results that stream, requests
+ * that survive a disconnect and tasks that survive a crash.
+ *
+ * Conventions (said once, true for every function below)
+ *   - A function that can fail returns segue_status: 0 is success, a negative value an error.
+ *     On failure nothing was taken, no callback will run and out-parameters are unchanged.
+ *   - A NULL handle, a NULL out-parameter or a malformed argument gives SEGUE_E_INVALID;
+ *     a handle that was closed gives SEGUE_E_CLOSED; SEGUE_E_NOMEM is always possible.
+ *   - One handle, one owner, one segue_X_free. Free takes NULL, may be called at any time,
+ *     also in the handle's own callback, and never implies cancel or close. No use of a
+ *     handle may race its free.
+ *   - Inputs are copied before return unless the text says "consumed". Names, ids and tokens
+ *     are NUL-terminated UTF-8; payloads and JSON are pointer and length and need no NUL.
+ *     Text from accessors is NUL-terminated and comes with its length.
+ *   - A callback is never run inside the call that caused it, holds no lock, and callbacks of
+ *     one runtime run one at a time. Every callback table carries `user` and `free_user`;
+ *     free_user runs once, after the last callback. If the call that took the table fails,
+ *     nothing was taken and free_user does not run.
+ *   - Structs of options and callbacks start with struct_size; fill them with
+ *     segue_struct_init and zero means "default". They only grow.
+ *   - Thread tags: "any" = from any thread; "dispatch" = from the thread that runs the
+ *     runtime; "setup" = one thread, before or after the runtime runs.
+ *   - Durations are int64 milliseconds.
+ *
+ * Caveats
+ *   - After fork() a runtime works only in the parent; make a new one in the child.
+ *   - The library ignores SIGPIPE for the writes it makes itself; SQLite and libev allocate
+ *     by their own means, everything else goes through the runtime's allocator.
+ *   - segue_transport_stdio takes over standard input and output of the process.
+ */
+#ifndef SEGUE_H
+#define SEGUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SEGUE_API __attribute__((visibility("default")))
+#else
+#define SEGUE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 0 Types ------------------------------------------------------------------------- */
+
+typedef int32_t segue_status;
+
+enum segue_status_value {
+    SEGUE_OK = 0,
+    SEGUE_E_INVALID = -1,
+    SEGUE_E_CLOSED = -2,
+    SEGUE_E_REENTRANT = -3,
+    SEGUE_E_THREAD = -4,
+    SEGUE_E_WOULD_BLOCK = -5,
+    SEGUE_E_NOMEM = -6,
+    SEGUE_E_VERSION = -7,
+    SEGUE_E_NOT_FOUND = -8,
+    SEGUE_E_EXISTS = -9,
+    SEGUE_E_STATE = -10,
+    SEGUE_E_TERMINAL = -11,
+    SEGUE_E_LIMIT = -12,
+    SEGUE_E_NOT_RESUMABLE = -13,
+    SEGUE_E_UNSUPPORTED = -14,
+    SEGUE_E_CANCELLED = -15,
+    SEGUE_E_TIMEOUT = -16,
+    SEGUE_E_TOO_SMALL = -17,
+    SEGUE_E_DISCONNECTED = -100,
+    SEGUE_E_IO = -101,
+    SEGUE_E_SPAWN = -102,
+    SEGUE_E_PROTOCOL = -200,
+    SEGUE_E_JSON = -201,
+    SEGUE_E_TOO_LARGE = -202,
+    SEGUE_E_NEGOTIATION = -203,
+    SEGUE_E_INCOMPLETE = -204,
+    SEGUE_E_TASK_LOST = -205,
+    SEGUE_E_REMOTE = -300,
+    SEGUE_E_STORE = -400,
+    SEGUE_E_STORE_FULL = -401,
+    SEGUE_E_STORE_CORRUPT = -402,
+    SEGUE_E_FATAL = -900
+};
+
+typedef struct segue_runtime segue_runtime;
+typedef struct segue_transport segue_transport;
+typedef struct segue_store segue_store;
+typedef struct segue_server segue_server;
+typedef struct segue_call segue_call;
+typedef struct segue_session segue_session;
+typedef struct segue_request segue_request;
+typedef struct segue_task segue_task;
+typedef struct segue_content segue_content;
+typedef struct segue_segment segue_segment;
+typedef struct segue_error segue_error;
+typedef struct segue_hooks segue_hooks; /* segue_ext.h: injected clock and randomness */
+
+/* Releases the `user` of a callback table. Called once, after the table's last callback. */
+typedef void (*segue_free_fn)(void *user);
+
+/* ---- 1 Library ----------------------------------------------------------------------- */
+
+/* Structs that segue_struct_init knows. */
+enum segue_struct_kind {
+    SEGUE_STRUCT_RUNTIME_OPTIONS = 1,
+    SEGUE_STRUCT_SPAWN_OPTIONS = 2,
+    SEGUE_STRUCT_STORE_OPTIONS = 3,
+    SEGUE_STRUCT_SERVER_OPTIONS = 4,
+    SEGUE_STRUCT_ITEM_OPTIONS = 5,
+    SEGUE_STRUCT_CALL_EVENTS = 6,
+    SEGUE_STRUCT_SESSION_OPTIONS = 7,
+    SEGUE_STRUCT_SESSION_EVENTS = 8,
+    SEGUE_STRUCT_REQUEST_OPTIONS = 9,
+    SEGUE_STRUCT_REQUEST_EVENTS = 10,
+    SEGUE_STRUCT_HOOKS = 11,
+    SEGUE_STRUCT_TRANSPORT_VTABLE = 12,
+    SEGUE_STRUCT_STORE_VTABLE = 13
+};
+
+/* Returns the library version as text, "major.minor.patch".
+ *
+ * Returns   a static string, never NULL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_version(void);
+
+/* Zeroes an options or callback struct and sets its struct_size.
+ *
+ * ptr       the struct; size = sizeof(*ptr) as the caller was compiled.
+ * which     one of segue_struct_kind.
+ * Returns   SEGUE_OK, or SEGUE_E_INVALID for an unknown kind or a size too small to hold
+ *           struct_size.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_struct_init(void *ptr, size_t size, int32_t which);
+
+/* Returns the stable name of a status, such as "SEGUE_E_CLOSED".
+ *
+ * Returns   a static string; "SEGUE_E_UNKNOWN" for a value this version does not know.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_status_name(segue_status status);
+
+/* ---- 2 Error ------------------------------------------------------------------------- */
+
+/* Detail of a failure. Out of memory uses one static object, so reporting never allocates.
+ * All accessors take NULL. An error given to a callback is borrowed: copy it to keep it. */
+
+/* Returns the status the error stands for; SEGUE_OK for NULL.
+ *
+ * Returns   the status.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_error_status(const segue_error *error);
+
+/* Returns one line of text for a person.
+ *
+ * Returns   a string that lives as long as the error; "" for NULL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_error_message(const segue_error *error);
+
+/* Returns the JSON-RPC error code the peer sent.
+ *
+ * Returns   the code, 0 when the failure is local.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API int32_t segue_error_rpc_code(const segue_error *error);
+
+/* Returns the `data` member of the peer's JSON-RPC error as JSON text.
+ *
+ * len       receives the length in bytes; may be NULL.
+ * Returns   the text, or NULL when there is none.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_error_data(const segue_error *error, size_t *len);
+
+/* Tells whether the same call may succeed when it is made again.
+ *
+ * Returns   1 or 0.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API int32_t segue_error_is_retryable(const segue_error *error);
+
+/* Makes a copy that outlives the callback.
+ *
+ * out       owned by the caller, free with segue_error_free.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_error_copy(const segue_error *error, segue_error **out);
+
+/* Frees a copied error, or one received from a synchronous call.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_error_free(segue_error *error);
+
+/* ---- 3 Runtime ----------------------------------------------------------------------- */
+
+enum segue_log_level {
+    SEGUE_LOG_DEBUG = 0,
+    SEGUE_LOG_INFO = 1,
+    SEGUE_LOG_WARNING = 2,
+    SEGUE_LOG_ERROR = 3
+};
+
+/* Memory for everything the library allocates itself. `size` is what was asked for at
+ * alloc or resize. Called from any thread, also from several at once. May return NULL. */
+typedef struct segue_allocator {
+    void *(*alloc)(void *user, size_t size);
+    void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size);
+    void (*release)(void *user, void *ptr, size_t size);
+    void *user;
+} segue_allocator;
+
+/* One line of log. May be called from any thread, also while the library holds its lock:
+ * it must not call back into the library. The text dies when the callback returns. */
+typedef void (*segue_log_fn)(void *user, int32_t level, const char *text);
+
+/* Doorbell of a background runtime: there is work for segue_runtime_dispatch. Called from
+ * any thread, at most once per dispatch, may only signal; must not call the library. */
+typedef void (*segue_wake_fn)(void *user);
+
+typedef struct segue_runtime_options {
+    size_t struct_size;
+    const segue_allocator *allocator; /* copied; NULL = malloc */
+    void *user;                       /* for log and wake */
+    segue_log_fn log;
+    int32_t log_level; /* lowest level that is logged; SEGUE_LOG_DEBUG is 0 */
+    segue_wake_fn on_wake;
+    const segue_hooks *hooks;  /* copied; tests inject clock and randomness */
+    int64_t max_message_bytes; /* one JSON-RPC message in; default 64 MiB */
+    int32_t max_depth;         /* JSON nesting; default 512 */
+    int64_t max_queue_bytes;   /* unsent bytes per connection before producers wait; 1 MiB */
+} segue_runtime_options;
+
+/* Makes a runtime: one event loop, its timers and its connections.
+ *
+ * options   NULL = defaults; copied.
+ * out       owned by the caller, free with segue_runtime_free.
+ * error     optional detail on failure, free with segue_error_free; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_VERSION when options sets a field unknown here, SEGUE_E_IO
+ *           when the system refuses a loop or a descriptor.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_new(const segue_runtime_options *options,
+                                         segue_runtime **out, segue_error **error);
+
+/* Runs an inline runtime on the calling thread until segue_runtime_stop: input, output and
+ * callbacks.
+ *
+ * Returns   SEGUE_OK once stopped, SEGUE_E_STATE when the runtime runs in the background or
+ *           on another thread.
+ * Thread    setup
+ * Callback  refused (SEGUE_E_REENTRANT)
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_run(segue_runtime *runtime);
+
+/* Makes the runtime a background one: a private thread does input and output, callbacks run
+ * only in segue_runtime_dispatch.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_STATE when it was started or run before, SEGUE_E_IO when no
+ *           thread can be had.
+ * Thread    setup
+ * Callback  refused (SEGUE_E_REENTRANT)
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
+
+/* Gives a descriptor that is readable while segue_runtime_dispatch has callbacks to run.
+ * Level-triggered; wait on it, never read it.
+ *
+ * fd        receives the descriptor; it belongs to the runtime.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
+
+/* Runs callbacks. On an inline runtime this also does input and output.
+ *
+ * timeout_ms  longest wait for something to do; 0 = do not wait, -1 = no limit.
+ * max_events  stop after so many callbacks; 0 = until none is due.
+ * ran         receives the number of callbacks; may be NULL.
+ * Returns     SEGUE_OK, SEGUE_E_THREAD when another thread is dispatching, SEGUE_E_CLOSED
+ *             once the runtime was stopped and has nothing left to deliver.
+ * Thread      dispatch
+ * Callback    refused (SEGUE_E_REENTRANT)
+ * Since       0.1
+ */
+SEGUE_API segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
+                                              int32_t max_events, int32_t *ran);
+
+/* Asks the runtime to stop: segue_runtime_run returns, the background thread ends. What is
+ * in flight completes with SEGUE_E_CLOSED. Idempotent; does not wait.
+ *
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_stop(segue_runtime *runtime);
+
+/* Stops the runtime, joins its threads, runs what callbacks are due (on_complete and
+ * free_user of everything that lives) on the calling thread, and frees it. Handles of the
+ * runtime that were not freed stay valid to free, and only to free.
+ *
+ * Returns   nothing.
+ * Thread    setup
+ * Callback  refused (the call is ignored)
+ * Since     0.1
+ */
+SEGUE_API void segue_runtime_free(segue_runtime *runtime);
+
+/* ---- 4 Transport --------------------------------------------------------------------- */
+
+/* A transport carries one conversation. It is attached once, by segue_server_attach or
+ * segue_session_open, which consume it. */
+
+/* One line of the child's standard error, without its newline. */
+typedef void (*segue_stderr_fn)(void *user, const char *text, size_t len);
+
+typedef struct segue_spawn_options {
+    size_t struct_size;
+    const char *const *argv;      /* NULL-terminated; argv[0] is looked up in PATH */
+    const char *const *env;       /* NULL-terminated "NAME=value"; NULL = inherit */
+    const char *working_dir;      /* NULL = inherit */
+    int32_t restart;              /* 1 = start it again when it exits */
+    int64_t close_timeout_ms;     /* wait after closing its input; default 2000 */
+    int64_t terminate_timeout_ms; /* wait after SIGTERM before SIGKILL; default 2000 */
+    void *user;
+    segue_free_fn free_user;
+    segue_stderr_fn on_stderr; /* NULL = the child inherits standard error */
+} segue_spawn_options;
+
+/* Makes two transports of one runtime that are connected to each other.
+ *
+ * Effect    what one end sends the other receives, in order, through the event loop.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transport **a,
+                                            segue_transport **b);
+
+/* Makes a transport of this process's standard input and output, one JSON-RPC message per
+ * line (2026-07-28 basic/transports/stdio).
+ *
+ * Effect    sets both descriptors non-blocking while attached and restores them at the end.
+ * Returns   SEGUE_OK, SEGUE_E_IO when a descriptor is closed.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime, segue_transport **out);
+
+/* Makes a transport of two descriptors (pipes, or one socket given twice), framed as stdio.
+ *
+ * fd_in, fd_out  consumed on success: closed when the transport ends.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for a descriptor that is not open.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in,
+                                           int32_t fd_out, segue_transport **out);
+
+/* Makes a transport that starts a child process and speaks to its standard input and output.
+ *
+ * Effect    the child starts when the transport is attached. Closing shuts it down by the
+ *           order of the specification: close its input, wait, SIGTERM, wait, SIGKILL.
+ * options   copied; user and free_user as for a callback table.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID without argv.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_spawn(segue_runtime *runtime,
+                                             const segue_spawn_options *options,
+                                             segue_transport **out);
+
+/* Frees a transport that was never attached.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_transport_free(segue_transport *transport);
+
+/* ---- 5 Store ------------------------------------------------------------------------- */
+
+/* Where operations that outlive a connection are kept. One store may serve several servers
+ * and several runtimes. segue_ext.h has the interface for stores of your own. */
+
+enum segue_durability {
+    SEGUE_DURABILITY_NORMAL = 0, /* survives a crash of the process */
+    SEGUE_DURABILITY_FULL = 1    /* survives a crash of the machine: one sync per commit */
+};
+
+typedef struct segue_store_options {
+    size_t struct_size;
+    const segue_allocator *allocator; /* copied; NULL = malloc */
+    int32_t durability;               /* sqlite: segue_durability */
+    int64_t max_bytes;                /* memory: payload bytes kept, default 256 MiB */
+    int64_t busy_timeout_ms;          /* sqlite: wait for another process, default 5000 */
+} segue_store_options;
+
+/* Makes a store in memory. When max_bytes is reached the oldest ended operations are
+ * evicted; when none is left an append fails with SEGUE_E_STORE_FULL.
+ *
+ * options   NULL = defaults; copied.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_store_memory(const segue_store_options *options,
+                                          segue_store **out);
+
+/* Opens or creates a SQLite file as a store (WAL, group commit on a thread of its own).
+ *
+ * path      file name; created when absent.
+ * error     optional detail; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_STORE when it cannot be opened, SEGUE_E_STORE_CORRUPT when
+ *           the file is damaged, of a newer format or not a Segue store.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_store_sqlite(const char *path,
+                                          const segue_store_options *options,
+                                          segue_store **out, segue_error **error);
+
+/* Gives the handle up. The store closes when the last server that uses it is gone.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_store_free(segue_store *store);
+
+/* ---- 6 Content ----------------------------------------------------------------------- */
+
+/* The blocks of a result, in the making. Not thread-safe: one thread at a time. */
+
+/* Makes an empty content.
+ *
+ * runtime   whose allocator is used; the content may outlive it.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_new(segue_runtime *runtime, segue_content **out);
+
+/* Adds a text block, {"type":"text"}.
+ *
+ * text      UTF-8.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when the text is not valid UTF-8.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_add_text(segue_content *content, const char *text,
+                                              size_t len);
+
+/* Adds an image or audio block; the bytes are encoded as base64.
+ *
+ * type      "image" or "audio".
+ * mime_type such as "image/png".
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for another type.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char *type,
+                                              const char *mime_type, const void *data,
+                                              size_t len);
+
+/* Adds a block of any type as JSON text: embedded resource, resource link, one of your own.
+ *
+ * json      one JSON object with a string member "type".
+ * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON, SEGUE_E_INVALID when it is not
+ *           such an object.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_add_json(segue_content *content, const char *json,
+                                              size_t len);
+
+/* Sets structuredContent, replacing an earlier value.
+ *
+ * json      any JSON value.
+ * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_set_structured(segue_content *content,
+                                                    const char *json, size_t len);
+
+/* Marks the result as a tool error (`isError`), which a model sees and can act on.
+ *
+ * is_error  1 or 0.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_set_error(segue_content *content, int32_t is_error);
+
+/* Frees a content.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_content_free(segue_content *content);
+
+/* ---- 7 Segment ----------------------------------------------------------------------- */
+
+/* One piece of a streamed result; lives inside on_segment only. */
+
+/* Returns the segment's number: 1, 2, 3, ... without holes.
+ *
+ * Returns   the number; 0 for NULL.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API uint64_t segue_segment_number(const segue_segment *segment);
+
+/* Returns the content block's type, such as "text".
+ *
+ * Returns   a string that dies with the callback; "" when the block has none.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_segment_get_type(const segue_segment *segment);
+
+/* Returns the content block as the server sent it, JSON text.
+ *
+ * len       receives the length in bytes; may be NULL.
+ * Returns   the text; dies with the callback.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_segment_data(const segue_segment *segment, size_t *len);
+
+/* Returns the decoded text of a text block.
+ *
+ * len       receives the length in bytes; may be NULL. The text may hold NUL bytes.
+ * Returns   the text, or NULL when the block is not a text block; dies with the callback.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *len);
+
+/* ---- 8 Server ------------------------------------------------------------------------ */
+
+/* Who is at the other end of a connection? Called once for each attached transport.
+ * Operations belong to the principal that made them; another one cannot see that they exist.
+ *
+ * transport the transport being attached.
+ * principal receives a stable name; NULL or "" means "nobody in particular". The text must
+ *           live until the callback returns. */
+typedef void (*segue_principal_fn)(void *user, segue_transport *transport,
+                                   const char **principal);
+
+typedef struct segue_server_options {
+    size_t struct_size;
+    const char *name;         /* default "segue" */
+    const char *version;      /* default "0" */
+    const char *title;        /* NULL = none */
+    const char *instructions; /* NULL = none */
+    segue_store *store;       /* shared; NULL = a memory store of its own */
+    void *user;
+    segue_free_fn free_user;
+    segue_principal_fn principal; /* NULL = everybody is nobody in particular */
+    int32_t page_size;            /* items per page of tools/list; default 1000 */
+    int64_t max_result_bytes;     /* collected for a plain call; default 16 MiB */
+    int64_t max_log_bytes;        /* log of one operation; default 64 MiB */
+    int64_t max_segments;         /* segments of one operation; default 1,000,000 */
+    int32_t max_inputs;           /* questions of one operation; default 64 */
+    int32_t max_tasks;            /* live tasks per principal; default 100 */
+    int32_t max_requests;         /* requests in flight per connection; default 1024 */
+    int32_t max_streams;          /* open tasks/stream and listen per connection; 256 */
+    int64_t max_ttl_ms;           /* longest time to live of a task; default 24 h */
+    int64_t grace_ms;             /* an expired task stays readable; default 5 min */
+    int32_t lookups_per_second;   /* failed task look-ups per principal; default 100 */
+} segue_server_options;
+
+enum segue_item { SEGUE_ITEM_TOOL = 1 };
+
+/* Flags of a tool. */
+enum segue_tool_flag {
+    SEGUE_TOOL_INCREMENTAL = 1, /* its output comes in pieces */
+    SEGUE_TOOL_RESTARTABLE = 2  /* after a crash it is run again, from its last segment */
+};
+
+/* May a call of the tool become a task, an operation that outlives the connection? */
+enum segue_task_policy {
+    SEGUE_TASK_NEVER = 0,
+    SEGUE_TASK_MAY = 1, /* a task for clients that can take one, else a plain call */
+    SEGUE_TASK_MUST = 2 /* clients that cannot take one are refused (-32021) */
+};
+
+/* Runs a tool. `call` is owned by the handler from here on: it ends the call by
+ * segue_call_complete or segue_call_fail, now or later, on any thread, and frees it.
+ * In an inline runtime the handler runs on the I/O thread: long work belongs elsewhere. */
+typedef void (*segue_call_fn)(void *user, segue_call *call);
+
+typedef struct segue_item_options {
+    size_t struct_size;
+    void *user;
+    segue_free_fn free_user;
+    segue_call_fn on_call;
+    int32_t flags;            /* segue_tool_flag */
+    int32_t task;             /* segue_task_policy */
+    int64_t ttl_ms;           /* of its tasks; default 1 h */
+    int64_t poll_ms;          /* poll interval told to clients; default 1000 */
+    int64_t promote_after_ms; /* MAY: become a task after so long; 0 = at once */
+} segue_item_options;
+
+/* Makes a server: a set of tools, and the operations they run.
+ *
+ * options   NULL = defaults; copied; the store is shared, not consumed.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_new(segue_runtime *runtime,
+                                        const segue_server_options *options,
+                                        segue_server **out);
+
+/* Adds a tool. Attached clients that listen are told (list_changed).
+ *
+ * item      SEGUE_ITEM_TOOL.
+ * json      the item as it is listed, e.g. {"name":"add","inputSchema":{"type":"object"}}.
+ * options   copied; on_call is required.
+ * error     optional detail; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID without a name or with a schema that is
+ *           not an object, SEGUE_E_EXISTS when the name is taken.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
+                                        const char *json, size_t len,
+                                        const segue_item_options *options,
+                                        segue_error **error);
+
+/* Removes an item. Calls that run go on.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
+                                           const char *name);
+
+/* Serves the client at the other end of a transport. The first attach also recovers what an
+ * earlier process left in the store: restartable tools run again, other operations fail.
+ *
+ * transport consumed on success.
+ * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before, SEGUE_E_INVALID
+ *           when it belongs to another runtime.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_attach(segue_server *server,
+                                           segue_transport *transport);
+
+/* Ends all connections after what is queued has been sent. Tasks stay in the store.
+ *
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_close(segue_server *server);
+
+/* Gives the handle up. The server lives while it has connections or running calls.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_server_free(segue_server *server);
+
+/* ---- 9 Call (inbound) ---------------------------------------------------------------- */
+
+/* The client wants the call to end. Runs at most once. The handler may go on and complete;
+ * what it then says of a cancelled operation is dropped. */
+typedef void (*segue_cancel_fn)(void *user, segue_call *call);
+
+/* segue_call_send said SEGUE_E_WOULD_BLOCK and there is room again. */
+typedef void (*segue_drain_fn)(void *user, segue_call *call);
+
+typedef struct segue_call_events {
+    size_t struct_size;
+    void *user;
+    segue_free_fn free_user;
+    segue_cancel_fn on_cancel;
+    segue_drain_fn on_drain;
+} segue_call_events;
+
+/* The answer to segue_call_require_input.
+ *
+ * status    SEGUE_OK; SEGUE_E_UNSUPPORTED when the client lacks the feature;
+ *           SEGUE_E_CANCELLED when the operation ended first.
+ * json      the client's answer, NULL unless status is SEGUE_OK; dies with the callback. */
+typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status,
+                               const char *json, size_t len);
+
+/* Returns the name of the tool.
+ *
+ * Returns   a string that lives as long as the call.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_call_name(const segue_call *call);
+
+/* Returns the whole params of the request as JSON text.
+ *
+ * len       receives the length in bytes; may be NULL.
+ * Returns   the text, an object; lives as long as the call.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_call_params(const segue_call *call, size_t *len);
+
+/* Gives one argument as JSON text.
+ *
+ * json, len receive the text, which lives as long as the call and is not NUL-terminated.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the caller did not send it.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_argument(const segue_call *call, const char *name,
+                                           const char **json, size_t *len);
+
+/* Gives one string argument, decoded. The text may hold NUL bytes.
+ *
+ * text, len receive the text, which lives as long as the call.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when absent, SEGUE_E_INVALID when not a string.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_argument_text(segue_call *call, const char *name,
+                                                const char **text, size_t *len);
+
+/* Gives one integer argument.
+ *
+ * value     receives the number.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when absent, SEGUE_E_INVALID when it is not an
+ *           integer of 64 bits.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_argument_int(const segue_call *call, const char *name,
+                                               int64_t *value);
+
+/* Sets the callbacks of the call. At most once.
+ *
+ * events    copied.
+ * Returns   SEGUE_OK, SEGUE_E_STATE when set before.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_watch(segue_call *call, const segue_call_events *events);
+
+/* Tells whether the client cancelled, or left where leaving means cancel.
+ *
+ * Returns   1 or 0.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API int32_t segue_call_is_cancelled(const segue_call *call);
+
+/* Emits one segment for each block of the content; other members become fields.
+ *
+ * Effect    numbered, durable when the call is a task, then seen by whoever reads it.
+ * Returns   SEGUE_OK, SEGUE_E_WOULD_BLOCK when too much is unwritten (nothing was taken;
+ *           on_drain follows), SEGUE_E_TERMINAL when the operation has ended, SEGUE_E_LIMIT
+ *           when it is too large (the operation then ends with an error).
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *content);
+
+/* Emits one text segment.
+ *
+ * text      UTF-8.
+ * Returns   as segue_call_send, and SEGUE_E_INVALID when the text is not valid UTF-8.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
+                                            size_t len);
+
+/* Throws away what was emitted so far, for everybody; the next segment starts the result.
+ *
+ * Returns   as segue_call_send.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_replace(segue_call *call);
+
+/* Sets a member of the result beside its content, such as structuredContent or _meta.
+ *
+ * json      any JSON value; the last one set wins.
+ * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for "content", "isError" and
+ *           "resultType".
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
+                                            const char *json, size_t len);
+
+/* Reports progress, if the client asked for it and the call is not a task.
+ *
+ * total     0 = unknown. message: may be NULL.
+ * Returns   SEGUE_OK, also when nobody listens.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_progress(segue_call *call, double progress, double total,
+                                           const char *message);
+
+/* Sends a log message to the client that asked for this level.
+ *
+ * level     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency".
+ * json      any JSON value.
+ * Returns   SEGUE_OK, also when nobody listens; SEGUE_E_JSON; SEGUE_E_INVALID for a level.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_log(segue_call *call, const char *level,
+                                      const char *json, size_t len);
+
+/* Sets the text that describes the state of a task.
+ *
+ * Returns   as segue_call_send.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *message);
+
+/* Asks the client for input, e.g. elicitation/create; the task waits as input_required.
+ * After a restart the same question finds the answer that was given before the crash.
+ *
+ * method    of the question; params its JSON.
+ * on_input  called once with the answer. user: freed by free_user after it.
+ * Returns   SEGUE_OK, SEGUE_E_STATE when the call is not a task, SEGUE_E_UNSUPPORTED when
+ *           the client did not declare the feature, SEGUE_E_LIMIT, SEGUE_E_TERMINAL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *method,
+                                                const char *params, size_t len,
+                                                segue_input_fn on_input, void *user,
+                                                segue_free_fn free_user);
+
+/* Turns a running call into a task now, instead of at promote_after_ms.
+ *
+ * ttl_ms    0 = as the tool says; -1 = unlimited where the server allows it.
+ * Returns   SEGUE_OK, also when it is a task already; SEGUE_E_UNSUPPORTED when the tool or
+ *           the client rules tasks out; SEGUE_E_LIMIT when the client has too many.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms);
+
+/* Stores bytes of the tool's own beside the task; the next run finds the last ones.
+ *
+ * Returns   as segue_call_send; SEGUE_E_STATE when the call is not a task.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
+                                             size_t len);
+
+/* Tells where an earlier run of this task ended.
+ *
+ * last_segment  receives the last durable segment's number, 0 on a first run. The run goes
+ *               on with the next one.
+ * data, len     receive the last checkpoint, NULL when there is none; may be NULL. They live
+ *               as long as the call.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND on a first run.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last_segment,
+                                          const void **data, size_t *len);
+
+/* Ends the call with a result: what was emitted, then the blocks of the content.
+ *
+ * content   may be NULL; not consumed.
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL when it has ended already.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_complete(segue_call *call, const segue_content *content);
+
+/* Ends the call with a JSON-RPC error. For an error that a model should see, complete with
+ * segue_content_set_error instead.
+ *
+ * code      e.g. -32603; data: JSON text or NULL.
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL, SEGUE_E_JSON, SEGUE_E_INVALID for a code that the
+ *           protocol reserves and does not define.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code, const char *message,
+                                       const char *data, size_t len);
+
+/* Frees the call. One that has not ended fails with -32603.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_call_free(segue_call *call);
+
+/* ---- 10 Session (client) ------------------------------------------------------------- */
+
+enum segue_era {
+    SEGUE_ERA_AUTO = 0,   /* find out: server/discover, then initialize */
+    SEGUE_ERA_MODERN = 1, /* 2026-07-28 only */
+    SEGUE_ERA_LEGACY = 2  /* initialize only */
+};
+
+typedef struct segue_session_options {
+    size_t struct_size;
+    const char *name;             /* of the client; default "segue" */
+    const char *version;          /* default "0" */
+    const char *capabilities;     /* JSON object of client capabilities, e.g.
+                                     {"elicitation":{}}; tasks are declared by themselves */
+    int32_t era;                  /* segue_era */
+    int64_t probe_timeout_ms;     /* wait for server/discover; default 5000 */
+    int64_t request_timeout_ms;   /* of one exchange on the wire; default 60000 */
+    int32_t max_reconnects;       /* in a row; 0 = default 20, -1 = none */
+    int64_t max_result_bytes;     /* collected for one request; default 64 MiB */
+    int32_t max_requests;         /* in flight; default 4096 */
+    int32_t no_idempotency;       /* 1 = never send an idempotency key */
+    int32_t no_tasks;             /* 1 = do not declare the tasks extension */
+} segue_session_options;
+
+/* The session can be used: the server's era and capabilities are known. Once per connect. */
+typedef void (*segue_open_fn)(void *user, segue_session *session);
+
+/* The session has ended; error is NULL after segue_session_close. Once, the last callback. */
+typedef void (*segue_closed_fn)(void *user, segue_session *session,
+                                const segue_error *error);
+
+/* A notification that belongs to no request, e.g. notifications/tools/list_changed. */
+typedef void (*segue_notification_fn)(void *user, segue_session *session,
+                                      const char *method, const char *params, size_t len);
+
+typedef struct segue_session_events {
+    size_t struct_size;
+    void *user;
+    segue_free_fn free_user;
+    segue_open_fn on_open;
+    segue_closed_fn on_closed;
+    segue_notification_fn on_notification;
+} segue_session_events;
+
+/* Opens a conversation with the server at the other end of a transport. Requests may be
+ * started at once; they wait until the session is open.
+ *
+ * transport consumed on success. options, events: may be NULL; copied.
+ * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before, SEGUE_E_JSON
+ *           for capabilities, SEGUE_E_INVALID when the transport is of another runtime.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
+                                          segue_transport *transport,
+                                          const segue_session_options *options,
+                                          const segue_session_events *events,
+                                          segue_session **out);
+
+/* Describes the peer as JSON: {"protocolVersion","serverInfo","capabilities",
+ * "instructions"}.
+ *
+ * buf, len  in: capacity; out: bytes needed, without the NUL. buf may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_STATE before on_open.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_session_peer(segue_session *session, char *buf, size_t *len);
+
+/* Ends the session: requests in flight complete with SEGUE_E_CLOSED, the transport closes,
+ * on_closed follows. Tasks on the server go on.
+ *
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_session_close(segue_session *session);
+
+/* Gives the handle up. The session lives until it is closed and its requests have ended.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_session_free(segue_session *session);
+
+/* ---- 11 Request (outbound) ----------------------------------------------------------- */
+
+/* Order for one request: on_task, on_segment, on_progress, on_log, on_status and on_input
+ * as they come, then on_complete exactly once, then free_user. Nothing after. */
+
+/* One segment, in order, each number once. The segment dies with the callback. */
+typedef void (*segue_segment_fn)(void *user, segue_request *request,
+                                 const segue_segment *segment);
+
+/* Progress; total is 0 when unknown; message may be NULL. */
+typedef void (*segue_progress_fn)(void *user, segue_request *request, double progress,
+                                  double total, const char *message);
+
+/* A log message of the server for this request: the params of notifications/message. */
+typedef void (*segue_message_fn)(void *user, segue_request *request, const char *json,
+                                 size_t len);
+
+/* The server asks: answer with segue_request_answer, now or later. Once per key, and again
+ * after a resume while the question is open. */
+typedef void (*segue_question_fn)(void *user, segue_request *request, const char *key,
+                                  const char *method, const char *params, size_t len);
+
+/* The request became a task. Runs before the first look at it, so that the id, or the token
+ * of segue_request_token, can be stored. */
+typedef void (*segue_task_fn)(void *user, segue_request *request, const char *task_id);
+
+/* The task's status or its text changed: "working", "input_required", ...; text or NULL. */
+typedef void (*segue_task_status_fn)(void *user, segue_request *request,
+                                     const char *status, const char *message);
+
+/* The end. status SEGUE_OK: json is the result object. SEGUE_E_REMOTE: error tells what the
+ * server answered. Any other: error tells what happened here; json is what was received so
+ * far, merged, or NULL. Both die with the callback. */
+typedef void (*segue_complete_fn)(void *user, segue_request *request, segue_status status,
+                                  const char *json, size_t len, const segue_error *error);
+
+typedef struct segue_request_events {
+    size_t struct_size;
+    void *user;
+    segue_free_fn free_user;
+    segue_segment_fn on_segment;
+    segue_progress_fn on_progress;
+    segue_message_fn on_log;
+    segue_question_fn on_input;
+    segue_task_fn on_task;
+    segue_task_status_fn on_status;
+    segue_complete_fn on_complete;
+} segue_request_events;
+
+typedef struct segue_request_options {
+    size_t struct_size;
+    int64_t timeout_ms;    /* whole request; 0 = none */
+    int32_t on_timeout;    /* 0 = leave a task running, 1 = cancel it */
+    int64_t credit;        /* segments that may be delivered before segue_request_grant;
+                              0 = no limit (delivered as fast as callbacks return) */
+    int32_t discard;       /* 1 = segments are delivered, not collected into the result */
+    const char *log_level; /* ask for log messages from this level on; NULL = none */
+    const char *idempotency_key; /* NULL = a fresh one when the server knows them */
+} segue_request_options;
+
+/* Sends a request. tools/call ends in one result whatever the server answers: a plain
+ * result, a task that is polled, or a task that is streamed.
+ *
+ * params    JSON object, or NULL; _meta members of the protocol are added.
+ * options   NULL = defaults; copied. events: NULL = none; copied.
+ * out       owned by the caller; may be NULL when no handle is wanted.
+ * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID when params is not an object,
+ *           SEGUE_E_LIMIT when too many are in flight.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_start(segue_session *session, const char *method,
+                                           const char *params, size_t len,
+                                           const segue_request_options *options,
+                                           const segue_request_events *events,
+                                           segue_request **out);
+
+/* Goes on with a request of an earlier connection or process: segments after those the
+ * token covers, then the one result.
+ *
+ * token     from segue_request_token.
+ * Returns   as segue_request_start; SEGUE_E_INVALID for a token that is damaged.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_resume(segue_session *session, const char *token,
+                                            const segue_request_options *options,
+                                            const segue_request_events *events,
+                                            segue_request **out);
+
+/* Gives a text that segue_request_resume takes, here or in another process, another day. It
+ * covers the segments whose on_segment has begun. It is a secret: it opens the task.
+ *
+ * buf, len  in: capacity; out: bytes needed, without the NUL. buf may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_NOT_RESUMABLE when the server offers
+ *           neither a task nor idempotency, SEGUE_E_TERMINAL after on_complete.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_token(segue_request *request, char *buf, size_t *len);
+
+/* Answers a question of on_input.
+ *
+ * json      the answer, e.g. {"action":"accept","content":{}}.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND for a key that is not open, SEGUE_E_JSON,
+ *           SEGUE_E_TERMINAL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_answer(segue_request *request, const char *key,
+                                            const char *json, size_t len);
+
+/* Allows n more segments to be delivered (options.credit).
+ *
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for n < 1, SEGUE_E_TERMINAL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
+
+/* Asks for the end of the request: a task is cancelled on the server, a plain call is
+ * withdrawn. on_complete follows with SEGUE_E_CANCELLED, or with the result if that came
+ * first.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL after on_complete.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_cancel(segue_request *request);
+
+/* Lets go of a task without cancelling it: on_complete follows with SEGUE_E_CLOSED, the
+ * task goes on and its token stays good.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when there is no task yet, SEGUE_E_TERMINAL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_detach(segue_request *request);
+
+/* Gives the handle up. The request goes on; its callbacks still run.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_request_free(segue_request *request);
+
+/* ---- 12 Task ------------------------------------------------------------------------- */
+
+enum segue_task_state {
+    SEGUE_TASK_UNKNOWN = 0,
+    SEGUE_TASK_WORKING = 1,
+    SEGUE_TASK_INPUT_REQUIRED = 2,
+    SEGUE_TASK_COMPLETED = 3,
+    SEGUE_TASK_FAILED = 4,
+    SEGUE_TASK_CANCELLED = 5
+};
+
+/* Makes a handle of a task whose id is known. Nothing is sent.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for an id that is empty or over 4 KiB.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_task_attach(segue_session *session, const char *task_id,
+                                         segue_task **out);
+
+/* Returns the id.
+ *
+ * Returns   a string that lives as long as the handle.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_task_id(const segue_task *task);
+
+/* Asks for the state of the task: on_complete gets the answer of tasks/get, unchanged.
+ *
+ * out       the request; may be NULL.
+ * Returns   as segue_request_start.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_task_get(segue_task *task, const segue_request_events *events,
+                                      segue_request **out);
+
+/* Returns the state that this session last saw of the task.
+ *
+ * Returns   one of segue_task_state; expect unknown values.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API int32_t segue_task_get_state(const segue_task *task);
+
+/* Follows the task to its end as an ordinary request: segments from the first retained one,
+ * questions, then the one result.
+ *
+ * out       the request; may be NULL.
+ * Returns   as segue_request_start.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_task_watch(segue_task *task,
+                                        const segue_request_options *options,
+                                        const segue_request_events *events,
+                                        segue_request **out);
+
+/* Asks the server to cancel the task; on_complete gets the acknowledgement.
+ *
+ * out       the request; may be NULL.
+ * Returns   as segue_request_start.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_task_cancel(segue_task *task,
+                                         const segue_request_events *events,
+                                         segue_request **out);
+
+/* Frees the handle; the task is not touched.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_task_free(segue_task *task);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,180 @@
+/* Segue, extension API: transports and stores of your own, and injected clock and
+ * randomness for tests. Stable per minor version, not across minors. The conventions of
+ * segue.h hold here too. */
+#ifndef SEGUE_EXT_H
+#define SEGUE_EXT_H
+
+#include <segue/segue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Hooks ------------------------------------------------------------------------- */
+
+/* Time and randomness of a runtime. With hooks set, timers fire when the injected monotonic
+ * clock says so, as seen at the next segue_runtime_dispatch. */
+struct segue_hooks {
+    size_t struct_size;
+    void *user;
+    int64_t (*monotonic_ms)(void *user);
+    int64_t (*wall_ms)(void *user); /* since 1970-01-01 UTC */
+    /* Fills len bytes; 0 = success. */
+    int32_t (*random)(void *user, void *bytes, size_t len);
+};
+
+/* ---- 2 Custom transport -------------------------------------------------------------- */
+
+/* Carries bytes that are framed as stdio is: one JSON-RPC message per line. All functions
+ * are called on the runtime's I/O thread, without a lock, one at a time. */
+typedef struct segue_transport_vtable {
+    size_t struct_size;
+    /* The transport was attached: begin. May call feed and closed. */
+    void (*start)(void *self, segue_transport *transport);
+    /* Bytes to send. Returns how many were taken; fewer than len means "not now": call
+     * segue_transport_writable when there is room again. */
+    size_t (*send)(void *self, const char *bytes, size_t len);
+    /* No more bytes will come; close, then call segue_transport_closed. */
+    void (*close)(void *self);
+    /* 1 = the library is ahead of its reader: stop feeding until 0 is said. Optional. */
+    void (*pause)(void *self, int32_t paused);
+    /* Connect again after a loss; 0 = trying. NULL = a loss is final. */
+    int32_t (*reopen)(void *self);
+    /* Last call. */
+    void (*free)(void *self);
+} segue_transport_vtable;
+
+/* Makes a transport of yours.
+ *
+ * vtable    copied. self: freed by vtable->free, once.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when start, send or close is missing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
+                                              const segue_transport_vtable *vtable,
+                                              void *self, segue_transport **out);
+
+/* Hands over bytes that were received.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before it is attached.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_feed(segue_transport *transport, const char *bytes,
+                                            size_t len);
+
+/* Tells that send can take bytes again.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_writable(segue_transport *transport);
+
+/* Tells that the connection has ended.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED when it was said before.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_closed(segue_transport *transport);
+
+/* ---- 3 Custom store ------------------------------------------------------------------ */
+
+#define SEGUE_STORE_ID_SIZE 16
+#define SEGUE_STORE_HASH_SIZE 32
+
+/* What stays the same of an operation, and two values that change. Views: copy to keep. */
+typedef struct segue_store_record {
+    uint8_t id[SEGUE_STORE_ID_SIZE]; /* internal, never on the wire */
+    const char *task_id;             /* unique; NUL-terminated */
+    int32_t has_key;                 /* 1 = idempotency_key is set; unique when set */
+    uint8_t idempotency_key[SEGUE_STORE_HASH_SIZE];
+    uint8_t principal[SEGUE_STORE_HASH_SIZE];
+    int32_t ended;      /* 1 once the final entry is in the log */
+    int64_t created_ms; /* wall clock */
+    int64_t purge_ms;   /* wall clock; may be deleted from then on; INT64_MAX = never */
+    const char *data;   /* opaque to the store */
+    size_t data_len;
+} segue_store_record;
+
+/* One entry of an operation's log. Entries never change. */
+typedef struct segue_store_entry {
+    uint64_t seq;     /* 1, 2, 3, ... per operation */
+    uint64_t segment; /* segment number, 0 = none */
+    uint64_t event;   /* event number + 1, 0 = none */
+    int32_t kind;
+    int64_t at_ms; /* wall clock */
+    const char *data;
+    size_t data_len;
+} segue_store_entry;
+
+enum segue_store_write_kind {
+    SEGUE_STORE_CREATE = 1, /* record */
+    SEGUE_STORE_APPEND = 2, /* id, entry */
+    SEGUE_STORE_END = 3,    /* id, purge_ms: the operation has ended */
+    SEGUE_STORE_DELETE = 4  /* id */
+};
+
+typedef struct segue_store_write {
+    int32_t kind;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    const segue_store_record *record;
+    segue_store_entry entry;
+    int64_t purge_ms;
+} segue_store_write;
+
+/* Receives one record; return 0 to go on, 1 to stop. */
+typedef int32_t (*segue_store_record_fn)(void *user, const segue_store_record *record);
+
+/* Receives one entry; return 0 to go on, 1 to stop. */
+typedef int32_t (*segue_store_entry_fn)(void *user, const segue_store_entry *entry);
+
+/* A store. Calls come one at a time. A blocking store is called on a thread of its own, a
+ * non-blocking one under the library's lock: it must not call the library. */
+typedef struct segue_store_vtable {
+    size_t struct_size;
+    int32_t blocking;
+    /* Applies all writes or none; they are durable when it returns SEGUE_OK.
+     * SEGUE_E_EXISTS: a CREATE met a task id or idempotency key that is there.
+     * SEGUE_E_STORE_FULL: no room now. An APPEND must continue the log without a hole. */
+    segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
+    /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it to
+     * fn. SEGUE_E_NOT_FOUND when there is none. */
+    segue_status (*find)(void *self, const char *task_id, const uint8_t *idempotency_key,
+                         segue_store_record_fn fn, void *user);
+    /* Hands over the entries of an operation with seq > after, in order. */
+    segue_status (*read)(void *self, const uint8_t *id, uint64_t after,
+                         segue_store_entry_fn fn, void *user);
+    /* Hands over operations that have not ended and whose owner is gone, and makes this
+     * store instance their owner. */
+    segue_status (*claim)(void *self, segue_store_record_fn fn, void *user);
+    /* Deletes what may be purged; *next_ms receives when to call again. Optional. */
+    segue_status (*purge)(void *self, int64_t now_ms, int64_t *next_ms);
+    /* Last call. */
+    void (*free)(void *self);
+} segue_store_vtable;
+
+/* Makes a store of yours.
+ *
+ * vtable    copied. self: freed by vtable->free, once.
+ * options   only the allocator is used; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when commit, find, read or claim is missing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
+                                          const segue_store_options *options,
+                                          segue_store **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

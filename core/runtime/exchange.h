@@ -1,0 +1,7 @@
+/* The door between transports and the engine: all that a transport may know of it. */
+#ifndef SGI_RUNTIME_EXCHANGE_H
+#define SGI_RUNTIME_EXCHANGE_H
+
+#include "engine/exchange.h"
+
+#endif

@@ -1,0 +1,400 @@
+/* Stores at work. A slot is one store of this runtime, a desk is one keeper at it.
+ *
+ * A store that blocks has a thread: it takes what is dirty at a desk, commits it without the
+ * lock, says how it went, takes the next job of that desk, and goes on until the desk is
+ * empty; everything that becomes dirty meanwhile is in the next commit. A store that does
+ * not block is worked on by the loop at the end of its turn, under the lock and before the
+ * output is flushed, so answers that wait for it leave in the same turn.
+ *
+ *   desk:  idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
+ *
+ * keeper->host_user points at the desk and is NULL once the runtime has let go of it. A desk
+ * belongs to its slot; the one that works on it holds it by `busy`, and when its keeper is
+ * removed by what a commit or job led to (on this very thread), `removed` tells the worker
+ * to let the keeper alone and to free the desk.
+ *
+ * A slot closes with its last desk: its worker drops the store, since that may take time, and
+ * ends; the loop joins it when it has. Nobody but sgi_runtime_free waits for that. */
+#include "runtime/state.h"
+
+#include <signal.h>
+
+#include "store/store.h"
+
+/* Rounds of a store in one turn of the loop; the rest waits for the next. */
+#define LOOP_ROUNDS 64
+
+typedef struct desk {
+    TAILQ_ENTRY(desk) link;
+    TAILQ_ENTRY(desk) due_link;
+    sgi_keeper *keeper;
+    struct sgi_store_slot *slot;
+    bool due;
+    bool busy;
+    bool removed;
+} desk;
+
+TAILQ_HEAD(desk_list, desk);
+
+struct sgi_store_slot {
+    TAILQ_ENTRY(sgi_store_slot) link;
+    segue_runtime *rt;
+    segue_store *store; /* counted */
+    bool blocking;
+    bool closing;
+    bool finished; /* the worker is at its end: only the join is left */
+    pthread_t worker;
+    pthread_cond_t wanted;
+    struct desk_list desks;
+    struct desk_list due;
+    sgi_batch batch;
+};
+
+/* ---- work ---- */
+
+static void put_due(desk *d)
+{
+    d->due = true;
+    TAILQ_INSERT_TAIL(&d->slot->due, d, due_link);
+    if (!d->slot->blocking)
+        d->slot->rt->loop_stores_due++;
+}
+
+static void take_due(desk *d)
+{
+    d->due = false;
+    TAILQ_REMOVE(&d->slot->due, d, due_link);
+    if (!d->slot->blocking)
+        d->slot->rt->loop_stores_due--;
+}
+
+static void host_store(void *user, sgi_keeper *keeper)
+{
+    segue_runtime *rt = user;
+    desk *d = keeper->host_user;
+    if (!d || d->due || d->removed || rt->dead)
+        return;
+    put_due(d);
+    if (d->slot->blocking)
+        pthread_cond_signal(&d->slot->wanted);
+    else
+        sgi_loop_kick(rt);
+}
+
+void sgi_stores_host(sgi_host *host)
+{
+    host->store = host_store;
+}
+
+static segue_status ask(segue_store *store, sgi_job *job)
+{
+    switch (job->kind) {
+    case SGI_JOB_FIND:
+        return sgi_store_find(store, job->task_id, job->task_id ? NULL : job->key,
+                              sgi_job_record, job);
+    case SGI_JOB_READ:
+        return sgi_store_read(store, job->id, job->after, sgi_job_entry, job);
+    case SGI_JOB_CLAIM:
+        return sgi_store_claim(store, sgi_job_record, job);
+    case SGI_JOB_PURGE:
+        return sgi_store_purge(store, job->now_ms, &job->next_ms);
+    }
+    return SEGUE_E_INVALID;
+}
+
+/* A blocking store is called without the lock. */
+static void step_out(sgi_store_slot *slot)
+{
+    if (slot->blocking)
+        sgi_runtime_unlock(slot->rt);
+}
+
+static void step_in(sgi_store_slot *slot)
+{
+    if (slot->blocking)
+        sgi_runtime_lock(slot->rt);
+}
+
+static bool commit_once(sgi_store_slot *slot, desk *d)
+{
+    if (d->removed || !sgi_keeper_take(d->keeper, &slot->batch))
+        return false;
+    step_out(slot);
+    segue_status status =
+        sgi_store_commit(slot->store, slot->batch.writes, slot->batch.count);
+    step_in(slot);
+    sgi_keeper_done(d->keeper, &slot->batch, status);
+    return true;
+}
+
+static bool ask_once(sgi_store_slot *slot, desk *d)
+{
+    sgi_job *job = d->removed ? NULL : sgi_keeper_job(d->keeper);
+    if (!job)
+        return false;
+    step_out(slot);
+    segue_status status = ask(slot->store, job);
+    step_in(slot);
+    if (job->status == SEGUE_OK) /* a callback that ran out of memory has said so there */
+        job->status = status;
+    job->done(job);
+    return true;
+}
+
+static void close_slot(sgi_store_slot *slot);
+
+static void free_desk(desk *d)
+{
+    sgi_store_slot *slot = d->slot;
+    if (d->due)
+        take_due(d);
+    TAILQ_REMOVE(&slot->desks, d, link);
+    sgi_release(&slot->rt->mem, d, sizeof *d);
+    if (TAILQ_EMPTY(&slot->desks))
+        close_slot(slot);
+}
+
+/* One commit and one job; true when either was there. */
+static bool work_once(sgi_store_slot *slot, desk *d)
+{
+    bool committed = commit_once(slot, d);
+    bool asked = ask_once(slot, d);
+    return committed || asked;
+}
+
+/* Works on the desk that has been due longest. */
+static void work_on_next(sgi_store_slot *slot)
+{
+    desk *d = TAILQ_FIRST(&slot->due);
+    take_due(d);
+    d->busy = true;
+    bool more = work_once(slot, d);
+    d->busy = false;
+    if (d->removed)
+        free_desk(d);
+    else if (more && !d->due)
+        put_due(d);
+}
+
+static void *run_worker(void *user)
+{
+    sgi_store_slot *slot = user;
+    segue_runtime *rt = slot->rt;
+    sgi_runtime_lock(rt);
+    for (;;) {
+        if (!TAILQ_EMPTY(&slot->due)) {
+            work_on_next(slot);
+            pthread_cond_broadcast(&rt->left);
+        } else if (slot->closing) {
+            break;
+        } else {
+            sgi_loop_signal(rt);
+            pthread_cond_wait(&slot->wanted, &rt->mutex);
+        }
+    }
+    sgi_runtime_unlock(rt);
+    sgi_store_unref(slot->store); /* closing a file may take its time */
+    sgi_runtime_lock(rt);
+    slot->finished = true;
+    rt->slots_finished++;
+    sgi_loop_kick(rt);
+    sgi_runtime_unlock(rt);
+    return NULL;
+}
+
+/* ---- slots ---- */
+
+static bool start_worker(sgi_store_slot *slot)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int fault = pthread_create(&slot->worker, NULL, run_worker, slot);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return fault == 0;
+}
+
+static void free_slot(sgi_store_slot *slot)
+{
+    segue_runtime *rt = slot->rt;
+    pthread_cond_destroy(&slot->wanted);
+    sgi_batch_free(&rt->mem, &slot->batch);
+    sgi_release(&rt->mem, slot, sizeof *slot);
+}
+
+static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_slot **out)
+{
+    sgi_store_slot *slot = sgi_zalloc(&rt->mem, sizeof *slot);
+    if (!slot)
+        return SEGUE_E_NOMEM;
+    slot->rt = rt;
+    slot->store = store;
+    slot->blocking = sgi_store_is_blocking(store);
+    pthread_cond_init(&slot->wanted, NULL);
+    TAILQ_INIT(&slot->desks);
+    TAILQ_INIT(&slot->due);
+    if (slot->blocking && !start_worker(slot)) {
+        free_slot(slot);
+        return SEGUE_E_IO;
+    }
+    sgi_store_ref(store);
+    TAILQ_INSERT_TAIL(&rt->stores, slot, link);
+    *out = slot;
+    return SEGUE_OK;
+}
+
+/* Its last desk is gone: no keeper finds it any more, the loop frees it. */
+static void close_slot(sgi_store_slot *slot)
+{
+    segue_runtime *rt = slot->rt;
+    slot->closing = true;
+    TAILQ_REMOVE(&rt->stores, slot, link);
+    TAILQ_INSERT_TAIL(&rt->closing_stores, slot, link);
+    if (slot->blocking) {
+        pthread_cond_signal(&slot->wanted);
+        return;
+    }
+    sgi_store_unref(slot->store);
+    slot->finished = true;
+    rt->slots_finished++;
+    sgi_loop_kick(rt);
+}
+
+/* Frees slots whose worker is at its end, so that the join does not wait. */
+static void free_finished(segue_runtime *rt)
+{
+    sgi_store_slot *slot, *next;
+    SGI_TAILQ_EACH (slot, &rt->closing_stores, link, next) {
+        if (!slot->finished)
+            continue;
+        TAILQ_REMOVE(&rt->closing_stores, slot, link);
+        rt->slots_finished--;
+        if (slot->blocking)
+            pthread_join(slot->worker, NULL);
+        free_slot(slot);
+    }
+}
+
+static bool is_busy(const sgi_store_slot *slot)
+{
+    const desk *d;
+    TAILQ_FOREACH (d, &slot->desks, link)
+        if (d->due || d->busy)
+            return true;
+    return false;
+}
+
+static sgi_store_slot *first_due_here(const segue_runtime *rt)
+{
+    sgi_store_slot *slot;
+    TAILQ_FOREACH (slot, &rt->stores, link)
+        if (!slot->blocking && !TAILQ_EMPTY(&slot->due))
+            return slot;
+    return NULL;
+}
+
+void sgi_stores_work(segue_runtime *rt)
+{
+    for (int i = 0; i < LOOP_ROUNDS && rt->loop_stores_due; i++) {
+        sgi_store_slot *slot = first_due_here(rt);
+        TAILQ_REMOVE(&rt->stores, slot, link);
+        TAILQ_INSERT_TAIL(&rt->stores, slot, link);
+        work_on_next(slot);
+    }
+    if (rt->slots_finished)
+        free_finished(rt);
+}
+
+/* ---- keepers ---- */
+
+segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
+                                   segue_store *store)
+{
+    sgi_store_slot *slot;
+    keeper->host_user = NULL;
+    if (rt->dead)
+        return SEGUE_E_CLOSED;
+    desk *d = sgi_zalloc(&rt->mem, sizeof *d);
+    if (!d)
+        return SEGUE_E_NOMEM;
+    TAILQ_FOREACH (slot, &rt->stores, link)
+        if (slot->store == store)
+            break;
+    if (!slot) {
+        segue_status status = open_slot(rt, store, &slot);
+        if (status != SEGUE_OK) {
+            sgi_release(&rt->mem, d, sizeof *d);
+            return status;
+        }
+    }
+    d->keeper = keeper;
+    d->slot = slot;
+    keeper->host_user = d;
+    TAILQ_INSERT_TAIL(&slot->desks, d, link);
+    return SEGUE_OK;
+}
+
+/* Only under the lock does a store that does not block work, so if its desk is busy now,
+ * what runs here is part of that work. */
+static bool works_here(const desk *d)
+{
+    return d->busy && (!d->slot->blocking || pthread_equal(d->slot->worker, pthread_self()));
+}
+
+void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper)
+{
+    desk *d = keeper->host_user;
+    if (!d)
+        return;
+    if (works_here(d)) {
+        d->removed = true;
+        keeper->host_user = NULL;
+        return;
+    }
+    while (d->due || d->busy) {
+        if (d->slot->blocking) {
+            sgi_loop_signal(rt);
+            pthread_cond_wait(&rt->left, &rt->mutex);
+        } else {
+            work_on_next(d->slot);
+        }
+    }
+    keeper->host_user = NULL;
+    free_desk(d);
+}
+
+void sgi_stores_settle(segue_runtime *rt)
+{
+    sgi_store_slot *slot = TAILQ_FIRST(&rt->stores);
+    while (slot) {
+        if (slot->blocking && is_busy(slot)) {
+            sgi_loop_signal(rt);
+            pthread_cond_wait(&rt->left, &rt->mutex);
+            slot = TAILQ_FIRST(&rt->stores);
+        } else {
+            slot = TAILQ_NEXT(slot, link);
+        }
+    }
+}
+
+void sgi_stores_close(segue_runtime *rt)
+{
+    sgi_store_slot *slot;
+    desk *d;
+    sgi_stores_settle(rt);
+    while ((slot = TAILQ_FIRST(&rt->stores))) {
+        d = TAILQ_FIRST(&slot->desks); /* the last one closes the slot */
+        d->keeper->host_user = NULL;
+        free_desk(d);
+    }
+    while ((slot = TAILQ_FIRST(&rt->closing_stores))) {
+        TAILQ_REMOVE(&rt->closing_stores, slot, link);
+        if (slot->blocking) {
+            sgi_runtime_unlock(rt);
+            pthread_join(slot->worker, NULL);
+            sgi_runtime_lock(rt);
+        }
+        free_slot(slot);
+    }
+    rt->slots_finished = 0;
+}

@@ -1,0 +1,159 @@
+/* The SQL of the store, and how it is run. Statements are prepared once and reset after each
+ * use, so no read transaction outlives a call: a reader that stays would keep the
+ * write-ahead log from being reused.
+ *
+ * Slots remember number and last seq of operations that were written to. They are right as
+ * long as nobody else writes. SQLite's data version tells: it is compared at each begin with
+ * what it was after our own last commit, and any difference or rollback empties them. */
+#include "store/sqlite_store.h"
+
+#include <errno.h>
+
+#define RECORD                                                                           \
+    "SELECT id, task_id, idempotency_key, principal, ended, created, purge, data"        \
+    " FROM operation "
+
+static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
+    [SGI_SQLITE_BEGIN] = "BEGIN IMMEDIATE",
+    [SGI_SQLITE_COMMIT] = "COMMIT",
+    [SGI_SQLITE_ROLLBACK] = "ROLLBACK",
+    [SGI_SQLITE_CREATE] =
+        "INSERT INTO operation (id, task_id, idempotency_key, principal, owner, ended,"
+        " created, purge, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [SGI_SQLITE_APPEND] = "INSERT INTO log (key, segment, event, kind, at, data)"
+                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [SGI_SQLITE_END] = "UPDATE operation SET ended = 1, purge = ?2 WHERE op = ?1",
+    [SGI_SQLITE_RELEASE] =
+        "UPDATE operation SET owner = 0 WHERE id = ?1 AND ended = 0 AND owner = ?2",
+    [SGI_SQLITE_LOOKUP] = "SELECT op FROM operation WHERE id = ?1",
+    [SGI_SQLITE_FIRST_KEY] =
+        "SELECT key FROM log WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT 1",
+    [SGI_SQLITE_LAST_KEY] =
+        "SELECT key FROM log WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1",
+    [SGI_SQLITE_FIND_TASK] = RECORD "WHERE task_id = ?1",
+    [SGI_SQLITE_FIND_KEY] = RECORD "WHERE idempotency_key = ?1",
+    [SGI_SQLITE_FIND_NUMBER] = RECORD "WHERE op = ?1",
+    [SGI_SQLITE_READ] = "SELECT key, segment, event, kind, at, data FROM log"
+                        " WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
+    [SGI_SQLITE_OTHER_OWNER] =
+        "SELECT owner FROM operation WHERE ended = 0 AND owner > ?1"
+        " ORDER BY owner LIMIT 1",
+    [SGI_SQLITE_ORPHANS] = "SELECT op FROM operation WHERE ended = 0 AND owner = ?1",
+    [SGI_SQLITE_ADOPT] = "UPDATE operation SET owner = ?2 WHERE ended = 0 AND owner = ?1",
+    [SGI_SQLITE_DISOWN] = "UPDATE operation SET owner = 0 WHERE op = ?1",
+    [SGI_SQLITE_DUE] = "SELECT purge, op FROM operation WHERE purge < 9223372036854775807"
+                       " ORDER BY purge LIMIT 1",
+    [SGI_SQLITE_REMOVE] = "DELETE FROM operation WHERE op = ?1",
+    [SGI_SQLITE_REMOVE_LOG] = "DELETE FROM log WHERE key BETWEEN ?1 AND ?2",
+    [SGI_SQLITE_LEAVE] = "INSERT INTO garbage (op) VALUES (?1)",
+    [SGI_SQLITE_LEFT_OVER] = "SELECT op FROM garbage LIMIT 1",
+    [SGI_SQLITE_LEFT_NOTHING] = "DELETE FROM garbage WHERE op = ?1",
+};
+
+int sgi_sqlite_prepare(sgi_sqlite_store *store)
+{
+    for (size_t i = 0; i < SGI_SQLITE_STATEMENTS; i++) {
+        int code =
+            sqlite3_prepare_v3(store->file.db, SQL[i], -1, SQLITE_PREPARE_PERSISTENT,
+                               &store->statements[i], NULL);
+        if (code)
+            return code;
+    }
+    return SQLITE_OK;
+}
+
+/* sqlite3_system_errno would be the way to ask, but it is not set by a commit that fails
+ * (seen with 3.40) and then tells of an earlier error. */
+int sgi_sqlite_step(sgi_sqlite_store *store, sqlite3_stmt *statement)
+{
+    errno = 0;
+    int code = sqlite3_step(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        store->error = errno;
+    return code;
+}
+
+int sgi_sqlite_run(sgi_sqlite_store *store, sgi_sqlite_statement which)
+{
+    sqlite3_stmt *statement = store->statements[which];
+    int code = sgi_sqlite_step(store, statement);
+    sqlite3_reset(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+int sgi_sqlite_run_with(sgi_sqlite_store *store, sgi_sqlite_statement which, int64_t a)
+{
+    sqlite3_bind_int64(store->statements[which], 1, a);
+    return sgi_sqlite_run(store, which);
+}
+
+int sgi_sqlite_run_with_two(sgi_sqlite_store *store, sgi_sqlite_statement which,
+                            int64_t a, int64_t b)
+{
+    sqlite3_bind_int64(store->statements[which], 2, b);
+    return sgi_sqlite_run_with(store, which, a);
+}
+
+int sgi_sqlite_query(sgi_sqlite_store *store, sgi_sqlite_statement which, int64_t *value)
+{
+    sqlite3_stmt *statement = store->statements[which];
+    int code = sgi_sqlite_step(store, statement);
+    if (code == SQLITE_ROW)
+        *value = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+void sgi_sqlite_bind_range(sgi_sqlite_store *store, sgi_sqlite_statement which,
+                           int64_t op)
+{
+    sqlite3_bind_int64(store->statements[which], 1, sgi_sqlite_key(op, 1));
+    sqlite3_bind_int64(store->statements[which], 2,
+                       sgi_sqlite_key(op, SGI_SQLITE_SEQ_MAX));
+}
+
+/* ---- transactions ---- */
+
+void sgi_sqlite_forget(sgi_sqlite_store *store)
+{
+    memset(store->slots, 0, sizeof store->slots);
+}
+
+static unsigned data_version(sgi_sqlite_store *store)
+{
+    unsigned version = 0;
+    sqlite3_file_control(store->file.db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
+    return version;
+}
+
+segue_status sgi_sqlite_begin(sgi_sqlite_store *store)
+{
+    int code = sgi_sqlite_run(store, SGI_SQLITE_BEGIN);
+    if (code)
+        return sgi_sqlite_status_of(store, code);
+    if (data_version(store) != store->version)
+        sgi_sqlite_forget(store);
+    return SEGUE_OK;
+}
+
+segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status)
+{
+    if (!status) {
+        int code = sgi_sqlite_run(store, SGI_SQLITE_COMMIT);
+        status = sgi_sqlite_status_of(store, code);
+    }
+    if (!status) {
+        store->version = data_version(store);
+        return SEGUE_OK;
+    }
+    sgi_sqlite_forget(store);
+    /* Some errors make SQLite roll back by itself. */
+    if (!sqlite3_get_autocommit(store->file.db))
+        sgi_sqlite_run(store, SGI_SQLITE_ROLLBACK);
+    /* What the log holds may fit into pages the database has already; then the log starts
+     * again at its beginning, which is room. */
+    if (status == SEGUE_E_STORE_FULL)
+        sqlite3_wal_checkpoint_v2(store->file.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                  NULL);
+    return status;
+}

@@ -1,0 +1,365 @@
+/* A transport of the application. Its functions are called on the loop thread without the
+ * lock, one at a time; feed, writable and closed come from any thread and only leave a note
+ * under the lock, which the loop finds as SGI_WORK_OWN.
+ *
+ *   OPEN --closed()--> what was fed is read --> LOST --reopen--> OPEN
+ *     \--own close: output out, vtable->close--> CLOSING --closed()--> gone
+ *
+ * Output: `rest` is offered to send; what it does not take waits for writable. writable may
+ * overtake the return of the very send that makes it necessary, hence `room`, which is
+ * cleared before each send and looked at after it.
+ * Input: feed fills `inbox`; the loop takes it over as `reading` and feeds it piece by piece
+ * while the conversation wants input. Beyond max_queue_bytes feed refuses, and pause(0) tells
+ * when to go on; pause is told of changes only. */
+#include "transport/transport.h"
+
+#define FEED_BYTES ((size_t)64 * 1024)
+#define MAX_SEND ((size_t)1024 * 1024)
+
+typedef enum stage { WAITING = 0, OPEN, LOST, CLOSING } stage;
+
+typedef struct custom {
+    segue_transport base;
+    segue_transport_vtable vtable;
+    void *self;
+    stage stage;
+    bool finishing;   /* vtable->close is due once the output is out */
+    bool said_closed; /* closed() was called for this connection */
+    bool room;        /* writable() was called */
+    bool blocked;     /* send took less than it was offered */
+    bool sending;     /* inside send */
+    bool paused;      /* as it was told */
+    bool refused;     /* a feed was turned away */
+    sgi_buf inbox;
+    sgi_buf reading;
+    size_t read; /* of reading, fed already */
+    sgi_buf rest;
+    size_t sent;
+} custom;
+
+static custom *custom_of(segue_transport *transport)
+{
+    return SGI_OWNER(transport, custom, base);
+}
+
+static segue_runtime *runtime_of(const custom *c)
+{
+    return sgi_transport_runtime(&c->base);
+}
+
+static size_t max_waiting(const custom *c)
+{
+    return sgi_runtime_engine(runtime_of(c))->max_queue;
+}
+
+static size_t waiting(const custom *c)
+{
+    return c->inbox.len + (c->reading.len - c->read);
+}
+
+/* ---- output ---- */
+
+/* Lock held, let go during send. True when all of rest is out. */
+static bool send_rest(custom *c)
+{
+    while (c->sent < c->rest.len) {
+        size_t len = c->rest.len - c->sent;
+        if (len > MAX_SEND)
+            len = MAX_SEND;
+        c->room = false;
+        c->sending = true;
+        sgi_runtime_leave(runtime_of(c));
+        size_t took = c->vtable.send(c->self, c->rest.p + c->sent, len);
+        sgi_runtime_return(runtime_of(c));
+        c->sending = false;
+        c->sent += took < len ? took : len;
+        if (took < len && !c->room) {
+            c->blocked = true;
+            return false;
+        }
+    }
+    c->rest.len = c->sent = 0;
+    return true;
+}
+
+static void close_user(custom *c)
+{
+    if (c->stage != OPEN)
+        return;
+    c->stage = CLOSING;
+    sgi_runtime_leave(runtime_of(c));
+    c->vtable.close(c->self);
+    sgi_runtime_return(runtime_of(c));
+}
+
+static void flush(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    if (c->stage != OPEN || c->blocked || c->said_closed)
+        return;
+    if (!c->rest.len)
+        sgi_conn_output(sgi_transport_conn(transport), &c->rest);
+    if (!c->rest.len) {
+        if (c->finishing)
+            close_user(c);
+    } else if (send_rest(c) && c->finishing) {
+        sgi_carrier_raise(&transport->carrier, SGI_WORK_FLUSH);
+    }
+}
+
+/* ---- input ---- */
+
+static void tell_pause(custom *c, bool paused)
+{
+    if (c->paused == paused)
+        return;
+    c->paused = paused;
+    if (!c->vtable.pause)
+        return;
+    sgi_runtime_leave(runtime_of(c));
+    c->vtable.pause(c->self, paused);
+    sgi_runtime_return(runtime_of(c));
+}
+
+static bool take_inbox(custom *c)
+{
+    if (c->read < c->reading.len)
+        return true;
+    sgi_buf filled = c->inbox;
+    sgi_buf_reset(&c->reading, max_waiting(c));
+    c->inbox = c->reading;
+    c->reading = filled;
+    c->read = 0;
+    return c->reading.len > 0;
+}
+
+/* Feeds what is there while it is wanted. */
+static void read_inbox(custom *c)
+{
+    sgi_conn *conn = sgi_transport_conn(&c->base);
+    bool wanted = sgi_conn_wants_input(conn);
+    while (wanted && take_inbox(c)) {
+        size_t len = c->reading.len - c->read;
+        if (len > FEED_BYTES)
+            len = FEED_BYTES;
+        size_t at = c->read;
+        c->read += len;
+        sgi_conn_feed(conn, c->reading.p + at, len);
+        wanted = sgi_conn_wants_input(conn);
+    }
+    bool full = !wanted || waiting(c) > max_waiting(c);
+    if (c->refused && !full)
+        c->paused = true; /* it was told by a status */
+    c->refused = false;
+    tell_pause(c, full);
+}
+
+/* closed() was called and what came before it is read. */
+static void lose(custom *c)
+{
+    if (c->stage == LOST || c->stage == WAITING)
+        return;
+    bool closing = c->stage == CLOSING;
+    c->stage = LOST;
+    c->inbox.len = c->reading.len = c->read = 0;
+    c->rest.len = c->sent = 0;
+    c->blocked = false;
+    sgi_conn_lost(sgi_transport_conn(&c->base), "the transport has closed");
+    if (closing || c->finishing || !c->base.carrier.can_reopen)
+        sgi_transport_end(&c->base);
+}
+
+static void poke(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    if (c->stage == OPEN || c->stage == CLOSING)
+        read_inbox(c);
+    if (c->room && c->blocked) {
+        c->blocked = false;
+        flush(transport);
+    }
+    if (c->said_closed && (!waiting(c) || c->stage == CLOSING))
+        lose(c);
+}
+
+/* ---- beginning and end ---- */
+
+static void open_up(custom *c)
+{
+    c->stage = OPEN;
+    c->paused = false;
+    sgi_conn_start(sgi_transport_conn(&c->base));
+    sgi_carrier_raise(&c->base.carrier, SGI_WORK_OWN); /* fed meanwhile */
+}
+
+static void start(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    sgi_runtime_leave(runtime_of(c));
+    c->vtable.start(c->self, transport);
+    sgi_runtime_return(runtime_of(c));
+    open_up(c);
+}
+
+static void reopen(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    if (c->stage != LOST)
+        return;
+    c->said_closed = false;
+    sgi_runtime_leave(runtime_of(c));
+    int32_t refused = c->vtable.reopen(c->self);
+    sgi_runtime_return(runtime_of(c));
+    if (refused)
+        sgi_transport_end(transport);
+    else
+        open_up(c);
+}
+
+static void finish(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    c->finishing = true;
+    if (c->stage == LOST)
+        sgi_transport_end(transport);
+    else
+        flush(transport);
+}
+
+/* One that was never attached is released on its owner's thread, where "inside a function of
+ * a transport" must not be noted: that is the loop thread's note. */
+static void release(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    segue_runtime *rt = runtime_of(c);
+    if (!c->vtable.free)
+        return;
+    if (transport->carrier.attached) {
+        sgi_runtime_leave(rt);
+        c->vtable.free(c->self);
+        sgi_runtime_return(rt);
+    } else {
+        sgi_runtime_unlock(rt);
+        c->vtable.free(c->self);
+        sgi_runtime_lock(rt);
+    }
+    c->vtable.free = NULL;
+}
+
+static void destroy(segue_transport *transport)
+{
+    custom *c = custom_of(transport);
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(runtime_of(c)));
+    sgi_buf_free(&c->inbox);
+    sgi_buf_free(&c->reading);
+    sgi_buf_free(&c->rest);
+    sgi_release(mem, c, sizeof *c);
+}
+
+static const sgi_transport_ops ops = {
+    .start = start,
+    .reopen = reopen,
+    .resume = poke,
+    .poke = poke,
+    .flush = flush,
+    .close = finish,
+    .release = release,
+    .destroy = destroy,
+};
+
+segue_status sgi_transport_custom(segue_runtime *rt, const segue_transport_vtable *vtable,
+                                  void *self, segue_transport **out)
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(rt));
+    if (!vtable->start || !vtable->send || !vtable->close)
+        return SEGUE_E_INVALID;
+    custom *c = sgi_zalloc(mem, sizeof *c);
+    if (!c)
+        return SEGUE_E_NOMEM;
+    c->vtable = *vtable;
+    c->self = self;
+    sgi_buf_init(&c->inbox, mem);
+    sgi_buf_init(&c->reading, mem);
+    sgi_buf_init(&c->rest, mem);
+    segue_status status =
+        sgi_transport_init(&c->base, rt, &ops, vtable->reopen != NULL, SGI_LINGER_MS);
+    if (status != SEGUE_OK)
+        sgi_release(mem, c, sizeof *c);
+    else
+        *out = &c->base;
+    return status;
+}
+
+/* ---- from any thread ---- */
+
+/* Lock held. */
+static segue_status check_call(const custom *c)
+{
+    if (c->base.state == SGI_TRANSPORT_NEW)
+        return SEGUE_E_STATE;
+    bool closed = c->base.state == SGI_TRANSPORT_CLOSED || c->said_closed;
+    return closed ? SEGUE_E_CLOSED : SEGUE_OK;
+}
+
+static segue_status put_in_inbox(custom *c, const char *bytes, size_t len)
+{
+    size_t before = c->inbox.len;
+    if (waiting(c) > max_waiting(c)) {
+        c->refused = true;
+        return SEGUE_E_WOULD_BLOCK;
+    }
+    sgi_buf_add(&c->inbox, bytes, len);
+    if (!c->inbox.failed)
+        return SEGUE_OK;
+    sgi_buf_cut(&c->inbox, before);
+    return SEGUE_E_NOMEM;
+}
+
+segue_status sgi_transport_feed(segue_transport *transport, const char *bytes, size_t len)
+{
+    if (transport->ops != &ops || (len && !bytes))
+        return SEGUE_E_INVALID;
+    custom *c = custom_of(transport);
+    segue_runtime *rt = runtime_of(c);
+    sgi_runtime_lock(rt);
+    segue_status status = check_call(c);
+    if (status == SEGUE_OK)
+        status = put_in_inbox(c, bytes, len);
+    if (status == SEGUE_OK)
+        sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
+segue_status sgi_transport_writable(segue_transport *transport)
+{
+    if (transport->ops != &ops)
+        return SEGUE_E_INVALID;
+    custom *c = custom_of(transport);
+    segue_runtime *rt = runtime_of(c);
+    sgi_runtime_lock(rt);
+    segue_status status = check_call(c);
+    if (status == SEGUE_OK) {
+        c->room = true;
+        if (!c->sending)
+            sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+    }
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
+segue_status sgi_transport_closed(segue_transport *transport)
+{
+    if (transport->ops != &ops)
+        return SEGUE_E_INVALID;
+    custom *c = custom_of(transport);
+    segue_runtime *rt = runtime_of(c);
+    sgi_runtime_lock(rt);
+    segue_status status = check_call(c);
+    if (status == SEGUE_OK) {
+        c->said_closed = true;
+        sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+    }
+    sgi_runtime_unlock(rt);
+    return status;
+}

@@ -1,0 +1,125 @@
+/* Two descriptors, or standard input and output. Descriptors that were handed over are
+ * closed at the end. Those of stdio stay open, because the numbers 0 and 1 must not come to
+ * mean something else, and get back the flags they had: they may be shared with the shell
+ * that started the process. */
+#include "transport/stream.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+typedef struct fds {
+    segue_transport base;
+    sgi_stream stream;
+    int in;
+    int out;
+    bool owned;
+} fds;
+
+static fds *fds_of(segue_transport *transport)
+{
+    return SGI_OWNER(transport, fds, base);
+}
+
+static void start(segue_transport *transport)
+{
+    fds *f = fds_of(transport);
+    sgi_conn_start(sgi_transport_conn(transport));
+    sgi_stream_open(&f->stream, f->in, f->out);
+}
+
+static void resume(segue_transport *transport)
+{
+    sgi_stream_resume(&fds_of(transport)->stream);
+}
+
+static void quiet(segue_transport *transport)
+{
+    sgi_stream_quiet(&fds_of(transport)->stream);
+}
+
+static void flush(segue_transport *transport)
+{
+    sgi_stream_flush(&fds_of(transport)->stream);
+}
+
+static void finish(segue_transport *transport)
+{
+    sgi_stream_finish(&fds_of(transport)->stream);
+}
+
+static void on_broken(segue_transport *transport, const char *why)
+{
+    sgi_conn_lost(sgi_transport_conn(transport), why);
+    sgi_transport_end(transport);
+}
+
+static void release(segue_transport *transport)
+{
+    fds *f = fds_of(transport);
+    sgi_stream_stop(&f->stream);
+    if (!f->owned)
+        return;
+    f->owned = false;
+    close(f->in);
+    if (f->out != f->in)
+        close(f->out);
+}
+
+static void destroy(segue_transport *transport)
+{
+    fds *f = fds_of(transport);
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(transport->carrier.runtime));
+    sgi_stream_free(&f->stream);
+    sgi_release(mem, f, sizeof *f);
+}
+
+static const sgi_transport_ops ops = {
+    .start = start,
+    .resume = resume,
+    .quiet = quiet,
+    .flush = flush,
+    .close = finish,
+    .release = release,
+    .destroy = destroy,
+};
+
+static const sgi_stream_events events = {.drained = sgi_transport_end, .broken = on_broken};
+
+static segue_status make(segue_runtime *rt, int in, int out, bool owned,
+                         segue_transport **result)
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(rt));
+    fds *f = sgi_zalloc(mem, sizeof *f);
+    if (!f)
+        return SEGUE_E_NOMEM;
+    f->in = in;
+    f->out = out;
+    f->owned = owned;
+    sgi_stream_init(&f->stream, &f->base, &events);
+    segue_status status = sgi_transport_init(&f->base, rt, &ops, false, SGI_GRACE_MS);
+    if (status != SEGUE_OK)
+        sgi_release(mem, f, sizeof *f);
+    else
+        *result = &f->base;
+    return status;
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+segue_status sgi_transport_fds(segue_runtime *rt, int32_t fd_in, int32_t fd_out,
+                               segue_transport **out)
+{
+    if (!is_open(fd_in) || !is_open(fd_out))
+        return SEGUE_E_INVALID;
+    return make(rt, fd_in, fd_out, true, out);
+}
+
+segue_status sgi_transport_stdio(segue_runtime *rt, segue_transport **out)
+{
+    if (!is_open(STDIN_FILENO) || !is_open(STDOUT_FILENO))
+        return SEGUE_E_IO;
+    return make(rt, STDIN_FILENO, STDOUT_FILENO, false, out);
+}

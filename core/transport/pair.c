@@ -1,0 +1,166 @@
+/* Two ends in one runtime. An end with output hands it to the other as long as that wants
+ * input; the rest waits where it was taken, and the other end's `resume` goes on with it.
+ * Nothing is handed over inside a call of the engine: it is the loop that pumps, a bounded
+ * run per turn.
+ *
+ *   NEW -- attach --> open -- own close: after the output is over --> gone
+ *                      \---- other end gone: lost ---------------------/
+ *
+ * `other` is NULL once the other end has gone; both pointers are cut under the lock. */
+#include "transport/transport.h"
+
+#define FEED_BYTES ((size_t)64 * 1024)
+#define RUN_BYTES ((size_t)1024 * 1024)
+
+typedef struct pair_end {
+    segue_transport base;
+    struct pair_end *other;
+    bool open;
+    bool closing;
+    sgi_buf rest; /* taken from the conversation, from `at` on not handed over yet */
+    size_t at;
+} pair_end;
+
+static pair_end *end_of(segue_transport *transport)
+{
+    return SGI_OWNER(transport, pair_end, base);
+}
+
+/* True when there is something to hand over. */
+static bool take_output(pair_end *from)
+{
+    if (from->at < from->rest.len)
+        return true;
+    from->rest.len = from->at = 0;
+    sgi_conn_output(sgi_transport_conn(&from->base), &from->rest);
+    return from->rest.len > 0;
+}
+
+static void hand_over(pair_end *from, pair_end *to)
+{
+    size_t len = from->rest.len - from->at;
+    if (len > FEED_BYTES)
+        len = FEED_BYTES;
+    const char *bytes = from->rest.p + from->at;
+    from->at += len;
+    sgi_conn_feed(sgi_transport_conn(&to->base), bytes, len);
+}
+
+static void pump(segue_transport *transport)
+{
+    pair_end *from = end_of(transport);
+    pair_end *to = from->other;
+    size_t run = 0;
+    if (!from->open || !to || !to->open)
+        return;
+    while (take_output(from)) {
+        if (!sgi_conn_wants_input(sgi_transport_conn(&to->base)))
+            return;
+        if (run >= RUN_BYTES) {
+            sgi_carrier_raise(&transport->carrier, SGI_WORK_FLUSH);
+            return;
+        }
+        size_t before = from->at;
+        hand_over(from, to);
+        run += from->at - before;
+    }
+    if (from->closing)
+        sgi_transport_end(transport);
+}
+
+static void start(segue_transport *transport)
+{
+    pair_end *end = end_of(transport);
+    end->open = true;
+    sgi_conn_start(sgi_transport_conn(transport));
+    if (!end->other)
+        sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+    else if (end->other->open)
+        sgi_carrier_raise(&end->other->base.carrier, SGI_WORK_FLUSH);
+}
+
+static void resume(segue_transport *transport)
+{
+    pair_end *end = end_of(transport);
+    if (end->other)
+        pump(&end->other->base);
+}
+
+static void poke(segue_transport *transport)
+{
+    pair_end *end = end_of(transport);
+    if (end->other || !end->open)
+        return;
+    sgi_conn_lost(sgi_transport_conn(transport), "the other end was closed");
+    sgi_transport_end(transport);
+}
+
+static void finish(segue_transport *transport)
+{
+    pair_end *end = end_of(transport);
+    end->closing = true;
+    if (end->open && end->other && end->other->open)
+        pump(transport);
+    else if (end->open)
+        sgi_transport_end(transport); /* nobody is there to take the output */
+}
+
+static void release(segue_transport *transport)
+{
+    pair_end *end = end_of(transport);
+    pair_end *other = end->other;
+    end->open = false;
+    end->other = NULL;
+    if (!other)
+        return;
+    other->other = NULL;
+    sgi_carrier_raise(&other->base.carrier, SGI_WORK_OWN);
+}
+
+static void destroy(segue_transport *transport)
+{
+    pair_end *end = end_of(transport);
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(transport->carrier.runtime));
+    sgi_buf_free(&end->rest);
+    sgi_release(mem, end, sizeof *end);
+}
+
+static const sgi_transport_ops ops = {
+    .start = start,
+    .resume = resume,
+    .poke = poke,
+    .flush = pump,
+    .close = finish,
+    .release = release,
+    .destroy = destroy,
+};
+
+segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a, segue_transport **b)
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(rt));
+    pair_end *left = sgi_zalloc(mem, sizeof *left);
+    pair_end *right = sgi_zalloc(mem, sizeof *right);
+    segue_status status = left && right ? SEGUE_OK : SEGUE_E_NOMEM;
+    if (status == SEGUE_OK) {
+        sgi_buf_init(&left->rest, mem);
+        sgi_buf_init(&right->rest, mem);
+        status = sgi_transport_init(&left->base, rt, &ops, false, SGI_LINGER_MS);
+    }
+    if (status == SEGUE_OK) {
+        status = sgi_transport_init(&right->base, rt, &ops, false, SGI_LINGER_MS);
+        if (status != SEGUE_OK) {
+            sgi_transport_free(&left->base);
+            left = NULL;
+        }
+    }
+    if (status != SEGUE_OK) {
+        sgi_release(mem, left, sizeof *left);
+        sgi_release(mem, right, sizeof *right);
+        return status;
+    }
+    left->other = right;
+    right->other = left;
+    *a = &left->base;
+    *b = &right->base;
+    return SEGUE_OK;
+}

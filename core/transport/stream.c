@@ -1,0 +1,398 @@
+/* A stream reads as long as the conversation wants input, and writes what the conversation
+ * has, one buffer at a time: it takes the next only when the last is out, so what waits is
+ * in the engine, where producers can see it.
+ *
+ *   running --eof--> at_eof --quiet--> settled --written--> broken
+ *      \--write fails-----------------------------------------/
+ *
+ * The end of the input is not the end of the conversation at once: a peer may close its
+ * writing side and still read (`printf ... | server`). What it asked for is answered first,
+ * as far as callbacks that are due now do so, and written. A peer that reads nothing for
+ * SGI_LINGER_MS is given up. When a write fails, what the peer sent before it went is still fed.
+ *
+ * Reading needs no lock: the loop thread is the only reader and the scratch buffer its own.
+ * A few reads per event; a short one means that the rest has not come yet.
+ *
+ * SIGPIPE: sockets are written with MSG_NOSIGNAL. Around other writes it is held back in the
+ * calling thread and, when one came of the write, taken back before it is let through again;
+ * the disposition of the process is left alone. The I/O thread of a background runtime has
+ * all signals blocked anyway. */
+#include "transport/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READS_PER_EVENT 4
+#define DRAIN_READS 64
+#define MAX_WRITE ((size_t)1024 * 1024)
+
+static const char peer_closed[] = "the peer closed the connection";
+
+/* ---- SIGPIPE ---- */
+
+typedef struct pipe_guard {
+    bool on;
+    bool was_pending;
+    sigset_t old;
+} pipe_guard;
+
+static void fill_sigpipe(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGPIPE);
+}
+
+static void hold_sigpipe(pipe_guard *guard, const sgi_stream *stream)
+{
+    sigset_t set;
+    guard->on = !stream->out_is_socket &&
+                !sgi_runtime_blocks_signals(sgi_transport_runtime(stream->transport));
+    if (!guard->on)
+        return;
+    fill_sigpipe(&set);
+    pthread_sigmask(SIG_BLOCK, &set, &guard->old);
+    guard->was_pending = false;
+    if (sigismember(&guard->old, SIGPIPE) && sigpending(&set) == 0)
+        guard->was_pending = sigismember(&set, SIGPIPE);
+}
+
+static void let_sigpipe(const pipe_guard *guard, bool raised)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t set;
+    if (!guard->on)
+        return;
+    fill_sigpipe(&set);
+    if (raised && !guard->was_pending)
+        while (sigtimedwait(&set, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &guard->old, NULL);
+}
+
+/* ---- beginning ---- */
+
+static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents);
+static void on_writable(struct ev_loop *loop, ev_io *watcher, int revents);
+
+static struct ev_loop *loop_of(const sgi_stream *stream)
+{
+    return sgi_runtime_loop(sgi_transport_runtime(stream->transport));
+}
+
+static sgi_engine *engine_of(const sgi_stream *stream)
+{
+    return sgi_runtime_engine(sgi_transport_runtime(stream->transport));
+}
+
+static sgi_conn *conn_of(const sgi_stream *stream)
+{
+    return sgi_transport_conn(stream->transport);
+}
+
+void sgi_stream_init(sgi_stream *stream, segue_transport *transport,
+                     const sgi_stream_events *events)
+{
+    *stream = (sgi_stream){.transport = transport,
+                           .events = events,
+                           .in = -1,
+                           .out = -1,
+                           .in_flags = -1,
+                           .out_flags = -1};
+}
+
+/* What has to be restored, or -1. */
+static int set_nonblocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_NONBLOCK) || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+        return -1;
+    return flags;
+}
+
+/* Only our own flag: whoever shares the description may have set others meanwhile. */
+static void restore_flags(int fd, int *saved)
+{
+    int flags = *saved < 0 ? -1 : fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    *saved = -1;
+}
+
+void sgi_stream_open(sgi_stream *stream, int in, int out)
+{
+    struct stat kind;
+    stream->in = in;
+    stream->out = out;
+    stream->in_flags = set_nonblocking(in);
+    stream->out_flags = set_nonblocking(out);
+    stream->out_is_socket = fstat(out, &kind) == 0 && S_ISSOCK(kind.st_mode);
+    stream->running = true;
+    stream->at_eof = stream->settled = stream->finishing = false;
+    if (!stream->rest.mem)
+        sgi_buf_init(&stream->rest, sgi_engine_mem(engine_of(stream)));
+    stream->rest.len = stream->at = 0;
+    ev_io_init(&stream->readable, on_readable, in, EV_READ);
+    ev_io_init(&stream->writable, on_writable, out, EV_WRITE);
+    stream->readable.data = stream->writable.data = stream;
+    stream->paused = !sgi_conn_wants_input(conn_of(stream));
+    if (!stream->paused)
+        ev_io_start(loop_of(stream), &stream->readable);
+}
+
+/* ---- ending ---- */
+
+void sgi_stream_end_output(sgi_stream *stream)
+{
+    if (stream->out < 0)
+        return;
+    ev_io_stop(loop_of(stream), &stream->writable);
+    restore_flags(stream->out, &stream->out_flags);
+    stream->out = -1;
+    stream->rest.len = stream->at = 0;
+}
+
+void sgi_stream_stop(sgi_stream *stream)
+{
+    if (!stream->running)
+        return;
+    stream->running = false;
+    sgi_stream_end_output(stream);
+    ev_io_stop(loop_of(stream), &stream->readable);
+    restore_flags(stream->in, &stream->in_flags);
+    stream->in = -1;
+    sgi_engine_timer_clear(engine_of(stream), &stream->linger);
+}
+
+void sgi_stream_free(sgi_stream *stream)
+{
+    if (stream->rest.mem)
+        sgi_buf_free(&stream->rest);
+}
+
+static void break_off(sgi_stream *stream, const char *why)
+{
+    if (!stream->running)
+        return;
+    sgi_stream_stop(stream);
+    stream->events->broken(stream->transport, why);
+}
+
+static void give_up(sgi_timer *timer)
+{
+    sgi_stream *stream = SGI_OWNER(timer, sgi_stream, linger);
+    if (stream->finishing) {
+        stream->finishing = false;
+        stream->events->drained(stream->transport);
+    } else {
+        break_off(stream, peer_closed);
+    }
+}
+
+/* Begins anew with each byte that is written: it is for a peer that does not read. */
+static void start_lingering(sgi_stream *stream)
+{
+    sgi_engine_timer(engine_of(stream), &stream->linger, SGI_LINGER_MS, give_up);
+}
+
+/* The conversation has nothing more to write: is that what somebody waits for? */
+static void check_end(sgi_stream *stream)
+{
+    if (stream->finishing) {
+        stream->finishing = false;
+        sgi_engine_timer_clear(engine_of(stream), &stream->linger);
+        stream->events->drained(stream->transport);
+    } else if (stream->settled) {
+        break_off(stream, peer_closed);
+    }
+}
+
+/* ---- reading ---- */
+
+static void input_ended(sgi_stream *stream, int fault)
+{
+    char why[SGI_WHY_SIZE];
+    if (fault && fault != ECONNRESET) {
+        sgi_transport_explain(why, "reading failed", fault);
+        break_off(stream, why);
+        return;
+    }
+    ev_io_stop(loop_of(stream), &stream->readable);
+    stream->at_eof = true;
+    start_lingering(stream);
+    sgi_carrier_await_quiet(&stream->transport->carrier);
+}
+
+/* One read, without the lock, and what came of it, with the lock. True when there may be
+ * more to read at once. */
+static bool read_once(sgi_stream *stream)
+{
+    segue_runtime *rt = sgi_transport_runtime(stream->transport);
+    char *scratch = sgi_runtime_scratch(rt);
+    ssize_t got = read(stream->in, scratch, SGI_READ_SIZE);
+    int fault = got < 0 ? errno : 0;
+    if (fault == EINTR)
+        return true;
+    if (fault == EAGAIN || fault == EWOULDBLOCK)
+        return false;
+    sgi_runtime_lock(rt);
+    if (got > 0) {
+        sgi_conn_feed(conn_of(stream), scratch, (size_t)got);
+        stream->paused = !sgi_conn_wants_input(conn_of(stream));
+        if (stream->paused)
+            ev_io_stop(loop_of(stream), &stream->readable);
+    } else {
+        input_ended(stream, fault);
+    }
+    sgi_runtime_unlock(rt);
+    return got == (ssize_t)SGI_READ_SIZE && !stream->paused;
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
+{
+    sgi_stream *stream = watcher->data;
+    (void)loop;
+    (void)revents;
+    for (int i = 0; i < READS_PER_EVENT; i++)
+        if (!read_once(stream))
+            break;
+}
+
+void sgi_stream_drain(sgi_stream *stream)
+{
+    segue_runtime *rt = sgi_transport_runtime(stream->transport);
+    char *scratch = sgi_runtime_scratch(rt);
+    for (int i = 0; i < DRAIN_READS && stream->running && !stream->at_eof; i++) {
+        if (!conn_of(stream) || !sgi_conn_wants_input(conn_of(stream)))
+            break;
+        ssize_t got = read(stream->in, scratch, SGI_READ_SIZE);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        sgi_conn_feed(conn_of(stream), scratch, (size_t)got);
+    }
+}
+
+void sgi_stream_resume(sgi_stream *stream)
+{
+    if (!stream->running || !stream->paused || stream->at_eof)
+        return;
+    stream->paused = !sgi_conn_wants_input(conn_of(stream));
+    if (!stream->paused)
+        ev_io_start(loop_of(stream), &stream->readable);
+}
+
+/* ---- writing ---- */
+
+static ssize_t write_some(const sgi_stream *stream)
+{
+    const char *bytes = stream->rest.p + stream->at;
+    size_t len = stream->rest.len - stream->at;
+    if (len > MAX_WRITE)
+        len = MAX_WRITE;
+    if (stream->out_is_socket)
+        return send(stream->out, bytes, len, MSG_NOSIGNAL);
+    return write(stream->out, bytes, len);
+}
+
+/* No lock. 0 = all is written, else the errno that stopped it. A write that took less than
+ * it was given has filled the peer's buffer: the next try is the watcher's. */
+static int write_rest(sgi_stream *stream)
+{
+    pipe_guard guard;
+    int fault = 0;
+    hold_sigpipe(&guard, stream);
+    while (!fault && stream->at < stream->rest.len) {
+        size_t asked = stream->rest.len - stream->at;
+        ssize_t sent = write_some(stream);
+        if (sent >= 0) {
+            stream->at += (size_t)sent;
+            fault = (size_t)sent < asked && (size_t)sent < MAX_WRITE ? EAGAIN : 0;
+        } else if (errno != EINTR) {
+            fault = errno == EWOULDBLOCK ? EAGAIN : errno;
+        }
+    }
+    let_sigpipe(&guard, fault == EPIPE);
+    return fault;
+}
+
+static void output_failed(sgi_stream *stream, int fault)
+{
+    char why[SGI_WHY_SIZE];
+    sgi_stream_drain(stream);
+    sgi_transport_explain(why, "writing failed", fault);
+    break_off(stream, fault == EPIPE || fault == ECONNRESET ? peer_closed : why);
+}
+
+/* Lock held, let go while writing. True when all is written. */
+static bool push_rest(sgi_stream *stream)
+{
+    segue_runtime *rt = sgi_transport_runtime(stream->transport);
+    sgi_runtime_unlock(rt);
+    size_t before = stream->at;
+    int fault = write_rest(stream);
+    sgi_runtime_lock(rt);
+    if (stream->linger.slot && stream->at > before)
+        start_lingering(stream);
+    if (fault == EAGAIN) {
+        ev_io_start(loop_of(stream), &stream->writable);
+        return false;
+    }
+    if (fault) {
+        output_failed(stream, fault);
+        return false;
+    }
+    ev_io_stop(loop_of(stream), &stream->writable);
+    stream->rest.len = stream->at = 0;
+    return true;
+}
+
+/* One buffer per turn. While the end waits for the last of the output it asks again, for
+ * the engine says only that there is more, not that there is none. */
+void sgi_stream_flush(sgi_stream *stream)
+{
+    if (!stream->running || stream->out < 0 || stream->at < stream->rest.len)
+        return;
+    sgi_conn_output(conn_of(stream), &stream->rest);
+    if (!stream->rest.len)
+        check_end(stream);
+    else if (push_rest(stream) && (stream->finishing || stream->settled))
+        sgi_carrier_raise(&stream->transport->carrier, SGI_WORK_FLUSH);
+}
+
+static void on_writable(struct ev_loop *loop, ev_io *watcher, int revents)
+{
+    sgi_stream *stream = watcher->data;
+    segue_runtime *rt = sgi_transport_runtime(stream->transport);
+    (void)loop;
+    (void)revents;
+    sgi_runtime_lock(rt);
+    if (push_rest(stream))
+        sgi_stream_flush(stream);
+    sgi_runtime_unlock(rt);
+}
+
+void sgi_stream_quiet(sgi_stream *stream)
+{
+    if (!stream->running || !stream->at_eof)
+        return;
+    stream->settled = true;
+    if (stream->out < 0)
+        break_off(stream, peer_closed);
+    else
+        sgi_stream_flush(stream);
+}
+
+void sgi_stream_finish(sgi_stream *stream)
+{
+    if (!stream->running || stream->finishing)
+        return;
+    stream->finishing = true;
+    start_lingering(stream);
+    sgi_stream_flush(stream);
+}

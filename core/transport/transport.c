@@ -1,0 +1,129 @@
+/* What all transports share: their life, and the work the loop asks for, handed to the kind.
+ *
+ * Work comes as bits, and what one of them leads to may end the transport; it stays in
+ * memory until the turn is over, so each step looks at the state first. A conversation is
+ * told of its end in two steps: sgi_conn_lost with the reason, where there is one, then
+ * sgi_conn_detach, after which the transport never touches it again. */
+#include "transport/transport.h"
+
+#include <stdio.h>
+
+static bool is_attached(const segue_transport *transport)
+{
+    return transport->state == SGI_TRANSPORT_ATTACHED;
+}
+
+static void step(segue_transport *transport, uint32_t work, uint32_t bit,
+                 void (*fn)(segue_transport *))
+{
+    if ((work & bit) && fn && is_attached(transport))
+        fn(transport);
+}
+
+static void do_work(sgi_carrier *carrier, uint32_t work)
+{
+    segue_transport *transport = SGI_OWNER(carrier, segue_transport, carrier);
+    const sgi_transport_ops *ops = transport->ops;
+    step(transport, work, SGI_WORK_START, ops->start);
+    step(transport, work, SGI_WORK_REOPEN, ops->reopen);
+    step(transport, work, SGI_WORK_RESUME, ops->resume);
+    step(transport, work, SGI_WORK_OWN, ops->poke);
+    step(transport, work, SGI_WORK_QUIET, ops->quiet);
+    step(transport, work, SGI_WORK_FLUSH, ops->flush);
+    step(transport, work, SGI_WORK_CLOSE, ops->close);
+}
+
+static void abandon(sgi_carrier *carrier)
+{
+    segue_transport *transport = SGI_OWNER(carrier, segue_transport, carrier);
+    if (is_attached(transport)) {
+        sgi_transport_end(transport);
+        return;
+    }
+    transport->state = SGI_TRANSPORT_CLOSED;
+    transport->ops->release(transport);
+}
+
+static void destroy(sgi_carrier *carrier)
+{
+    segue_transport *transport = SGI_OWNER(carrier, segue_transport, carrier);
+    carrier->magic = 0;
+    transport->ops->destroy(transport);
+}
+
+static const sgi_carrier_ops carrier_ops = {do_work, abandon, destroy};
+
+segue_status sgi_transport_init(segue_transport *transport, segue_runtime *rt,
+                                const sgi_transport_ops *ops, bool can_reopen,
+                                int64_t grace_ms)
+{
+    segue_status status = SEGUE_E_CLOSED;
+    transport->ops = ops;
+    transport->carrier.magic = SGI_MAGIC_TRANSPORT;
+    transport->carrier.ops = &carrier_ops;
+    transport->carrier.can_reopen = can_reopen;
+    transport->carrier.grace_ms = grace_ms;
+    sgi_runtime_lock(rt);
+    if (sgi_runtime_is_open(rt)) {
+        sgi_carrier_add(rt, &transport->carrier);
+        status = SEGUE_OK;
+    }
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
+segue_status sgi_transport_attach(segue_transport *transport, sgi_conn *conn)
+{
+    if (!sgi_runtime_is_open(transport->carrier.runtime))
+        return SEGUE_E_CLOSED;
+    if (transport->state != SGI_TRANSPORT_NEW)
+        return SEGUE_E_STATE;
+    transport->state = SGI_TRANSPORT_ATTACHED;
+    transport->carrier.conn = conn;
+    transport->carrier.attached = true;
+    sgi_carrier_raise(&transport->carrier, SGI_WORK_START);
+    return SEGUE_OK;
+}
+
+bool sgi_transport_can_reopen(const segue_transport *transport)
+{
+    return transport->carrier.can_reopen;
+}
+
+void sgi_transport_detach(segue_transport *transport)
+{
+    sgi_conn *conn = transport->carrier.conn;
+    transport->carrier.conn = NULL;
+    if (conn)
+        sgi_conn_detach(conn);
+}
+
+void sgi_transport_end(segue_transport *transport)
+{
+    if (!is_attached(transport))
+        return;
+    sgi_transport_detach(transport);
+    transport->state = SGI_TRANSPORT_CLOSED;
+    sgi_carrier_retire(&transport->carrier);
+    transport->ops->release(transport);
+}
+
+void sgi_transport_free(segue_transport *transport)
+{
+    if (!transport)
+        return;
+    segue_runtime *rt = transport->carrier.runtime;
+    sgi_runtime_lock(rt);
+    if (!is_attached(transport)) {
+        if (transport->state == SGI_TRANSPORT_NEW)
+            transport->ops->release(transport);
+        sgi_carrier_drop(&transport->carrier);
+    }
+    sgi_runtime_unlock(rt);
+}
+
+void sgi_transport_explain(char why[SGI_WHY_SIZE], const char *what, int fault)
+{
+    char text[96];
+    snprintf(why, SGI_WHY_SIZE, "%s: %s", what, strerror_r(fault, text, sizeof text));
+}

@@ -1,0 +1,255 @@
+/* Two stacks and a table, all of them scratch of the reader.
+ *
+ * frames  one per open container.
+ * keys    the keys of all open objects, innermost last: those of one object lie side by
+ *         side, because whatever was opened inside it has been closed when its next key
+ *         comes. An entry is 8 bytes: where the key lies, and a hash. A key with escapes
+ *         is compared decoded; it lies in `names`, behind its length, and leaves with
+ *         its object.
+ * table   open addressing, linear probing, at most half full. An object enters it with
+ *         its 33rd key, all later ones follow; hashes are then SipHash with the reader's
+ *         secret seed, mixed with the depth, so that nobody aims keys at one slot and
+ *         objects inside one another do not meet. One table serves all open objects, and
+ *         it stays right without tombstones: keys leave in the reverse order in which
+ *         they came, so the one that leaves is at the end of every probe it took part
+ *         in.
+ *
+ * Invariant: the table is what adding the keys of hashed frames, bottom to top, would
+ * give. Between texts the stacks are empty and the table all zero.
+ *
+ * The work is linear: a key of a small object is compared with at most 32 others, and
+ * bytes only where hashes are equal; one in the table with those that share 32 bits of
+ * its hash. */
+#include "wire/json_keys.h"
+
+#include "base/map.h"
+
+#define KEEP_BYTES ((size_t)64 * 1024)
+#define LENGTH_BYTES sizeof(uint32_t)
+
+sgi_json_fault sgi_json_frame_grow(sgi_json_reader *reader)
+{
+    uint32_t most = reader->max_depth > 0 ? (uint32_t)reader->max_depth : 0;
+    uint32_t cap = reader->frame_cap < 16 ? 32 : reader->frame_cap * 2;
+    if (cap > most)
+        cap = most;
+    if (cap <= reader->frame_cap)
+        return SGI_JSON_DEPTH;
+    void *frames = sgi_resize(reader->mem, reader->frames,
+                              reader->frame_cap * sizeof *reader->frames,
+                              cap * sizeof *reader->frames);
+    if (!frames)
+        return SGI_JSON_NOMEM;
+    reader->frames = frames;
+    reader->frame_cap = cap;
+    return SGI_JSON_OK;
+}
+
+static bool grow_keys(sgi_json_reader *reader)
+{
+    uint32_t cap = reader->key_cap ? reader->key_cap * 2 : 64;
+    void *keys =
+        sgi_resize(reader->mem, reader->keys, reader->key_cap * sizeof *reader->keys,
+                   cap * sizeof *reader->keys);
+    if (!keys)
+        return false;
+    reader->keys = keys;
+    reader->key_cap = cap;
+    return true;
+}
+
+/* The bytes of a key. In the text they end at the first quote: they hold no escape. */
+static sgi_str key_bytes(const sgi_json_reader *reader, sgi_str text, sgi_json_key key)
+{
+    if (key.at & SGI_JSON_KEY_DECODED) {
+        const char *p = reader->names.p + (key.at & ~SGI_JSON_KEY_DECODED);
+        uint32_t len;
+        memcpy(&len, p, LENGTH_BYTES);
+        return (sgi_str){p + LENGTH_BYTES, len};
+    }
+    const char *p = text.p + key.at;
+    const char *quote = memchr(p, '"', text.n - key.at);
+    return (sgi_str){p, (size_t)(quote - p)};
+}
+
+static bool same_key(const sgi_json_reader *reader, sgi_str text, sgi_json_key key,
+                     sgi_str name)
+{
+    /* A key of another length shows at one byte, without a search for its end. */
+    if (!(key.at & SGI_JSON_KEY_DECODED) &&
+        (name.n >= text.n - key.at || text.p[key.at + name.n] != '"'))
+        return false;
+    return sgi_str_eq(key_bytes(reader, text, key), name);
+}
+
+static uint32_t table_hash(const sgi_json_reader *reader, sgi_str name)
+{
+    uint64_t seed[2] = {reader->seed[0] ^ reader->depth, reader->seed[1]};
+    return (uint32_t)sgi_siphash(seed, name.p, name.n);
+}
+
+/* The hash alone places a key: growing must not read them all again. */
+static void put_slot(sgi_json_reader *reader, uint32_t index)
+{
+    uint32_t slot = reader->keys[index].hash & (reader->table_cap - 1);
+    while (reader->table[slot])
+        slot = (slot + 1) & (reader->table_cap - 1);
+    reader->table[slot] = index + 1;
+    reader->table_count++;
+}
+
+static void clear_slot(sgi_json_reader *reader, uint32_t index)
+{
+    uint32_t slot = reader->keys[index].hash & (reader->table_cap - 1);
+    while (reader->table[slot] != index + 1)
+        slot = (slot + 1) & (reader->table_cap - 1);
+    reader->table[slot] = 0;
+    reader->table_count--;
+}
+
+static bool is_in_table(const sgi_json_reader *reader, sgi_str text, uint32_t first,
+                        uint32_t hash, sgi_str name)
+{
+    uint32_t slot = hash & (reader->table_cap - 1);
+    for (; reader->table[slot]; slot = (slot + 1) & (reader->table_cap - 1)) {
+        uint32_t index = reader->table[slot] - 1;
+        if (index >= first && reader->keys[index].hash == hash &&
+            same_key(reader, text, reader->keys[index], name))
+            return true;
+    }
+    return false;
+}
+
+/* Makes sure that more keys fit. */
+static bool reserve_slots(sgi_json_reader *reader, uint32_t more)
+{
+    if (reader->table_count + more <= reader->table_cap / 2)
+        return true;
+    uint32_t cap = reader->table_cap ? reader->table_cap * 2 : 128;
+    uint32_t *table = sgi_zalloc(reader->mem, cap * sizeof *table);
+    if (!table)
+        return false;
+    sgi_release(reader->mem, reader->table, reader->table_cap * sizeof *table);
+    reader->table = table;
+    reader->table_cap = cap;
+    reader->table_count = 0;
+    for (uint32_t i = 0; i < reader->depth; i++) {
+        if (!reader->frames[i].hashed)
+            continue;
+        uint32_t next =
+            i + 1 < reader->depth ? reader->frames[i + 1].first : reader->key_count;
+        for (uint32_t k = reader->frames[i].first; k < next; k++)
+            put_slot(reader, k);
+    }
+    return true;
+}
+
+/* The object gets its 33rd key. */
+static bool enter_table(sgi_json_reader *reader, sgi_str text, sgi_json_frame *frame)
+{
+    if (!reserve_slots(reader, SGI_JSON_FEW_KEYS + 1))
+        return false;
+    for (uint32_t k = frame->first; k < reader->key_count; k++) {
+        reader->keys[k].hash =
+            table_hash(reader, key_bytes(reader, text, reader->keys[k]));
+        put_slot(reader, k);
+    }
+    frame->hashed = true;
+    return true;
+}
+
+/* The hash of sgi_json_key_add, without a look past the key. */
+static uint32_t plain_hash(sgi_str name)
+{
+    unsigned char ends[16] = {0};
+    size_t part = name.n < 8 ? name.n : 8;
+    if (part) {
+        memcpy(ends, name.p, part);
+        memcpy(ends + 8, name.p + name.n - part, part);
+    }
+    return sgi_json_key_hash(sgi_json_load8(ends), sgi_json_load8(ends + 8), name.n);
+}
+
+/* Decodes a key into names; false when out of memory. */
+static bool decode_key(sgi_json_reader *reader, sgi_str key, uint32_t *at)
+{
+    sgi_buf *names = &reader->names;
+    size_t start = names->len;
+    uint32_t len = 0;
+    sgi_buf_add(names, &len, LENGTH_BYTES);
+    sgi_json_decode((sgi_json){key.p - 1, key.n + 2}, names);
+    if (names->failed)
+        return false;
+    len = (uint32_t)(names->len - start - LENGTH_BYTES);
+    memcpy(names->p + start, &len, LENGTH_BYTES);
+    *at = (uint32_t)start | SGI_JSON_KEY_DECODED;
+    return true;
+}
+
+sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_str key,
+                                     bool escaped)
+{
+    sgi_json_frame *frame = &reader->frames[reader->depth - 1];
+    sgi_json_key added = {(uint32_t)(key.p - text.p), 0};
+    if (reader->key_count == reader->key_cap && !grow_keys(reader))
+        return SGI_JSON_NOMEM;
+    if (escaped && !decode_key(reader, key, &added.at))
+        return SGI_JSON_NOMEM;
+    sgi_str name = escaped ? key_bytes(reader, text, added) : key;
+    if (!frame->hashed && reader->key_count - frame->first >= SGI_JSON_FEW_KEYS &&
+        !enter_table(reader, text, frame))
+        return SGI_JSON_NOMEM;
+    if (frame->hashed) {
+        added.hash = table_hash(reader, name);
+        if (is_in_table(reader, text, frame->first, added.hash, name))
+            return SGI_JSON_DUPLICATE_KEY;
+        if (!reserve_slots(reader, 1))
+            return SGI_JSON_NOMEM;
+    } else {
+        added.hash = plain_hash(name);
+        for (uint32_t k = frame->first; k < reader->key_count; k++)
+            if (reader->keys[k].hash == added.hash &&
+                same_key(reader, text, reader->keys[k], name))
+                return SGI_JSON_DUPLICATE_KEY;
+    }
+    reader->keys[reader->key_count++] = added;
+    if (frame->hashed)
+        put_slot(reader, reader->key_count - 1);
+    return SGI_JSON_OK;
+}
+
+void sgi_json_frame_clear(sgi_json_reader *reader)
+{
+    sgi_json_frame *frame = &reader->frames[reader->depth - 1];
+    if (frame->hashed)
+        for (uint32_t k = reader->key_count; k > frame->first; k--)
+            clear_slot(reader, k - 1);
+    reader->names.len = frame->names;
+}
+
+void sgi_json_keys_reset(sgi_json_reader *reader)
+{
+    if (reader->table_count)
+        memset(reader->table, 0, reader->table_cap * sizeof *reader->table);
+    reader->table_count = 0;
+    reader->key_count = 0;
+    reader->depth = 0;
+    sgi_buf_reset(&reader->names, KEEP_BYTES);
+    if (reader->key_cap * sizeof *reader->keys <= KEEP_BYTES &&
+        reader->table_cap * sizeof *reader->table <= KEEP_BYTES &&
+        reader->frame_cap * sizeof *reader->frames <= KEEP_BYTES)
+        return;
+    sgi_json_keys_free(reader);
+}
+
+void sgi_json_keys_free(sgi_json_reader *reader)
+{
+    sgi_release(reader->mem, reader->frames, reader->frame_cap * sizeof *reader->frames);
+    sgi_release(reader->mem, reader->keys, reader->key_cap * sizeof *reader->keys);
+    sgi_release(reader->mem, reader->table, reader->table_cap * sizeof *reader->table);
+    sgi_buf_free(&reader->names);
+    reader->frames = NULL;
+    reader->keys = NULL;
+    reader->table = NULL;
+    reader->frame_cap = reader->key_cap = reader->table_cap = 0;
+}

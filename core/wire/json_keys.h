@@ -1,0 +1,100 @@
+/* Keys of the objects that the JSON reader has open, and the check that none comes twice.
+ * json_keys.c tells how. Used by json_read.c only. */
+#ifndef SGI_JSON_KEYS_H
+#define SGI_JSON_KEYS_H
+
+#include "wire/json_read.h"
+#include "wire/json_scan.h"
+
+/* Objects up to this many keys are searched from end to end, larger ones have a table. */
+#define SGI_JSON_FEW_KEYS 32
+
+/* In sgi_json_key.at: the key holds escapes; the rest is an offset in reader->names. */
+#define SGI_JSON_KEY_DECODED 0x80000000u
+
+typedef struct sgi_json_key {
+    uint32_t at; /* offset in the text of the byte behind the opening quote */
+    uint32_t hash;
+} sgi_json_key;
+
+typedef struct sgi_json_frame {
+    uint32_t first; /* its first key in reader->keys */
+    uint32_t names; /* length of reader->names when it was opened */
+    unsigned char closer;
+    bool hashed; /* its keys are in the table */
+} sgi_json_frame;
+
+/* Opens a container; SGI_JSON_DEPTH or SGI_JSON_NOMEM when it cannot. */
+sgi_json_fault sgi_json_frame_grow(sgi_json_reader *reader);
+void sgi_json_frame_clear(sgi_json_reader *reader);
+
+static inline sgi_json_fault sgi_json_frame_open(sgi_json_reader *reader,
+                                                 unsigned char closer)
+{
+    if (reader->depth == reader->frame_cap) {
+        sgi_json_fault fault = sgi_json_frame_grow(reader);
+        if (fault)
+            return fault;
+    }
+    reader->frames[reader->depth++] =
+        (sgi_json_frame){.first = reader->key_count,
+                         .names = (uint32_t)reader->names.len,
+                         .closer = closer};
+    return SGI_JSON_OK;
+}
+
+static inline void sgi_json_frame_close(sgi_json_reader *reader)
+{
+    sgi_json_frame *frame = &reader->frames[reader->depth - 1];
+    if (frame->hashed || reader->names.len != frame->names)
+        sgi_json_frame_clear(reader);
+    reader->key_count = frame->first;
+    reader->depth--;
+}
+
+/* Every byte of short keys, the ends of long ones. Whoever aims keys at it wins nothing:
+ * few keys are compared at all, and only once per pair. */
+static inline uint32_t sgi_json_key_hash(uint64_t head, uint64_t tail, size_t len)
+{
+    uint64_t mixed = (head ^ (tail << 31 | tail >> 33) ^ len) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(mixed >> 32);
+}
+
+/* What sgi_json_key_add leaves to the slow path: keys that hold escapes, keys of large
+ * objects, equal hashes, a full stack, the last bytes of a text. */
+sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_str key,
+                                     bool escaped);
+
+/* Adds a key to the innermost object; SGI_JSON_DUPLICATE_KEY when it is there. key lies
+ * between its quotes in text. */
+static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str text,
+                                              sgi_str key, bool escaped)
+{
+    uint32_t first = reader->frames[reader->depth - 1].first;
+    uint32_t count = reader->key_count;
+    size_t at = (size_t)(key.p - text.p);
+    if (escaped || count - first >= SGI_JSON_FEW_KEYS || count == reader->key_cap ||
+        text.n - at < 8)
+        return sgi_json_key_add_slow(reader, text, key, escaped);
+    const unsigned char *p = (const unsigned char *)key.p;
+    uint64_t head = sgi_json_load8(p);
+    uint64_t tail;
+    if (key.n >= 8)
+        tail = sgi_json_load8(p + key.n - 8);
+    else
+        tail = head &= (UINT64_C(1) << key.n * 8) - 1;
+    uint32_t hash = sgi_json_key_hash(head, tail, key.n);
+    for (uint32_t i = first; i < count; i++)
+        if (reader->keys[i].hash == hash)
+            return sgi_json_key_add_slow(reader, text, key, escaped);
+    reader->keys[count] = (sgi_json_key){(uint32_t)at, hash};
+    reader->key_count = count + 1;
+    return SGI_JSON_OK;
+}
+
+/* Forgets everything, also after a text that was refused half-way, and gives back memory
+ * that only an unusual text needs. */
+void sgi_json_keys_reset(sgi_json_reader *reader);
+void sgi_json_keys_free(sgi_json_reader *reader);
+
+#endif

@@ -1,0 +1,455 @@
+/* The validator: one pass, no recursion, no look back.
+ *
+ * read_value goes through three states: a value is expected, a value has just ended, a
+ * key is expected. What is open lies on the reader's stack of frames (json_keys.c), so
+ * nesting costs 12 bytes of scratch a level and no C stack. The outermost object is
+ * walked by read_members, which records its members and leaves each value to read_value:
+ * the hot loop asks nothing about recording.
+ *
+ * Functions that read return where they stopped, or NULL once the text is refused; then
+ * the scan's error says why and where. Nothing past `end` is ever looked at.
+ *
+ * Speed lies in three places: strings are scanned a block at a time and leave the loop
+ * only for escapes and non-ASCII; compact text pays one comparison for white space that
+ * is not there; keys are hashed with two loads. */
+#include "wire/json_keys.h"
+
+#define WINDOW 64
+
+typedef struct scan {
+    sgi_json_reader *reader;
+    sgi_str text;
+    const unsigned char *end;
+    size_t count; /* members of the outermost object */
+    bool escaped; /* read_rest met a backslash */
+#ifdef SGI_JSON_SSE2
+    const unsigned char *window; /* WINDOW bytes, or what is left of the text */
+    uint64_t marks;              /* those that stop a string, the first in the low bit */
+#endif
+    sgi_json_error error;
+} scan;
+
+const char *sgi_json_fault_text(sgi_json_fault fault)
+{
+    switch (fault) {
+    case SGI_JSON_OK:
+        return "no fault";
+    case SGI_JSON_SYNTAX:
+        return "syntax error";
+    case SGI_JSON_TRAILING:
+        return "bytes after the end";
+    case SGI_JSON_UTF8:
+        return "invalid UTF-8";
+    case SGI_JSON_SURROGATE:
+        return "lone surrogate";
+    case SGI_JSON_DUPLICATE_KEY:
+        return "duplicate key";
+    case SGI_JSON_DEPTH:
+        return "nested too deeply";
+    case SGI_JSON_SIZE:
+        return "too large";
+    case SGI_JSON_NOMEM:
+        return "out of memory";
+    }
+    return "unknown fault";
+}
+
+void sgi_json_reader_init(sgi_json_reader *reader, const sgi_env *env, size_t max_bytes,
+                          int32_t max_depth)
+{
+    if (max_bytes > SGI_JSON_MAX_BYTES)
+        max_bytes = SGI_JSON_MAX_BYTES;
+    *reader = (sgi_json_reader){
+        .mem = env->mem, .max_bytes = max_bytes, .max_depth = max_depth};
+    sgi_buf_init(&reader->names, env->mem);
+    sgi_random(env, reader->seed, sizeof reader->seed);
+}
+
+void sgi_json_reader_free(sgi_json_reader *reader)
+{
+    sgi_json_keys_free(reader);
+}
+
+__attribute__((cold, noinline)) static const unsigned char *
+refuse(scan *s, sgi_json_fault fault, const unsigned char *at)
+{
+    s->error = (sgi_json_error){fault, (size_t)(at - (const unsigned char *)s->text.p)};
+    return NULL;
+}
+
+/* The low half of a pair must follow at p; slash is where the high half began. */
+static const unsigned char *read_low_surrogate(scan *s, const unsigned char *p,
+                                               const unsigned char *slash)
+{
+    for (int i = 0; i < 6; i++) {
+        if (p + i == s->end)
+            return refuse(s, SGI_JSON_SYNTAX, s->end);
+        bool fits = sgi_json_hex(p[i]) >= 0;
+        if (i < 2)
+            fits = p[i] == "\\u"[i];
+        else if (i == 2)
+            fits = (p[i] | 0x20) == 'd';
+        else if (i == 3)
+            fits = sgi_json_hex(p[i]) >= 0xc;
+        if (!fits)
+            return refuse(s, SGI_JSON_SURROGATE, slash);
+    }
+    return p + 6;
+}
+
+/* The four digits of \u at p; slash is where it began. */
+static const unsigned char *read_unicode(scan *s, const unsigned char *p,
+                                         const unsigned char *slash)
+{
+    uint32_t unit = 0;
+    for (int i = 0; i < 4; i++, p++) {
+        int digit = p < s->end ? sgi_json_hex(*p) : -1;
+        if (digit < 0)
+            return refuse(s, SGI_JSON_SYNTAX, p);
+        unit = unit << 4 | (uint32_t)digit;
+    }
+    if (unit >= 0xd800 && unit <= 0xdbff)
+        return read_low_surrogate(s, p, slash);
+    if (unit >= 0xdc00 && unit <= 0xdfff)
+        return refuse(s, SGI_JSON_SURROGATE, slash);
+    return p;
+}
+
+/* p stands on the backslash. */
+static const unsigned char *read_escape(scan *s, const unsigned char *p)
+{
+    if (p + 1 == s->end)
+        return refuse(s, SGI_JSON_SYNTAX, p + 1);
+    switch (p[1]) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+        return p + 2;
+    case 'u':
+        return read_unicode(s, p + 2, p);
+    default:
+        return refuse(s, SGI_JSON_SYNTAX, p + 1);
+    }
+}
+
+/* A run of escapes and non-ASCII, which p stands on. */
+static const unsigned char *read_special(scan *s, const unsigned char *p)
+{
+    do {
+        if (*p >= 0x80) {
+            size_t len = sgi_json_utf8_length(p, s->end);
+            if (!len)
+                return refuse(s, SGI_JSON_UTF8, p);
+            p += len;
+        } else if (*p == '\\') {
+            s->escaped = true;
+            p = read_escape(s, p);
+            if (!p)
+                return NULL;
+        } else {
+            return refuse(s, SGI_JSON_SYNTAX, p);
+        }
+    } while (p < s->end && (*p >= 0x80 || *p == '\\'));
+    return p;
+}
+
+#ifdef SGI_JSON_SSE2
+
+/* The window at p when the text ends inside. Its end is marked too, so a scan stops there
+ * at the latest. */
+__attribute__((noinline)) static uint64_t mark_tail(const scan *s, const unsigned char *p)
+{
+    size_t left = (size_t)(s->end - p);
+    uint64_t marks = UINT64_C(1) << left;
+    size_t i = 0;
+    for (; left - i >= 16; i += 16)
+        marks |= (uint64_t)sgi_json_block_special(p + i) << i;
+    if (s->text.n >= 16 && left > i) {
+        uint32_t last = sgi_json_block_special(s->end - 16);
+        return marks | (uint64_t)(last >> (16 - (left - i))) << i;
+    }
+    for (; i < left; i++)
+        marks |= (uint64_t)sgi_json_is_special(p[i]) << i;
+    return marks;
+}
+
+static inline uint64_t mark_window(scan *s, const unsigned char *p)
+{
+    s->window = p;
+    if (s->end - p < WINDOW)
+        return s->marks = mark_tail(s, p);
+    uint32_t low = sgi_json_block_special(p) | sgi_json_block_special(p + 16) << 16;
+    uint32_t high = sgi_json_block_special(p + 32) | sgi_json_block_special(p + 48) << 16;
+    return s->marks = low | (uint64_t)high << 32;
+}
+
+/* The first byte at or behind p that stops a string, or the end. Most strings are short:
+ * one window serves several, and finding the end of the next one in it takes a shift where
+ * a look at its bytes would have to wait for the end of the one before. */
+static inline const unsigned char *find_special(scan *s, const unsigned char *p)
+{
+    size_t at = (size_t)(p - s->window);
+    if (at < WINDOW) {
+        uint64_t marks = s->marks >> at;
+        if (marks)
+            return p + __builtin_ctzll(marks);
+        p = s->window + WINDOW;
+    }
+    for (;; p += WINDOW) {
+        uint64_t marks = mark_window(s, p);
+        if (marks)
+            return p + __builtin_ctzll(marks);
+    }
+}
+
+#else
+
+static inline const unsigned char *find_special(scan *s, const unsigned char *p)
+{
+    return sgi_json_scan(p, s->end, sgi_json_block_special, sgi_json_is_special);
+}
+
+#endif
+
+/* The rest of a string that is not plain from quote to quote; p stands on what is not. */
+__attribute__((noinline)) static const unsigned char *read_rest(scan *s,
+                                                                const unsigned char *p)
+{
+    s->escaped = false;
+    while (p < s->end && *p != '"') {
+        p = read_special(s, p);
+        if (!p)
+            return NULL;
+        p = find_special(s, p);
+    }
+    return p < s->end ? p : refuse(s, SGI_JSON_SYNTAX, p);
+}
+
+/* p stands behind the opening quote; returns where the closing one is. */
+static inline const unsigned char *read_string(scan *s, const unsigned char *p,
+                                               bool *escaped)
+{
+    p = find_special(s, p);
+    *escaped = false;
+    if (p < s->end && *p == '"')
+        return p;
+    p = read_rest(s, p);
+    *escaped = s->escaped;
+    return p;
+}
+
+static inline bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const unsigned char *read_digits(scan *s, const unsigned char *p)
+{
+    if (p == s->end || !is_digit(*p))
+        return refuse(s, SGI_JSON_SYNTAX, p);
+    while (p < s->end && is_digit(*p))
+        p++;
+    return p;
+}
+
+static const unsigned char *read_number(scan *s, const unsigned char *p)
+{
+    if (*p == '-')
+        p++;
+    bool zero = p < s->end && *p == '0';
+    const unsigned char *digits = p;
+    p = read_digits(s, p);
+    if (!p)
+        return NULL;
+    if (zero && p - digits > 1)
+        return refuse(s, SGI_JSON_SYNTAX, digits + 1);
+    if (p < s->end && *p == '.') {
+        p = read_digits(s, p + 1);
+        if (!p)
+            return NULL;
+    }
+    if (p < s->end && (*p | 0x20) == 'e') {
+        p++;
+        if (p < s->end && (*p == '+' || *p == '-'))
+            p++;
+        p = read_digits(s, p);
+    }
+    return p;
+}
+
+static const unsigned char *read_word(scan *s, const unsigned char *p, const char *word)
+{
+    for (; *word; word++, p++)
+        if (p == s->end || *p != (unsigned char)*word)
+            return refuse(s, SGI_JSON_SYNTAX, p);
+    return p;
+}
+
+/* Numbers, words, and what cannot begin a value. */
+static const unsigned char *read_scalar(scan *s, const unsigned char *p)
+{
+    switch (*p) {
+    case 't':
+        return read_word(s, p, "true");
+    case 'f':
+        return read_word(s, p, "false");
+    case 'n':
+        return read_word(s, p, "null");
+    default:
+        return is_digit(*p) || *p == '-' ? read_number(s, p)
+                                         : refuse(s, SGI_JSON_SYNTAX, p);
+    }
+}
+
+/* A key and its colon; returns what follows. */
+static inline const unsigned char *read_key(scan *s, const unsigned char *p, sgi_str *key,
+                                            bool *escaped)
+{
+    p = sgi_json_skip_space(p, s->end);
+    if (p == s->end || *p != '"')
+        return refuse(s, SGI_JSON_SYNTAX, p);
+    const unsigned char *start = p + 1;
+    p = read_string(s, start, escaped);
+    if (!p)
+        return NULL;
+    *key = (sgi_str){(const char *)start, (size_t)(p - start)};
+    sgi_json_fault fault = sgi_json_key_add(s->reader, s->text, *key, *escaped);
+    if (fault)
+        return refuse(s, fault, start - 1);
+    p = sgi_json_skip_space(p + 1, s->end);
+    if (p == s->end || *p != ':')
+        return refuse(s, SGI_JSON_SYNTAX, p);
+    return p + 1;
+}
+
+/* One value with everything inside; p stands on its first byte. */
+static const unsigned char *read_value(scan *s, const unsigned char *p)
+{
+    sgi_json_reader *reader = s->reader;
+    uint32_t base = reader->depth;
+    bool escaped;
+    sgi_str key;
+
+value:
+    if (p == s->end)
+        return refuse(s, SGI_JSON_SYNTAX, p);
+    if (*p == '"') {
+        p = read_string(s, p + 1, &escaped);
+        if (!p)
+            return NULL;
+        p++;
+    } else if ((*p | 0x20) == '{') {
+        unsigned char closer =
+            (unsigned char)(*p + 2); /* in ASCII both are two further */
+        sgi_json_fault fault = sgi_json_frame_open(reader, closer);
+        if (fault)
+            return refuse(s, fault, p);
+        p = sgi_json_skip_space(p + 1, s->end);
+        if (p == s->end || *p != closer) {
+            if (closer == '}')
+                goto key;
+            goto value;
+        }
+        sgi_json_frame_close(reader);
+        p++;
+    } else {
+        p = read_scalar(s, p);
+        if (!p)
+            return NULL;
+    }
+
+ended:
+    if (reader->depth == base)
+        return p;
+    p = sgi_json_skip_space(p, s->end);
+    unsigned char closer = reader->frames[reader->depth - 1].closer;
+    if (p < s->end && *p == ',') {
+        p++;
+        if (closer == '}')
+            goto key;
+        p = sgi_json_skip_space(p, s->end);
+        goto value;
+    }
+    if (p < s->end && *p == closer) {
+        sgi_json_frame_close(reader);
+        p++;
+        goto ended;
+    }
+    return refuse(s, SGI_JSON_SYNTAX, p);
+
+key:
+    p = read_key(s, p, &key, &escaped);
+    if (!p)
+        return NULL;
+    p = sgi_json_skip_space(p, s->end);
+    goto value;
+}
+
+/* The outermost object; p stands on its brace. */
+static const unsigned char *read_members(scan *s, const unsigned char *p,
+                                         sgi_json_member *members, size_t max)
+{
+    sgi_json_fault fault = sgi_json_frame_open(s->reader, '}');
+    if (fault)
+        return refuse(s, fault, p);
+    p = sgi_json_skip_space(p + 1, s->end);
+    if (p < s->end && *p == '}')
+        return p + 1;
+    for (;;) {
+        sgi_json_member member;
+        p = read_key(s, p, &member.key, &member.escaped);
+        if (!p)
+            return NULL;
+        const unsigned char *start = sgi_json_skip_space(p, s->end);
+        p = read_value(s, start);
+        if (!p)
+            return NULL;
+        member.value = (sgi_str){(const char *)start, (size_t)(p - start)};
+        if (s->count < max)
+            members[s->count] = member;
+        s->count++;
+        p = sgi_json_skip_space(p, s->end);
+        if (p < s->end && *p == '}')
+            return p + 1;
+        if (p == s->end || *p != ',')
+            return refuse(s, SGI_JSON_SYNTAX, p);
+        p++;
+    }
+}
+
+static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t max)
+{
+    const unsigned char *p = (const unsigned char *)s->text.p;
+    if (s->text.n > s->reader->max_bytes)
+        return refuse(s, SGI_JSON_SIZE, p + s->reader->max_bytes);
+    p = sgi_json_skip_space(p, s->end);
+    p = p < s->end && *p == '{' ? read_members(s, p, members, max) : read_value(s, p);
+    if (!p)
+        return NULL;
+    p = sgi_json_skip_space(p, s->end);
+    return p == s->end ? p : refuse(s, SGI_JSON_TRAILING, p);
+}
+
+bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
+                   size_t max, size_t *count, sgi_json_error *error)
+{
+    scan s = {.reader = reader, .text = text};
+    if (!text.p)
+        s.text.p = "";
+    s.end = (const unsigned char *)s.text.p + text.n;
+#ifdef SGI_JSON_SSE2
+    mark_window(&s, (const unsigned char *)s.text.p);
+#endif
+    bool passed = read_text(&s, members, members ? max : 0) != NULL;
+    sgi_json_keys_reset(reader);
+    if (count)
+        *count = passed ? s.count : 0;
+    if (error)
+        *error = s.error;
+    return passed;
+}

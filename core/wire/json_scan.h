@@ -1,0 +1,239 @@
+/* What the JSON files share: finding the next byte that matters, many bytes at a time,
+ * and the letters of escapes and UTF-8. A block is 16 bytes where SSE2 is at hand, else
+ * 8 bytes in one integer; SGI_JSON_PLAIN forces the latter. A block function tells which
+ * of its bytes stop a scan; only the lowest one told is to be believed, which is all
+ * that scans ask for. */
+#ifndef SGI_JSON_SCAN_H
+#define SGI_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__SSE2__) && !defined(SGI_JSON_PLAIN)
+#include <emmintrin.h>
+#define SGI_JSON_SSE2 1
+#endif
+
+/* 8 bytes, the first in the low bits on every machine; compilers make it one load. */
+static inline uint64_t sgi_json_load8(const unsigned char *p)
+{
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+           (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
+           (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
+#ifdef SGI_JSON_SSE2
+
+#define SGI_JSON_BLOCK 16
+typedef uint32_t sgi_json_mask; /* a bit per byte */
+
+static inline size_t sgi_json_first(sgi_json_mask mask)
+{
+    return (size_t)__builtin_ctz(mask);
+}
+
+static inline __m128i sgi_json_load16(const unsigned char *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+static inline __m128i sgi_json_equal16(__m128i x, char c)
+{
+    return _mm_cmpeq_epi8(x, _mm_set1_epi8(c));
+}
+
+static inline sgi_json_mask sgi_json_bits16(__m128i x)
+{
+    return (sgi_json_mask)_mm_movemask_epi8(x);
+}
+
+/* Quote, backslash, control, non-ASCII: signed, the last two lie below a space. */
+static inline sgi_json_mask sgi_json_block_special(const unsigned char *p)
+{
+    __m128i x = sgi_json_load16(p);
+    __m128i marks = _mm_or_si128(sgi_json_equal16(x, '"'), sgi_json_equal16(x, '\\'));
+    return sgi_json_bits16(_mm_or_si128(marks, _mm_cmpgt_epi8(_mm_set1_epi8(0x20), x)));
+}
+
+/* Quote, backslash, control. */
+static inline sgi_json_mask sgi_json_block_escaped(const unsigned char *p)
+{
+    __m128i x = sgi_json_load16(p);
+    __m128i marks = _mm_or_si128(sgi_json_equal16(x, '"'), sgi_json_equal16(x, '\\'));
+    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+    return sgi_json_bits16(_mm_or_si128(marks, control));
+}
+
+/* Quote, backslash. */
+static inline sgi_json_mask sgi_json_block_quote(const unsigned char *p)
+{
+    __m128i x = sgi_json_load16(p);
+    return sgi_json_bits16(
+        _mm_or_si128(sgi_json_equal16(x, '"'), sgi_json_equal16(x, '\\')));
+}
+
+/* Quote, brackets: bit 5 turns [ into { and ] into }, and nothing else into either. */
+static inline sgi_json_mask sgi_json_block_bracket(const unsigned char *p)
+{
+    __m128i x = sgi_json_load16(p);
+    __m128i folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
+    __m128i marks =
+        _mm_or_si128(sgi_json_equal16(folded, '{'), sgi_json_equal16(folded, '}'));
+    return sgi_json_bits16(_mm_or_si128(marks, sgi_json_equal16(x, '"')));
+}
+
+static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
+{
+    return sgi_json_bits16(sgi_json_load16(p));
+}
+
+#else
+
+#define SGI_JSON_BLOCK 8
+typedef uint64_t sgi_json_mask; /* the top bit of each byte */
+
+#define SGI_JSON_ONES 0x0101010101010101u
+#define SGI_JSON_TOPS 0x8080808080808080u
+
+static inline size_t sgi_json_first(sgi_json_mask mask)
+{
+    return (size_t)__builtin_ctzll(mask) / 8;
+}
+
+/* Tops of the bytes equal to c. The borrow that makes higher bytes lie starts at a byte
+ * that is equal, so the lowest told is true; so it is with every difference below. */
+static inline uint64_t sgi_json_equal8(uint64_t x, unsigned char c)
+{
+    uint64_t y = x ^ SGI_JSON_ONES * c;
+    return (y - SGI_JSON_ONES) & ~y & SGI_JSON_TOPS;
+}
+
+static inline uint64_t sgi_json_control8(uint64_t x)
+{
+    return (x - SGI_JSON_ONES * 0x20) & ~x & SGI_JSON_TOPS;
+}
+
+static inline sgi_json_mask sgi_json_block_special(const unsigned char *p)
+{
+    uint64_t x = sgi_json_load8(p);
+    return sgi_json_equal8(x, '"') | sgi_json_equal8(x, '\\') | sgi_json_control8(x) |
+           (x & SGI_JSON_TOPS);
+}
+
+static inline sgi_json_mask sgi_json_block_escaped(const unsigned char *p)
+{
+    uint64_t x = sgi_json_load8(p);
+    return sgi_json_equal8(x, '"') | sgi_json_equal8(x, '\\') | sgi_json_control8(x);
+}
+
+static inline sgi_json_mask sgi_json_block_quote(const unsigned char *p)
+{
+    uint64_t x = sgi_json_load8(p);
+    return sgi_json_equal8(x, '"') | sgi_json_equal8(x, '\\');
+}
+
+static inline sgi_json_mask sgi_json_block_bracket(const unsigned char *p)
+{
+    uint64_t x = sgi_json_load8(p);
+    uint64_t folded = x | SGI_JSON_ONES * 0x20;
+    return sgi_json_equal8(folded, '{') | sgi_json_equal8(folded, '}') |
+           sgi_json_equal8(x, '"');
+}
+
+static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
+{
+    return sgi_json_load8(p) & SGI_JSON_TOPS;
+}
+
+#endif
+
+/* The same questions for one byte: the tail of a text is no whole block. */
+
+static inline bool sgi_json_is_quote(unsigned char c)
+{
+    return c == '"' || c == '\\';
+}
+
+static inline bool sgi_json_is_escaped(unsigned char c)
+{
+    return c < 0x20 || sgi_json_is_quote(c);
+}
+
+static inline bool sgi_json_is_special(unsigned char c)
+{
+    return c >= 0x80 || sgi_json_is_escaped(c);
+}
+
+static inline bool sgi_json_is_bracket(unsigned char c)
+{
+    return c == '"' || (c | 0x20) == '{' || (c | 0x20) == '}';
+}
+
+static inline bool sgi_json_is_wide(unsigned char c)
+{
+    return c >= 0x80;
+}
+
+/* The first byte that stops the scan, or end. Inlined with both questions constant, it
+ * costs what a loop written out for them would. */
+__attribute__((always_inline)) static inline const unsigned char *
+sgi_json_scan(const unsigned char *p, const unsigned char *end,
+              sgi_json_mask (*block)(const unsigned char *), bool (*stops)(unsigned char))
+{
+    while (end - p >= SGI_JSON_BLOCK) {
+        sgi_json_mask mask = block(p);
+        if (mask)
+            return p + sgi_json_first(mask);
+        p += SGI_JSON_BLOCK;
+    }
+    while (p < end && !stops(*p))
+        p++;
+    return p;
+}
+
+static inline bool sgi_json_is_space(unsigned char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* The first byte that is no white space, or end. */
+const unsigned char *sgi_json_skip_spaces(const unsigned char *p, const unsigned char *end);
+
+/* Compact text has no white space: one comparison tells. */
+static inline const unsigned char *sgi_json_skip_space(const unsigned char *p,
+                                                       const unsigned char *end)
+{
+    return p < end && *p > ' ' ? p : sgi_json_skip_spaces(p, end);
+}
+
+/* The value of a hexadecimal digit, or -1. */
+static inline int sgi_json_hex(unsigned char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Length of the well-formed sequence at p, whose first byte is not ASCII; 0 when it is
+ * none (Unicode, table 3-7: no overlong forms, no surrogates, nothing over U+10FFFF). */
+static inline size_t sgi_json_utf8_length(const unsigned char *p,
+                                          const unsigned char *end)
+{
+    size_t left = (size_t)(end - p);
+    unsigned char c = p[0];
+    if (c < 0xe0)
+        return c >= 0xc2 && left >= 2 && (p[1] & 0xc0) == 0x80 ? 2 : 0;
+    if (c < 0xf0) {
+        if (left < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80)
+            return 0;
+        return (c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f) ? 0 : 3;
+    }
+    if (c > 0xf4 || left < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 ||
+        (p[3] & 0xc0) != 0x80)
+        return 0;
+    return (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f) ? 0 : 4;
+}
+
+#endif

@@ -1,0 +1,436 @@
+/* Walking and reading the values of a text that has passed the reader. Nothing is judged
+ * here: brackets are counted, strings end at the first quote without a backslash. But
+ * every step is held inside the span and forward, so that even a text that never passed
+ * can yield nonsense only, never a read outside or a loop without end.
+ *
+ * Strings are compared without decoding them anywhere: plain runs as they stand, each
+ * escape as its up to four bytes of UTF-8. Numbers are decimal text until somebody asks:
+ * digits with leading and trailing zeros stripped, and a power of ten. */
+#include "wire/json_read.h"
+#include "wire/json_scan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A point halfway between two doubles has fewer digits than this; of those behind it only
+ * matters whether all are zero. */
+#define MAX_DIGITS 800
+
+static const unsigned char *span_start(sgi_str span)
+{
+    return (const unsigned char *)span.p;
+}
+
+static sgi_str span_of(const unsigned char *p, const unsigned char *end)
+{
+    return (sgi_str){(const char *)p, (size_t)(end - p)};
+}
+
+const unsigned char *sgi_json_skip_spaces(const unsigned char *p, const unsigned char *end)
+{
+    while (p < end && sgi_json_is_space(*p))
+        p++;
+    return p;
+}
+
+/* From behind the opening quote to behind the closing one. */
+static const unsigned char *skip_string(const unsigned char *p, const unsigned char *end)
+{
+    for (;;) {
+        p = sgi_json_scan(p, end, sgi_json_block_quote, sgi_json_is_quote);
+        if (p == end)
+            return end;
+        if (*p == '"')
+            return p + 1;
+        p = end - p < 2 ? end : p + 2;
+    }
+}
+
+static bool ends_scalar(unsigned char c)
+{
+    return c == ',' || c == ']' || c == '}' || sgi_json_is_space(c);
+}
+
+static const unsigned char *skip_value(const unsigned char *p, const unsigned char *end)
+{
+    if (p == end)
+        return end;
+    if (*p == '"')
+        return skip_string(p + 1, end);
+    if (*p != '{' && *p != '[') {
+        while (p < end && !ends_scalar(*p))
+            p++;
+        return p;
+    }
+    size_t depth = 0;
+    while ((p = sgi_json_scan(p, end, sgi_json_block_bracket, sgi_json_is_bracket)) <
+           end) {
+        unsigned char c = *p++;
+        if (c == '"')
+            p = skip_string(p, end);
+        else if (c == '{' || c == '[')
+            depth++;
+        else if (--depth == 0)
+            return p;
+    }
+    return end;
+}
+
+sgi_json sgi_json_trim(sgi_str text)
+{
+    while (text.n && sgi_json_is_space((unsigned char)text.p[text.n - 1]))
+        text.n--;
+    while (text.n && sgi_json_is_space((unsigned char)text.p[0])) {
+        text.p++;
+        text.n--;
+    }
+    return text;
+}
+
+sgi_json_kind sgi_json_kind_of(sgi_json value)
+{
+    switch (value.n ? value.p[0] : 0) {
+    case '{':
+        return SGI_JSON_OBJECT;
+    case '[':
+        return SGI_JSON_ARRAY;
+    case '"':
+        return SGI_JSON_STRING;
+    case 't':
+        return SGI_JSON_TRUE;
+    case 'f':
+        return SGI_JSON_FALSE;
+    case 'n':
+        return SGI_JSON_NULL;
+    default:
+        return value.n ? SGI_JSON_NUMBER : SGI_JSON_NONE;
+    }
+}
+
+/* Reads the value at p and stands *at on what comes after its comma. */
+static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
+                       sgi_json *value)
+{
+    const unsigned char *end = span_start(whole) + whole.n;
+    const unsigned char *stop = skip_value(p, end);
+    if (stop == p)
+        return false;
+    *value = span_of(p, stop);
+    stop = sgi_json_skip_space(stop, end);
+    if (stop < end && *stop == ',')
+        stop++;
+    *at = (size_t)(stop - span_start(whole));
+    return true;
+}
+
+/* The next byte that is no white space; NULL when the walk is over. */
+static const unsigned char *next_start(sgi_json whole, size_t at, char opener)
+{
+    if (at >= whole.n || whole.p[0] != opener)
+        return NULL;
+    const unsigned char *end = span_start(whole) + whole.n;
+    const unsigned char *p = sgi_json_skip_space(span_start(whole) + (at ? at : 1), end);
+    return p < end ? p : NULL;
+}
+
+bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member)
+{
+    const unsigned char *p = next_start(object, *at, '{');
+    if (!p || *p != '"')
+        return false;
+    const unsigned char *end = span_start(object) + object.n;
+    const unsigned char *key = p + 1;
+    p = skip_string(key, end);
+    if (p == key)
+        return false;
+    sgi_json_member found = {.key = span_of(key, p - 1)};
+    found.escaped = found.key.n && memchr(found.key.p, '\\', found.key.n);
+    p = sgi_json_skip_space(p, end);
+    if (p == end)
+        return false;
+    p = sgi_json_skip_space(p + 1, end);
+    if (!next_value(object, p, at, &found.value))
+        return false;
+    *member = found;
+    return true;
+}
+
+bool sgi_json_next_item(sgi_json array, size_t *at, sgi_json *item)
+{
+    const unsigned char *p = next_start(array, *at, '[');
+    return p && next_value(array, p, at, item);
+}
+
+static size_t put_utf8(uint32_t code, char out[4])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+static uint32_t hex_unit(const unsigned char *p)
+{
+    uint32_t unit = 0;
+    for (int i = 0; i < 4; i++)
+        unit = unit << 4 | ((uint32_t)sgi_json_hex(p[i]) & 15);
+    return unit;
+}
+
+/* The escape at *at, which it moves on; returns how many bytes of out it became. */
+static size_t decode_escape(const unsigned char **at, const unsigned char *end,
+                            char out[4])
+{
+    const unsigned char *p = *at;
+    if (end - p < 2 || (p[1] == 'u' && end - p < 6)) {
+        *at = end;
+        return 0;
+    }
+    if (p[1] != 'u') {
+        static const char letters[] = "\"\\/bfnrt";
+        static const char meanings[] = "\"\\/\b\f\n\r\t";
+        const char *letter = memchr(letters, p[1], sizeof letters - 1);
+        out[0] = letter ? meanings[letter - letters] : (char)p[1];
+        *at = p + 2;
+        return 1;
+    }
+    uint32_t code = hex_unit(p + 2);
+    *at = p + 6;
+    if (code >= 0xd800 && code <= 0xdbff && end - p >= 12) {
+        code = 0x10000 + ((code & 0x3ff) << 10) + (hex_unit(p + 8) & 0x3ff);
+        *at = p + 12;
+    }
+    return put_utf8(code, out);
+}
+
+/* Is the text between two quotes, decoded, the same as the other? */
+static bool decoded_is(sgi_str inner, sgi_str text)
+{
+    const unsigned char *p = span_start(inner);
+    const unsigned char *end = p + inner.n;
+    while (p < end) {
+        const unsigned char *slash = memchr(p, '\\', (size_t)(end - p));
+        size_t run = (size_t)((slash ? slash : end) - p);
+        if (run > text.n || memcmp(p, text.p, run) != 0)
+            return false;
+        text.p += run;
+        text.n -= run;
+        if (!slash)
+            break;
+        char out[4];
+        p = slash;
+        size_t len = decode_escape(&p, end, out);
+        if (len > text.n || memcmp(out, text.p, len) != 0)
+            return false;
+        text.p += len;
+        text.n -= len;
+    }
+    return text.n == 0;
+}
+
+bool sgi_json_key_is(const sgi_json_member *member, const char *name)
+{
+    sgi_str text = sgi_str_of(name);
+    return member->escaped ? decoded_is(member->key, text)
+                           : sgi_str_eq(member->key, text);
+}
+
+sgi_json sgi_json_get(sgi_json object, const char *name)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(object, &at, &member);)
+        if (sgi_json_key_is(&member, name))
+            return member.value;
+    return (sgi_json){NULL, 0};
+}
+
+/* The span between the quotes; false when value is no string. */
+static bool strip_quotes(sgi_json value, sgi_str *inner)
+{
+    if (value.n < 2 || value.p[0] != '"')
+        return false;
+    *inner = (sgi_str){value.p + 1, value.n - 2};
+    return true;
+}
+
+bool sgi_json_string_is(sgi_json value, sgi_str text)
+{
+    sgi_str inner;
+    return strip_quotes(value, &inner) &&
+           (text.n ? decoded_is(inner, text) : inner.n == 0);
+}
+
+bool sgi_json_decode(sgi_json value, sgi_buf *out)
+{
+    sgi_str inner;
+    if (!strip_quotes(value, &inner))
+        return false;
+    if (!inner.n || !sgi_buf_reserve(out, inner.n))
+        return true;
+    /* Decoded text is never longer, so from here on there is room. */
+    const unsigned char *p = span_start(inner);
+    const unsigned char *end = p + inner.n;
+    for (;;) {
+        const unsigned char *slash = memchr(p, '\\', (size_t)(end - p));
+        sgi_buf_add(out, p, (size_t)((slash ? slash : end) - p));
+        if (!slash)
+            return true;
+        char bytes[4];
+        p = slash;
+        sgi_buf_add(out, bytes, decode_escape(&p, end, bytes));
+    }
+}
+
+bool sgi_json_plain_string(sgi_json value, sgi_str *text)
+{
+    sgi_str inner;
+    if (!strip_quotes(value, &inner) || (inner.n && memchr(inner.p, '\\', inner.n)))
+        return false;
+    *text = inner;
+    return true;
+}
+
+/* A number taken apart: digits[0..count), a run of the text that may hold a point, times
+ * ten to the exponent, its point left out. No digits = zero. */
+typedef struct decimal {
+    bool negative;
+    const unsigned char *digits;
+    const unsigned char *end;
+    int64_t count;
+    int64_t exponent;
+} decimal;
+
+/* Far beyond any double, and far enough from the ends of int64 to add a text's length. */
+#define EXPONENT_LIMIT (INT64_C(1) << 40)
+
+static int64_t parse_exponent(const unsigned char *p, const unsigned char *end)
+{
+    bool negative = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+'))
+        p++;
+    int64_t exponent = 0;
+    for (; p < end && exponent < EXPONENT_LIMIT; p++)
+        exponent = exponent * 10 + (*p & 15);
+    return negative ? -exponent : exponent;
+}
+
+static bool parse_decimal(sgi_json value, decimal *out)
+{
+    const unsigned char *p = span_start(value);
+    if (!value.n || (*p != '-' && (*p < '0' || *p > '9')))
+        return false;
+    const unsigned char *end = p + value.n;
+    *out = (decimal){.negative = *p == '-'};
+    int64_t scale = 0; /* digits behind the point */
+    int64_t zeros = 0; /* at the end of those taken so far */
+    bool point = false;
+    for (p += out->negative; p < end && (*p | 0x20) != 'e'; p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        scale += point;
+        if (*p == '0') {
+            zeros++;
+            continue;
+        }
+        if (!out->count)
+            out->digits = p;
+        else
+            out->count += zeros;
+        out->count++;
+        out->end = p + 1;
+        zeros = 0;
+    }
+    if (!out->count)
+        return true;
+    out->exponent = zeros - scale;
+    if (p < end)
+        out->exponent += parse_exponent(p + 1, end);
+    return true;
+}
+
+bool sgi_json_int(sgi_json value, int64_t *out)
+{
+    decimal d;
+    if (!parse_decimal(value, &d) || (d.count && d.exponent < 0) ||
+        d.count + d.exponent > 19)
+        return false;
+    uint64_t whole = 0; /* 19 digits always fit */
+    for (const unsigned char *p = d.digits; p < d.end; p++)
+        if (*p != '.')
+            whole = whole * 10 + (*p & 15);
+    for (int64_t i = 0; i < d.exponent; i++)
+        whole *= 10;
+    if (whole > (uint64_t)INT64_MAX + d.negative)
+        return false;
+    *out = (int64_t)(d.negative ? 0 - whole : whole);
+    return true;
+}
+
+/* Digits and an exponent without a point are read alike in every locale. */
+bool sgi_json_double(sgi_json value, double *out)
+{
+    decimal d;
+    if (!parse_decimal(value, &d))
+        return false;
+    char text[MAX_DIGITS + 32];
+    size_t len = 0;
+    text[len++] = d.negative ? '-' : '+';
+    text[len++] = '0';
+    int64_t left = d.count;
+    for (const unsigned char *p = d.digits; p < d.end && len < MAX_DIGITS; p++)
+        if (*p != '.') {
+            text[len++] = (char)*p;
+            left--;
+        }
+    if (left) {
+        /* The digits end with one that is not zero: what is cut off is not nothing. */
+        text[len++] = '1';
+        left--;
+    }
+    snprintf(text + len, sizeof text - len, "e%lld", (long long)(d.exponent + left));
+    double number = strtod(text, NULL);
+    if (!isfinite(number))
+        return false;
+    *out = number;
+    return true;
+}
+
+bool sgi_utf8_valid(sgi_str text, size_t *at)
+{
+    if (!text.n)
+        return true;
+    const unsigned char *start = span_start(text);
+    const unsigned char *end = start + text.n;
+    const unsigned char *p = start;
+    while ((p = sgi_json_scan(p, end, sgi_json_block_wide, sgi_json_is_wide)) < end) {
+        do {
+            size_t len = sgi_json_utf8_length(p, end);
+            if (!len) {
+                if (at)
+                    *at = (size_t)(p - start);
+                return false;
+            }
+            p += len;
+        } while (p < end && *p >= 0x80);
+    }
+    return true;
+}

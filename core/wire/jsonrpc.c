@@ -1,0 +1,123 @@
+#include "wire/jsonrpc.h"
+
+static bool is_id(sgi_json value)
+{
+    int64_t number;
+    return sgi_json_kind_of(value) == SGI_JSON_STRING ||
+           (sgi_json_kind_of(value) == SGI_JSON_NUMBER && sgi_json_int(value, &number));
+}
+
+typedef struct parts {
+    sgi_json jsonrpc, id, method, params, result, error;
+} parts;
+
+static void pick_parts(parts *found, const sgi_json_member *members, size_t count)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } known[] = {
+        {"jsonrpc", offsetof(parts, jsonrpc)}, {"id", offsetof(parts, id)},
+        {"method", offsetof(parts, method)},   {"params", offsetof(parts, params)},
+        {"result", offsetof(parts, result)},   {"error", offsetof(parts, error)},
+    };
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            if (sgi_json_key_is(&members[i], known[k].name)) {
+                *(sgi_json *)(void *)((char *)found + known[k].offset) = members[i].value;
+                break;
+            }
+}
+
+static const char *sort_call(sgi_message *message, const parts *found)
+{
+    if (sgi_json_kind_of(found->method) != SGI_JSON_STRING)
+        return "method is not a string";
+    if (found->result.n || found->error.n)
+        return "method beside result or error";
+    if (found->params.n && sgi_json_kind_of(found->params) != SGI_JSON_OBJECT)
+        return "params is not an object";
+    message->method = found->method;
+    message->params = found->params;
+    if (!found->id.n)
+        message->kind = SGI_MESSAGE_NOTIFICATION;
+    else if (!message->id.n)
+        return "id is neither a string nor an integer";
+    else
+        message->kind = SGI_MESSAGE_REQUEST;
+    return NULL;
+}
+
+static const char *sort_response(sgi_message *message, const parts *found)
+{
+    int64_t code;
+    if (found->result.n && found->error.n)
+        return "both result and error";
+    if (!found->result.n && !found->error.n)
+        return "neither method, result nor error";
+    if (found->result.n && sgi_json_kind_of(found->result) != SGI_JSON_OBJECT)
+        return "result is not an object";
+    if (found->error.n && !sgi_json_int(sgi_json_get(found->error, "code"), &code))
+        return "error has no integer code";
+    if (!message->id.n && found->result.n)
+        return "a result without id";
+    message->result = found->result;
+    message->error = found->error;
+    message->kind = found->result.n ? SGI_MESSAGE_RESULT : SGI_MESSAGE_ERROR;
+    return NULL;
+}
+
+void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count)
+{
+    parts found = {0};
+    *message = (sgi_message){0};
+    pick_parts(&found, members, count);
+    if (is_id(found.id))
+        message->id = found.id;
+    if (!sgi_json_string_is(found.jsonrpc, SGI_STR("2.0")))
+        message->problem = "jsonrpc is not \"2.0\"";
+    else if (found.method.n)
+        message->problem = sort_call(message, &found);
+    else
+        message->problem = sort_response(message, &found);
+    if (message->problem)
+        message->kind = SGI_MESSAGE_INVALID;
+}
+
+void sgi_id_canonical(sgi_json id, sgi_buf *out)
+{
+    int64_t number;
+    sgi_str text;
+    if (sgi_json_int(id, &number)) {
+        sgi_buf_add_int(out, number);
+    } else if (sgi_json_plain_string(id, &text)) {
+        sgi_buf_add_str(out, id);
+    } else {
+        sgi_buf decoded;
+        sgi_buf_init(&decoded, out->mem);
+        sgi_json_decode(id, &decoded);
+        sgi_buf_add_char(out, '"');
+        sgi_json_escape(out, sgi_buf_str(&decoded));
+        sgi_buf_add_char(out, '"');
+        out->failed |= decoded.failed;
+        sgi_buf_free(&decoded);
+    }
+}
+
+void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
+                           sgi_json data)
+{
+    sgi_jw w = sgi_jw_on(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "jsonrpc", SGI_STR("2.0"));
+    if (id.n)
+        sgi_jw_member_raw(&w, "id", id);
+    sgi_jw_key(&w, "error");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "code", code);
+    sgi_jw_member_string(&w, "message", message);
+    if (data.n)
+        sgi_jw_member_raw(&w, "data", data);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+}

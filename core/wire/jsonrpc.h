@@ -1,0 +1,50 @@
+/* The JSON-RPC 2.0 envelope: what a message is, and its parts as spans (R-0-1, R-0-2). */
+#ifndef SGI_JSONRPC_H
+#define SGI_JSONRPC_H
+
+#include "wire/json_read.h"
+#include "wire/json_write.h"
+
+#define SGI_RPC_PARSE_ERROR (-32700)
+#define SGI_RPC_INVALID_REQUEST (-32600)
+#define SGI_RPC_METHOD_NOT_FOUND (-32601)
+#define SGI_RPC_INVALID_PARAMS (-32602)
+#define SGI_RPC_INTERNAL_ERROR (-32603)
+#define SGI_RPC_HEADER_MISMATCH (-32020)
+#define SGI_RPC_MISSING_CAPABILITY (-32021)
+#define SGI_RPC_UNSUPPORTED_VERSION (-32022)
+
+typedef enum sgi_message_kind {
+    SGI_MESSAGE_INVALID = 0, /* id is set when it could be read */
+    SGI_MESSAGE_REQUEST,
+    SGI_MESSAGE_NOTIFICATION,
+    SGI_MESSAGE_RESULT,
+    SGI_MESSAGE_ERROR
+} sgi_message_kind;
+
+typedef struct sgi_message {
+    sgi_message_kind kind;
+    const char *problem; /* INVALID: why */
+    sgi_json id;         /* a string or an integer; empty when absent, null or unusable */
+    sgi_json method;     /* a string value */
+    sgi_json params;     /* an object, or empty */
+    sgi_json result;
+    sgi_json error; /* an object with an integer code */
+} sgi_message;
+
+/* Sorts the members of a message that has passed the reader. */
+void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count);
+
+/* Members the reader must record for sgi_message_sort; more than these are unknown ones. */
+#define SGI_MESSAGE_MEMBERS 16
+
+/* Appends an id in the one form that equal ids share, which is also the form it is echoed
+ * in: integers in decimal, strings escaped our way. 1 and "1" stay two ids. */
+void sgi_id_canonical(sgi_json id, sgi_buf *out);
+
+/* {"jsonrpc":"2.0","id":<id>,"error":{...}} without newline; data empty = none. id empty =
+ * left out: MCP's schema makes it optional and has no null, unlike plain JSON-RPC. */
+void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
+                           sgi_json data);
+
+#endif

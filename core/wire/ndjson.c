@@ -1,0 +1,88 @@
+/* State: `partial` holds the bytes of an unfinished line, or `skipping` is set and they are
+ * being thrown away. Blank lines and the CR of CRLF are dropped: peers on other systems send
+ * them. A line handed out from `partial` stays there until the next call, which is why the
+ * reset stands at the beginning of next and not at the end. */
+#include "wire/ndjson.h"
+
+#define KEEP_ROOM (64 * 1024)
+
+void sgi_ndjson_init(sgi_ndjson *framing, const sgi_mem *mem, size_t max_line)
+{
+    *framing = (sgi_ndjson){.max_line = max_line};
+    sgi_buf_init(&framing->partial, mem);
+}
+
+void sgi_ndjson_free(sgi_ndjson *framing)
+{
+    sgi_buf_free(&framing->partial);
+}
+
+void sgi_ndjson_reset(sgi_ndjson *framing)
+{
+    sgi_buf_reset(&framing->partial, 0);
+    framing->skipping = false;
+}
+
+static sgi_str strip(sgi_str line)
+{
+    while (line.n && (line.p[line.n - 1] == '\r' || line.p[line.n - 1] == ' '))
+        line.n--;
+    return line;
+}
+
+static sgi_ndjson_event skip_line(sgi_ndjson *framing, sgi_ndjson_event why)
+{
+    framing->skipping = true;
+    sgi_buf_reset(&framing->partial, KEEP_ROOM);
+    return why;
+}
+
+/* The rest of the input has no newline: keep it for later. */
+static sgi_ndjson_event keep_rest(sgi_ndjson *framing, sgi_str *input)
+{
+    sgi_str rest = *input;
+    input->p += input->n;
+    input->n = 0;
+    if (framing->skipping || !rest.n)
+        return SGI_NDJSON_MORE;
+    if (rest.n > framing->max_line - framing->partial.len)
+        return skip_line(framing, SGI_NDJSON_TOO_LONG);
+    sgi_buf_add_str(&framing->partial, rest);
+    return framing->partial.failed ? skip_line(framing, SGI_NDJSON_NOMEM) : SGI_NDJSON_MORE;
+}
+
+sgi_ndjson_event sgi_ndjson_next(sgi_ndjson *framing, sgi_str *input, sgi_str *line)
+{
+    sgi_buf *partial = &framing->partial;
+    if (partial->len && partial->p[partial->len - 1] == '\n')
+        sgi_buf_reset(partial, KEEP_ROOM);
+    while (input->n) {
+        const char *end = memchr(input->p, '\n', input->n);
+        if (!end)
+            return keep_rest(framing, input);
+        sgi_str head = {input->p, (size_t)(end - input->p)};
+        input->n -= head.n + 1;
+        input->p = end + 1;
+        if (framing->skipping) {
+            framing->skipping = false;
+            continue;
+        }
+        if (head.n > framing->max_line - partial->len) {
+            sgi_buf_reset(partial, KEEP_ROOM);
+            return SGI_NDJSON_TOO_LONG;
+        }
+        if (partial->len) {
+            sgi_buf_add(partial, head.p, head.n + 1);
+            if (partial->failed) {
+                sgi_buf_reset(partial, 0);
+                return SGI_NDJSON_NOMEM;
+            }
+            head = (sgi_str){partial->p, partial->len - 1};
+        }
+        *line = strip(head);
+        if (line->n)
+            return SGI_NDJSON_LINE;
+        sgi_buf_reset(partial, KEEP_ROOM);
+    }
+    return SGI_NDJSON_MORE;
+}

@@ -1,0 +1,260 @@
+/* The definitions behind fake_engine.h; see there. */
+#include "fake_engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- conversations ---- */
+
+sgi_conn *fake_conn_new(segue_runtime *rt, segue_transport *transport)
+{
+    sgi_conn *conn = sgi_zalloc(&sgi_mem_libc, sizeof *conn);
+    conn->rt = rt;
+    conn->engine = sgi_runtime_engine(rt);
+    conn->transport = transport;
+    conn->wants = true;
+    sgi_buf_init(&conn->in, &sgi_mem_libc);
+    sgi_buf_init(&conn->out, conn->engine->env.mem);
+    return conn;
+}
+
+void fake_conn_free(sgi_conn *conn)
+{
+    sgi_buf_free(&conn->in);
+    sgi_release(&sgi_mem_libc, conn, sizeof *conn);
+}
+
+void fake_conn_attach(sgi_conn *conn)
+{
+    sgi_runtime_lock(conn->rt);
+    segue_status status = sgi_transport_attach(conn->transport, conn);
+    sgi_runtime_unlock(conn->rt);
+    if (status != SEGUE_OK) {
+        fprintf(stderr, "attach: %d\n", (int)status);
+        abort();
+    }
+}
+
+static void tell_output(sgi_conn *conn)
+{
+    if (conn->told || !conn->up || !conn->out.len)
+        return;
+    conn->told = true;
+    conn->engine->host.output(conn->engine->host.user, conn);
+}
+
+static void append(sgi_conn *conn, const char *bytes, size_t len)
+{
+    sgi_buf_add(&conn->out, bytes, len);
+    if (conn->out.failed) /* what the engine does as well: end it rather than lose bytes */
+        conn->engine->host.close(conn->engine->host.user, conn);
+    else
+        tell_output(conn);
+}
+
+void fake_conn_send(sgi_conn *conn, const char *bytes, size_t len)
+{
+    sgi_runtime_lock(conn->rt);
+    append(conn, bytes, len);
+    sgi_runtime_unlock(conn->rt);
+}
+
+void fake_conn_want(sgi_conn *conn, bool wants)
+{
+    sgi_runtime_lock(conn->rt);
+    conn->wants = wants;
+    if (wants && conn->up)
+        conn->engine->host.input(conn->engine->host.user, conn);
+    sgi_runtime_unlock(conn->rt);
+}
+
+void fake_conn_close(sgi_conn *conn)
+{
+    sgi_runtime_lock(conn->rt);
+    if (!conn->detached)
+        conn->engine->host.close(conn->engine->host.user, conn);
+    sgi_runtime_unlock(conn->rt);
+}
+
+bool fake_conn_reopen(sgi_conn *conn)
+{
+    sgi_runtime_lock(conn->rt);
+    bool can = conn->engine->host.reopen(conn->engine->host.user, conn);
+    sgi_runtime_unlock(conn->rt);
+    return can;
+}
+
+void sgi_conn_start(sgi_conn *conn)
+{
+    conn->starts++;
+    conn->up = true;
+    conn->told = false;
+    if (conn->hello)
+        append(conn, conn->hello, strlen(conn->hello));
+    tell_output(conn);
+}
+
+void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
+{
+    if (!conn->up)
+        return;
+    conn->feeds++;
+    conn->in_len += len;
+    if (len > conn->most_fed)
+        conn->most_fed = len;
+    if (conn->echo)
+        append(conn, bytes, len);
+    else
+        sgi_buf_add(&conn->in, bytes, len);
+}
+
+bool sgi_conn_wants_input(const sgi_conn *conn)
+{
+    return conn->wants && conn->out.len < conn->engine->max_queue;
+}
+
+void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
+{
+    if (!conn->up)
+        return;
+    if (into->len) {
+        fprintf(stderr, "output is taken into a buffer that is not empty\n");
+        abort();
+    }
+    conn->told = false;
+    if (conn->chunk && conn->out.len > conn->chunk) {
+        sgi_buf_add(into, conn->out.p, conn->chunk);
+        sgi_buf_drop(&conn->out, into->len);
+        into->failed = false;
+    } else {
+        sgi_buf filled = conn->out;
+        conn->out = *into;
+        *into = filled;
+        sgi_buf_reset(&conn->out, SIZE_MAX);
+    }
+    tell_output(conn);
+    if (conn->wants)
+        conn->engine->host.input(conn->engine->host.user, conn);
+}
+
+void sgi_conn_lost(sgi_conn *conn, const char *why)
+{
+    if (!conn->up)
+        return;
+    conn->up = false;
+    conn->losses++;
+    sgi_buf_reset(&conn->out, 0);
+    snprintf(conn->why, sizeof conn->why, "%s", why);
+    if (conn->retry)
+        conn->reopens = conn->engine->host.reopen(conn->engine->host.user, conn);
+}
+
+void sgi_conn_detach(sgi_conn *conn)
+{
+    sgi_conn_lost(conn, "detached");
+    conn->detached = true;
+    conn->detaches++;
+    conn->transport = NULL;
+    sgi_buf_free(&conn->out); /* the runtime may go before this does */
+}
+
+void *sgi_conn_transport(const sgi_conn *conn)
+{
+    return conn->transport;
+}
+
+/* ---- keepers ---- */
+
+void fake_keeper_init(fake_keeper *keeper, segue_runtime *rt)
+{
+    memset(keeper, 0, sizeof *keeper);
+    keeper->base.engine = sgi_runtime_engine(rt);
+    TAILQ_INIT(&keeper->base.jobs);
+    for (size_t i = 0; i < 64; i++)
+        keeper->writes[i].kind = SEGUE_STORE_DELETE;
+}
+
+static void call_host(sgi_keeper *keeper)
+{
+    keeper->engine->host.store(keeper->engine->host.user, keeper);
+}
+
+void fake_keeper_dirty(fake_keeper *keeper, size_t writes)
+{
+    sgi_runtime_lock(keeper->base.engine->host.user);
+    keeper->dirty += writes;
+    call_host(&keeper->base);
+    sgi_runtime_unlock(keeper->base.engine->host.user);
+}
+
+void fake_keeper_ask(fake_keeper *keeper, sgi_job *job, sgi_job_kind kind,
+                     void (*done)(sgi_job *job))
+{
+    memset(job, 0, sizeof *job);
+    job->kind = kind;
+    job->keeper = &keeper->base;
+    job->done = done;
+    sgi_runtime_lock(keeper->base.engine->host.user);
+    TAILQ_INSERT_TAIL(&keeper->base.jobs, job, link);
+    call_host(&keeper->base);
+    sgi_runtime_unlock(keeper->base.engine->host.user);
+}
+
+void sgi_batch_free(const sgi_mem *mem, sgi_batch *batch)
+{
+    (void)mem;
+    *batch = (sgi_batch){0};
+}
+
+bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
+{
+    fake_keeper *fake = SGI_OWNER(keeper, fake_keeper, base);
+    if (!fake->dirty)
+        return false;
+    fake->committing = fake->dirty;
+    fake->dirty = 0;
+    batch->writes = fake->writes;
+    batch->count = fake->committing;
+    return true;
+}
+
+void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status)
+{
+    fake_keeper *fake = SGI_OWNER(keeper, fake_keeper, base);
+    fake->commits++;
+    fake->last = status;
+    if (status == SEGUE_OK)
+        fake->committed += fake->committing;
+    else
+        fake->failures++;
+    if (fake->committing > fake->largest)
+        fake->largest = fake->committing;
+    fake->committing = 0;
+    batch->count = 0;
+    if (fake->on_done)
+        fake->on_done(fake);
+}
+
+sgi_job *sgi_keeper_job(sgi_keeper *keeper)
+{
+    sgi_job *job = TAILQ_FIRST(&keeper->jobs);
+    if (job)
+        TAILQ_REMOVE(&keeper->jobs, job, link);
+    return job;
+}
+
+int32_t sgi_job_record(void *user, const segue_store_record *record)
+{
+    sgi_job *job = user;
+    (void)record;
+    job->bytes++;
+    return 0;
+}
+
+int32_t sgi_job_entry(void *user, const segue_store_entry *entry)
+{
+    sgi_job *job = user;
+    (void)entry;
+    job->bytes++;
+    return 0;
+}

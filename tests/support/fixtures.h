@@ -1,0 +1,30 @@
+/* The tools that tests and examples of the protocol need, under the names of the public
+ * conformance suite, and some of ours. Public API only: the same code serves the in-process
+ * world of the scenarios and the fixture server that is spawned over stdio.
+ *
+ * Tools that take time are jobs with a due time; whoever runs the loop calls fixtures_tick. */
+#ifndef FIXTURES_H
+#define FIXTURES_H
+
+#include <segue/segue.h>
+
+typedef struct fixtures fixtures;
+
+/* now_ms is only read inside fixtures_tick and the handlers. */
+fixtures *fixtures_new(int64_t (*now_ms)(void *user), void *user);
+void fixtures_free(fixtures *f);
+
+/* Adds all tools. f must outlive the server. */
+segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *server);
+
+/* Runs what is due; returns in how many ms the next job is, or -1. */
+int64_t fixtures_tick(fixtures *f);
+
+/* How often the handler of a tool has run. */
+int fixtures_runs(const fixtures *f, const char *tool);
+/* Jobs that have not ended. */
+int fixtures_jobs(const fixtures *f);
+/* The text of segment n (1, 2, ...) of story. */
+size_t fixtures_story_line(int64_t n, int64_t chunk, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,619 @@
+/* The behaviours of a store, one case each. What random work shows is in store_model.c; the
+ * torture plays it with an allocator that fails. */
+#include "support/store_suite.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "support/store_kit.h"
+#include "support/store_model.h"
+#include "support/test_mem.h"
+
+/* ---- cases ---- */
+
+static segue_store *open_empty(void **state, const segue_store_options *options)
+{
+    const store_suite *suite = *state;
+    segue_store *store = NULL;
+    suite->clear();
+    assert_int_equal(suite->open(options, &store), SEGUE_OK);
+    return store;
+}
+
+static void found_by_task_id_and_key(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_record r;
+    test_record_init(&r, 1);
+    test_record_set_key(&r, 77);
+    r.record.purge_ms = 5000;
+    assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_OK);
+    test_must_create(store, 2);
+
+    assert_int_equal(test_find(store, 1), SEGUE_OK);
+    assert_int_equal(test_find(store, 2), SEGUE_OK);
+    assert_int_equal(test_find(store, 3), SEGUE_E_NOT_FOUND);
+    test_seen seen = test_must_find(store, 1);
+    assert_int_equal(seen.has_key, 1);
+    assert_memory_equal(seen.key, r.record.idempotency_key, sizeof seen.key);
+    assert_int_equal(seen.ended, 0);
+    assert_int_equal(seen.purge_ms, 5000);
+    assert_int_equal(test_must_find(store, 2).has_key, 0);
+
+    test_seen by_key;
+    assert_int_equal(
+        sgi_store_find(store, NULL, r.record.idempotency_key, test_keep_record, &by_key),
+        SEGUE_OK);
+    assert_memory_equal(by_key.id, r.record.id, sizeof by_key.id);
+    /* An operation without a key is not the one with the key of zeros. */
+    uint8_t zeros[SEGUE_STORE_HASH_SIZE] = {0};
+    assert_int_equal(sgi_store_find(store, NULL, zeros, test_keep_record, &by_key),
+                     SEGUE_E_NOT_FOUND);
+    assert_int_equal(sgi_store_find(store, NULL, NULL, test_keep_record, &by_key),
+                     SEGUE_E_INVALID);
+    sgi_store_unref(store);
+}
+
+/* Commits [create 10, append to 1, the write given] and expects nothing of it to stay. */
+static void expect_refused(segue_store *store, segue_store_write bad, segue_status status)
+{
+    test_record r;
+    char data[TEST_ENTRY_MAX];
+    test_record_init(&r, 10);
+    uint64_t last = test_log_last(store, 1, 1);
+    size_t len = test_entry_fill(data, 1, last + 1);
+    segue_store_write writes[] = {test_write_create(&r),
+                                  test_write_append(1, last + 1, data, len), bad};
+    assert_int_equal(sgi_store_commit(store, writes, 3), status);
+    assert_int_equal(test_find(store, 10), SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_read_status(store, 10), SEGUE_E_NOT_FOUND);
+    test_assert_log(store, 1, last);
+}
+
+static void conflict_rolls_the_batch_back(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_record one, other;
+    test_record_init(&one, 1);
+    test_record_set_key(&one, 7);
+    assert_int_equal(test_commit_one(store, test_write_create(&one)), SEGUE_OK);
+    test_must_append(store, 1, 1);
+
+    test_record_init(&other, 2);
+    strcpy(other.task_id, one.task_id);
+    expect_refused(store, test_write_create(&other), SEGUE_E_EXISTS);
+    test_record_init(&other, 2);
+    test_record_set_key(&other, 7);
+    expect_refused(store, test_write_create(&other), SEGUE_E_EXISTS);
+    test_record_init(&other, 2);
+    memcpy(other.record.id, one.record.id, sizeof other.record.id);
+    expect_refused(store, test_write_create(&other), SEGUE_E_EXISTS);
+    /* Also with what the same batch creates. */
+    test_record_init(&other, 10);
+    expect_refused(store, test_write_create(&other), SEGUE_E_EXISTS);
+
+    test_record_init(&other, 2);
+    test_record_set_key(&other, 8);
+    assert_int_equal(test_commit_one(store, test_write_create(&other)), SEGUE_OK);
+    sgi_store_unref(store);
+}
+
+static void append_leaves_no_hole_and_repeats_nothing(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_must_create(store, 1);
+    expect_refused(store, test_write_append(1, 3, "x", 1), SEGUE_E_STATE);
+    for (uint64_t seq = 1; seq <= 5; seq++)
+        test_must_append(store, 1, seq);
+    /* The batch itself appends 6 before the bad one. */
+    expect_refused(store, test_write_append(1, 0, "x", 1), SEGUE_E_STATE);
+    expect_refused(store, test_write_append(1, 5, "x", 1), SEGUE_E_STATE);
+    expect_refused(store, test_write_append(1, 6, "x", 1), SEGUE_E_STATE);
+    expect_refused(store, test_write_append(1, 8, "x", 1), SEGUE_E_STATE);
+    expect_refused(store, test_write_append(1, UINT64_MAX, "x", 1), SEGUE_E_STATE);
+    expect_refused(store, test_write_append(9, 1, "x", 1), SEGUE_E_NOT_FOUND);
+    expect_refused(store, test_write_end(9, 1), SEGUE_E_NOT_FOUND);
+    test_must_append(store, 1, 6);
+    test_assert_log(store, 1, 6);
+    sgi_store_unref(store);
+}
+
+static void malformed_write_is_refused(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_must_create(store, 1);
+    test_record r;
+    test_record_init(&r, 2);
+    r.record.task_id = NULL;
+    expect_refused(store, test_write_create(&r), SEGUE_E_INVALID);
+    expect_refused(store, (segue_store_write){.kind = SEGUE_STORE_CREATE},
+                   SEGUE_E_INVALID);
+    expect_refused(store, test_write_simple(0, 1), SEGUE_E_INVALID);
+    expect_refused(store, test_write_simple(99, 1), SEGUE_E_INVALID);
+    assert_int_equal(sgi_store_commit(store, NULL, 0), SEGUE_OK);
+    sgi_store_unref(store);
+}
+
+static void read_starts_behind_after(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_must_create(store, 1);
+    test_assert_log(store, 1, 0);
+    for (uint64_t seq = 1; seq <= 300; seq++)
+        test_must_append(store, 1, seq);
+    for (uint64_t first = 1; first <= 301; first++)
+        assert_int_equal(test_log_last(store, 1, first), 300);
+    /* Behind the end there is nothing, however far: test_log_last then returns `after`. */
+    assert_int_equal(test_log_last(store, 1, 302), 301);
+    assert_true(test_log_last(store, 1, 0) == UINT64_MAX);
+    assert_int_equal(test_read_status(store, 2), SEGUE_E_NOT_FOUND);
+    sgi_store_unref(store);
+}
+
+static int32_t stop_at_seven(void *user, const segue_store_entry *entry)
+{
+    ++*(int *)user;
+    return entry->seq == 7;
+}
+
+static void read_stops_when_told(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    int calls = 0;
+    test_store_id(id, 1);
+    test_must_create(store, 1);
+    for (uint64_t seq = 1; seq <= 20; seq++)
+        test_must_append(store, 1, seq);
+    assert_int_equal(sgi_store_read(store, id, 4, stop_at_seven, &calls), SEGUE_OK);
+    assert_int_equal(calls, 3);
+    /* Stopping left nothing open that would stop the next write or read. */
+    test_must_append(store, 1, 21);
+    test_assert_log(store, 1, 21);
+    sgi_store_unref(store);
+}
+
+typedef struct payload {
+    const char *data;
+    size_t len;
+    int calls;
+} payload;
+
+static int32_t check_payload(void *user, const segue_store_entry *entry)
+{
+    payload *expected = user;
+    assert_int_equal(entry->data_len, expected->len);
+    assert_non_null(entry->data);
+    if (expected->len)
+        assert_memory_equal(entry->data, expected->data, expected->len);
+    expected->calls++;
+    return 1;
+}
+
+static int32_t check_record_data(void *user, const segue_store_record *record)
+{
+    payload *expected = user;
+    assert_int_equal(record->data_len, expected->len);
+    assert_non_null(record->data);
+    if (expected->len)
+        assert_memory_equal(record->data, expected->data, expected->len);
+    expected->calls++;
+    return 0;
+}
+
+static void payloads_come_back_byte_by_byte(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    size_t big_len = 8 * 1024 * 1024;
+    char *big = malloc(big_len);
+    assert_non_null(big);
+    for (size_t i = 0; i < big_len; i++)
+        big[i] = (char)(test_mix(i / 8) >> (8 * (i % 8)));
+    payload payloads[] = {{NULL, 0, 0},   {"", 0, 0},           {"\0", 1, 0},
+                          {"a\0b", 3, 0}, {"\xff\xfe\0", 3, 0}, {big, big_len, 0},
+                          {"end", 3, 0}};
+    uint32_t count = sizeof payloads / sizeof *payloads;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    test_store_id(id, 100);
+    test_must_create(store, 100);
+    for (uint32_t i = 0; i < count; i++) {
+        test_record r;
+        test_record_init(&r, i);
+        r.record.data = payloads[i].data;
+        r.record.data_len = payloads[i].len;
+        segue_store_write writes[] = {
+            test_write_create(&r),
+            test_write_append(100, i + 1, payloads[i].data, payloads[i].len)};
+        assert_int_equal(sgi_store_commit(store, writes, 2), SEGUE_OK);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        char task_id[32];
+        snprintf(task_id, sizeof task_id, "task-%u", i);
+        assert_int_equal(sgi_store_read(store, id, i, check_payload, &payloads[i]),
+                         SEGUE_OK);
+        assert_int_equal(
+            sgi_store_find(store, task_id, NULL, check_record_data, &payloads[i]),
+            SEGUE_OK);
+        assert_int_equal(payloads[i].calls, 2);
+    }
+    free(big);
+    sgi_store_unref(store);
+}
+
+static void numbers_keep_their_full_range(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_record r;
+    test_record_init(&r, 1);
+    r.record.created_ms = INT64_MIN;
+    r.record.purge_ms = INT64_MAX - 1;
+    assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_OK);
+    assert_int_equal(test_must_find(store, 1).purge_ms, INT64_MAX - 1);
+    int64_t next;
+    assert_int_equal(sgi_store_purge(store, INT64_MAX - 2, &next), SEGUE_OK);
+    assert_int_equal(next, INT64_MAX - 1);
+    assert_int_equal(sgi_store_purge(store, INT64_MAX, &next), SEGUE_OK);
+    assert_int_equal(next, INT64_MAX);
+    assert_int_equal(sgi_store_purge(store, INT64_MAX, &next), SEGUE_OK);
+    assert_int_equal(next, INT64_MAX);
+    assert_int_equal(test_find(store, 1), SEGUE_E_NOT_FOUND);
+    sgi_store_unref(store);
+}
+
+static void end_marks_and_dates(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    assert_int_equal(test_commit_one(store, test_write_end(1, 700)), SEGUE_OK);
+    assert_int_equal(test_must_find(store, 1).ended, 1);
+    assert_int_equal(test_must_find(store, 1).purge_ms, 700);
+    assert_int_equal(test_commit_one(store, test_write_end(1, 900)), SEGUE_OK);
+    assert_int_equal(test_must_find(store, 1).purge_ms, 900);
+    assert_int_equal(test_commit_one(store, test_write_end(1, INT64_MAX)), SEGUE_OK);
+    assert_int_equal(test_must_find(store, 1).purge_ms, INT64_MAX);
+    test_assert_log(store, 1, 1);
+    sgi_store_unref(store);
+}
+
+static void purge_takes_what_is_due(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    int64_t next;
+    test_record r;
+    assert_int_equal(sgi_store_purge(store, 1000, &next), SEGUE_OK);
+    assert_int_equal(next, INT64_MAX);
+    for (uint32_t n = 1; n <= 4; n++) {
+        test_record_init(&r, n);
+        test_record_set_key(&r, n);
+        assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_OK);
+        test_must_append(store, n, 1);
+    }
+    for (uint32_t n = 1; n <= 3; n++)
+        assert_int_equal(test_commit_one(store, test_write_end(n, n * 100)), SEGUE_OK);
+    assert_int_equal(sgi_store_purge(store, 99, &next), SEGUE_OK);
+    assert_int_equal(next, 100);
+    assert_int_equal(test_find(store, 1), SEGUE_OK);
+    assert_int_equal(sgi_store_purge(store, 200, &next), SEGUE_OK);
+    assert_int_equal(next, 300);
+    assert_int_equal(test_find(store, 1), SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_read_status(store, 2), SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_find(store, 3), SEGUE_OK);
+    assert_int_equal(test_find(store, 4), SEGUE_OK);
+    assert_int_equal(test_commit_one(store, test_write_append(2, 2, "x", 1)),
+                     SEGUE_E_NOT_FOUND);
+    /* Its names are free again and its log is a new one. */
+    test_record_init(&r, 2);
+    test_record_set_key(&r, 1);
+    assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_OK);
+    test_assert_log(store, 2, 0);
+    sgi_store_unref(store);
+}
+
+static void must_append_many(segue_store *store, uint32_t n, uint64_t from, uint64_t to)
+{
+    static segue_store_write writes[100];
+    static char data[100][TEST_ENTRY_MAX];
+    for (uint64_t seq = from; seq <= to;) {
+        size_t count = 0;
+        for (; count < 100 && seq <= to; count++, seq++) {
+            size_t len = test_entry_fill(data[count], n, seq);
+            writes[count] = test_write_append(n, seq, data[count], len);
+        }
+        assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
+    }
+}
+
+static void purge_goes_in_steps(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    int steps = 1;
+    int64_t next;
+    for (uint32_t n = 1; n <= 5; n++) {
+        test_must_create(store, n);
+        must_append_many(store, n, 1, 900);
+        assert_int_equal(test_commit_one(store, test_write_end(n, 10)), SEGUE_OK);
+    }
+    for (;; steps++) {
+        assert_int_equal(sgi_store_purge(store, 10, &next), SEGUE_OK);
+        if (next != 10)
+            break;
+        assert_true(steps < 100);
+    }
+    assert_int_equal(next, INT64_MAX);
+    assert_true(steps > 2);
+    for (uint32_t n = 1; n <= 5; n++)
+        assert_int_equal(test_read_status(store, n), SEGUE_E_NOT_FOUND);
+    sgi_store_unref(store);
+}
+
+static void deleted_operation_is_gone_with_its_log(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    int64_t next;
+    test_must_create(store, 1);
+    must_append_many(store, 1, 1, 2500);
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 1)),
+                     SEGUE_OK);
+    assert_int_equal(test_find(store, 1), SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_read_status(store, 1), SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_commit_one(store, test_write_append(1, 2501, "x", 1)),
+                     SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 1)),
+                     SEGUE_OK);
+    /* The same names again, while rows of the old log may still be there. */
+    test_must_create(store, 1);
+    test_assert_log(store, 1, 0);
+    test_must_append(store, 1, 1);
+    do
+        assert_int_equal(sgi_store_purge(store, 5, &next), SEGUE_OK);
+    while (next == 5);
+    assert_int_equal(next, INT64_MAX);
+    test_assert_log(store, 1, 1);
+    sgi_store_unref(store);
+}
+
+static void delete_and_create_in_one_batch(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_record r;
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    test_record_init(&r, 1);
+    segue_store_write writes[] = {test_write_simple(SEGUE_STORE_DELETE, 1),
+                                  test_write_create(&r), test_write_simple(99, 1)};
+    assert_int_equal(sgi_store_commit(store, writes, 3), SEGUE_E_INVALID);
+    test_assert_log(store, 1, 1);
+    assert_int_equal(sgi_store_commit(store, writes, 2), SEGUE_OK);
+    test_assert_log(store, 1, 0);
+    test_must_append(store, 1, 1);
+    sgi_store_unref(store);
+}
+
+static void claim_hands_over_what_nobody_owns(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    for (uint32_t n = 1; n <= 3; n++)
+        test_must_create(store, n);
+    assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
+    assert_int_equal(test_claim_count(store), 0);
+
+    segue_store_write writes[] = {
+        test_write_simple(SGI_STORE_RELEASE, 1), test_write_simple(SGI_STORE_RELEASE, 3),
+        test_write_simple(SGI_STORE_RELEASE, 9), test_write_simple(99, 1)};
+    assert_int_equal(sgi_store_commit(store, writes, 4), SEGUE_E_INVALID);
+    assert_int_equal(test_claim_count(store), 0); /* that release was rolled back */
+    assert_int_equal(sgi_store_commit(store, writes, 3), SEGUE_OK);
+    uint32_t n = 1;
+    test_must_append(store, 1, 1); /* a late entry of the one that lets go */
+    assert_int_equal(sgi_store_claim(store, test_check_record, &n), SEGUE_OK);
+    assert_int_equal(test_claim_count(store), 0); /* handed over once */
+    test_must_append(store, 1, 2);
+    assert_int_equal(test_commit_one(store, writes[0]), SEGUE_OK);
+    assert_int_equal(test_claim_count(store), 1);
+    /* What ends while nobody owns it needs no owner any more. */
+    assert_int_equal(test_commit_one(store, writes[0]), SEGUE_OK);
+    assert_int_equal(test_commit_one(store, test_write_end(1, INT64_MAX)), SEGUE_OK);
+    assert_int_equal(test_claim_count(store), 0);
+    sgi_store_unref(store);
+}
+
+static int32_t take_three(void *user, const segue_store_record *record)
+{
+    assert_int_equal(record->ended, 0);
+    return ++*(int *)user == 3;
+}
+
+static void claim_stopped_early_leaves_the_rest(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    int taken = 0;
+    for (uint32_t n = 1; n <= 40; n++) {
+        test_must_create(store, n);
+        assert_int_equal(test_commit_one(store, test_write_simple(SGI_STORE_RELEASE, n)),
+                         SEGUE_OK);
+    }
+    assert_int_equal(sgi_store_claim(store, take_three, &taken), SEGUE_OK);
+    assert_int_equal(taken, 3);
+    assert_int_equal(test_claim_count(store), 37);
+    assert_int_equal(test_claim_count(store), 0);
+    sgi_store_unref(store);
+}
+
+static void ten_thousand_operations(void **state)
+{
+    enum { BATCH = 100, COUNT = 10000 };
+    static test_record records[BATCH];
+    static segue_store_write writes[BATCH * 4];
+    static char data[BATCH][2][TEST_ENTRY_MAX];
+    segue_store *store = open_empty(state, NULL);
+    for (uint32_t base = 0; base < COUNT; base += BATCH) {
+        size_t count = 0;
+        for (uint32_t i = 0; i < BATCH; i++) {
+            uint32_t n = base + i;
+            test_record_init(&records[i], n);
+            test_record_set_key(&records[i], n);
+            writes[count++] = test_write_create(&records[i]);
+            for (uint64_t seq = 1; seq <= 2; seq++) {
+                size_t len = test_entry_fill(data[i][seq - 1], n, seq);
+                writes[count++] = test_write_append(n, seq, data[i][seq - 1], len);
+            }
+            if (n % 2)
+                writes[count++] = test_write_end(n, n);
+        }
+        assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
+    }
+    for (uint32_t n = 0; n < COUNT; n++) {
+        assert_int_equal(test_find(store, n), SEGUE_OK);
+        test_assert_log(store, n, 2);
+    }
+    int64_t next;
+    do
+        assert_int_equal(sgi_store_purge(store, COUNT, &next), SEGUE_OK);
+    while (next == COUNT);
+    for (uint32_t n = 0; n < COUNT; n++)
+        assert_int_equal(test_find(store, n), n % 2 ? SEGUE_E_NOT_FOUND : SEGUE_OK);
+    sgi_store_unref(store);
+}
+
+/* ---- threads ---- */
+
+typedef struct worker {
+    pthread_t thread;
+    segue_store *store;
+    uint32_t n;
+    segue_status status;
+    uint64_t last;
+} worker;
+
+static int32_t last_entry(void *user, const segue_store_entry *entry)
+{
+    *(uint64_t *)user = entry->seq;
+    return 0;
+}
+
+/* cmocka's asserts belong to the main thread, so this only reports. */
+static void *append_and_read(void *arg)
+{
+    worker *w = arg;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    char data[TEST_ENTRY_MAX];
+    test_store_id(id, w->n);
+    for (uint64_t seq = 1; seq <= 200 && !w->status; seq++) {
+        size_t len = test_entry_fill(data, w->n, seq);
+        w->status = test_commit_one(w->store, test_write_append(w->n, seq, data, len));
+        if (!w->status)
+            w->status = sgi_store_read(w->store, id, seq - 1, last_entry, &w->last);
+        if (!w->status && w->last != seq)
+            w->status = SEGUE_E_FATAL;
+    }
+    sgi_store_unref(w->store);
+    return NULL;
+}
+
+static void threads_share_a_store(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    worker workers[4] = {0};
+    for (uint32_t i = 0; i < 4; i++)
+        test_must_create(store, i);
+    for (uint32_t i = 0; i < 4; i++) {
+        workers[i].store = store;
+        workers[i].n = i;
+        sgi_store_ref(store);
+        assert_int_equal(
+            pthread_create(&workers[i].thread, NULL, append_and_read, &workers[i]), 0);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].status, SEGUE_OK);
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        test_assert_log(store, i, 200);
+    sgi_store_unref(store);
+}
+
+/* ---- random work ---- */
+
+static void random_batches_match_a_model(void **state)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        segue_store *store = open_empty(state, NULL);
+        test_model_play(store, seed * 1000000, 400, NULL);
+        sgi_store_unref(store);
+    }
+}
+
+/* Returns false when so many allocations are not made at all. */
+static bool torture(void **state, size_t at, bool all_from)
+{
+    const store_suite *suite = *state;
+    segue_store *store = NULL;
+    test_mem tm;
+    test_mem_init(&tm);
+    *(all_from ? &tm.fail_from : &tm.fail_at) = at;
+    segue_store_options options = {.struct_size = sizeof options, .allocator = &tm.mem};
+    suite->clear();
+    segue_status status = suite->open(&options, &store);
+    bool reached = tm.failed > 0;
+    if (status) {
+        assert_int_equal(status, SEGUE_E_NOMEM);
+        assert_int_equal(tm.live, 0);
+        test_mem_rearm(&tm);
+        suite->clear();
+        assert_int_equal(suite->open(&options, &store), SEGUE_OK);
+    }
+    reached = test_model_play(store, 5, 40, &tm) || reached || tm.failed;
+    sgi_store_unref(store);
+    assert_int_equal(tm.live, 0);
+    assert_int_equal(tm.blocks, 0);
+    return reached;
+}
+
+static void each_allocation_fails_once(void **state)
+{
+    size_t at = 1;
+    while (torture(state, at, false))
+        at++;
+    assert_true(at > 2);
+}
+
+static void all_allocations_fail_from_one_on(void **state)
+{
+    for (size_t at = 1; torture(state, at, true); at++)
+        ;
+}
+
+int store_suite_run(const store_suite *suite)
+{
+    struct CMUnitTest cases[] = {
+        cmocka_unit_test(found_by_task_id_and_key),
+        cmocka_unit_test(conflict_rolls_the_batch_back),
+        cmocka_unit_test(append_leaves_no_hole_and_repeats_nothing),
+        cmocka_unit_test(malformed_write_is_refused),
+        cmocka_unit_test(read_starts_behind_after),
+        cmocka_unit_test(read_stops_when_told),
+        cmocka_unit_test(payloads_come_back_byte_by_byte),
+        cmocka_unit_test(numbers_keep_their_full_range),
+        cmocka_unit_test(end_marks_and_dates),
+        cmocka_unit_test(purge_takes_what_is_due),
+        cmocka_unit_test(purge_goes_in_steps),
+        cmocka_unit_test(deleted_operation_is_gone_with_its_log),
+        cmocka_unit_test(delete_and_create_in_one_batch),
+        cmocka_unit_test(claim_hands_over_what_nobody_owns),
+        cmocka_unit_test(claim_stopped_early_leaves_the_rest),
+        cmocka_unit_test(ten_thousand_operations),
+        cmocka_unit_test(threads_share_a_store),
+        cmocka_unit_test(random_batches_match_a_model),
+        cmocka_unit_test(each_allocation_fails_once),
+        cmocka_unit_test(all_allocations_fail_from_one_on),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cases[i].initial_state = (void *)(uintptr_t)suite;
+    return cmocka_run_group_tests_name(suite->name, cases, NULL, NULL);
+}

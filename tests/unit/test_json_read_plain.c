@@ -1,0 +1,12 @@
+/* test_json_read.c once more, for the code that machines without SSE2 run: the sources
+ * are compiled into this program, so that none of the library's own objects is linked. */
+#define SGI_JSON_PLAIN 1
+
+#include "wire/json_keys.c"
+#include "wire/json_read.c"
+#include "wire/json_span.c"
+#include "wire/json_write.c"
+
+_Static_assert(SGI_JSON_BLOCK == 8, "the plain twin was asked for");
+
+#include "test_json_read.c"
