@@ -43,6 +43,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     TAILQ_INIT(&call->decoded);
     sgi_op_ref(op);
     op->call = call;
+    LIST_INSERT_HEAD(&op->server->calls, call, link);
     queue(call);
     return SEGUE_OK;
 }
@@ -54,6 +55,7 @@ static void free_call(segue_call *call)
     SGI_TAILQ_EACH(decoded, &call->decoded, link, next)
         sgi_release(mem, decoded, sizeof *decoded + decoded->len + 1);
     call->handle.magic = SGI_MAGIC_FREED;
+    LIST_REMOVE(call, link);
     sgi_release(mem, call->resumed_data, call->resumed_len);
     sgi_op_unref(call->op);
     sgi_release(mem, call, sizeof *call);
@@ -128,6 +130,11 @@ static void run_answer(segue_call *call, sgi_input *input)
     sgi_user_end(engine);
 }
 
+static bool is_over(const segue_call *call)
+{
+    return !call->held || call->op->server->stage == SGI_SERVER_DEAD;
+}
+
 static void run_free_user(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
@@ -150,7 +157,7 @@ static bool deliver_one(segue_call *call)
         run_answer(call, input);
     else if (call->drain_due)
         run_drain(call);
-    else if (!call->held && call->watched && call->events.free_user)
+    else if (is_over(call) && call->watched && call->events.free_user)
         run_free_user(call);
     else
         return false;
@@ -175,6 +182,13 @@ void sgi_call_cancel(segue_call *call)
         return;
     call->cancelled = true;
     call->cancel_due = true;
+    queue(call);
+}
+
+void sgi_call_die(segue_call *call)
+{
+    call->invoke_due = false;
+    sgi_call_cancel(call);
     queue(call);
 }
 

@@ -17,6 +17,7 @@ struct segue_call {
     sgi_handle handle;
     int32_t refs; /* the handler's hold, the operation, the ready queue */
     sgi_op *op;   /* counted */
+    LIST_ENTRY(segue_call) link; /* all of a server */
     sgi_ready ready;
     bool held;       /* the handler has the handle and has not freed it */
     bool invoke_due;
@@ -41,6 +42,8 @@ void sgi_call_became_task(segue_call *call);
 void sgi_call_cancel(segue_call *call);
 /* The log became durable: producers may go on, answers may be delivered. */
 void sgi_call_progressed(segue_call *call);
+/* The runtime goes away: the last callbacks of the call are due, whoever holds it. */
+void sgi_call_die(segue_call *call);
 /* The operation is done with the call. */
 void sgi_call_let_go(segue_call *call);
 

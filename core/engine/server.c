@@ -74,6 +74,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->ready.run = run_free_user;
     TAILQ_INIT(&server->tools);
     TAILQ_INIT(&server->peers);
+    LIST_INIT(&server->calls);
     sgi_map_init(&server->tools_by_name, &engine->env);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_task, &engine->env);
@@ -164,15 +165,14 @@ static void forget(sgi_op *op)
 void sgi_server_die(segue_server *server)
 {
     sgi_map_node *node;
+    segue_call *call;
     sgi_server_ref(server);
     sgi_server_close(server);
     server->stage = SGI_SERVER_DEAD;
-    while ((node = sgi_map_any(&server->by_task))) {
-        sgi_op *op = SGI_OWNER(node, sgi_op, by_task);
-        if (op->call && !sgi_op_has_ended(op))
-            sgi_call_cancel(op->call);
-        forget(op);
-    }
+    LIST_FOREACH(call, &server->calls, link)
+        sgi_call_die(call);
+    while ((node = sgi_map_any(&server->by_task)))
+        forget(SGI_OWNER(node, sgi_op, by_task));
     sgi_keeper_drop(&server->keeper);
     sgi_server_unref(server);
 }

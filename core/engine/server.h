@@ -53,6 +53,7 @@ struct segue_server {
     sgi_map tools_by_name;
     uint64_t tool_order;
     TAILQ_HEAD(, sgi_peer) peers;
+    LIST_HEAD(, segue_call) calls;
     sgi_map principals;
     sgi_map by_task;
     sgi_map by_key;

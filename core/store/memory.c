@@ -9,7 +9,7 @@
  *
  * A commit works in two steps. Staging applies the writes one by one, which may fail at any
  * of them; before an operation is changed for the first time its state goes to `touches`.
- * Then either undo puts these states back, newest first, or apply moves operations to their
+ * Then either undo puts these states back or apply moves operations to their
  * lists and frees what was deleted, which cannot fail. Staging leaves the lists alone and
  * frees nothing.
  *
@@ -390,17 +390,13 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
     size_t used = store->used;
     for (size_t i = 0; i < count && !status; i++)
         status = stage(store, &writes[i], &recent);
-    if (!status && store->used > used && store->used > store->max_bytes &&
-        !make_room(store))
+    if (!status && store->used > store->max_bytes && !make_room(store))
         status = SEGUE_E_STORE_FULL;
     if (status) {
-        for (size_t i = store->touch_count; i-- > 0;)
-            undo_touch(store, &store->touches[i]);
         store->used = used;
-    } else {
-        for (size_t i = 0; i < store->touch_count; i++)
-            apply_touch(store, &store->touches[i]);
     }
+    for (size_t i = 0; i < store->touch_count; i++)
+        (status ? undo_touch : apply_touch)(store, &store->touches[i]);
     forget_touches(store);
     return status;
 }

@@ -23,7 +23,7 @@ static sgi_sqlite_slot *slot_of(sgi_sqlite_store *store, const uint8_t *id)
 {
     uint64_t half[2];
     memcpy(half, id, sizeof half);
-    uint64_t mixed = (half[0] ^ half[1]) * 0x9e3779b97f4a7c15u;
+    uint64_t mixed = (half[0] ^ half[1] * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
     return &store->slots[mixed >> 32 & (SGI_SQLITE_SLOTS - 1)];
 }
 

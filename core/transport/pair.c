@@ -99,9 +99,9 @@ static void finish(segue_transport *transport)
 {
     pair_end *end = end_of(transport);
     end->closing = true;
-    if (end->open && end->other && end->other->open)
-        pump(transport);
-    else if (end->open)
+    if (end->other && end->other->base.carrier.attached)
+        pump(transport); /* one that is yet to start will ask for it */
+    else
         sgi_transport_end(transport); /* nobody is there to take the output */
 }
 

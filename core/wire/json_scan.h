@@ -197,14 +197,15 @@ static inline bool sgi_json_is_space(unsigned char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The first byte that is no white space, or end. */
-const unsigned char *sgi_json_skip_spaces(const unsigned char *p, const unsigned char *end);
-
 /* Compact text has no white space: one comparison tells. */
 static inline const unsigned char *sgi_json_skip_space(const unsigned char *p,
                                                        const unsigned char *end)
 {
-    return p < end && *p > ' ' ? p : sgi_json_skip_spaces(p, end);
+    if (p != end && *p > ' ')
+        return p;
+    while (p < end && sgi_json_is_space(*p))
+        p++;
+    return p;
 }
 
 /* The value of a hexadecimal digit, or -1. */

@@ -27,13 +27,6 @@ static sgi_str span_of(const unsigned char *p, const unsigned char *end)
     return (sgi_str){(const char *)p, (size_t)(end - p)};
 }
 
-const unsigned char *sgi_json_skip_spaces(const unsigned char *p, const unsigned char *end)
-{
-    while (p < end && sgi_json_is_space(*p))
-        p++;
-    return p;
-}
-
 /* From behind the opening quote to behind the closing one. */
 static const unsigned char *skip_string(const unsigned char *p, const unsigned char *end)
 {

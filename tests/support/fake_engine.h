@@ -31,6 +31,7 @@ struct sgi_conn {
     sgi_buf out;
     size_t chunk;   /* most that one sgi_conn_output gives; 0 = all */
     const char *hello; /* sent at each start */
+    void (*on_feed)(struct sgi_conn *conn); /* after each feed, lock held */
 };
 
 /* Made with the allocator of the C library, so that the runtime's own accounts stay clean. */
@@ -39,6 +40,8 @@ void fake_conn_free(sgi_conn *conn);
 /* These take the lock. */
 void fake_conn_attach(sgi_conn *conn);
 void fake_conn_send(sgi_conn *conn, const char *bytes, size_t len);
+/* The same with the lock held. */
+void fake_conn_put(sgi_conn *conn, const char *bytes, size_t len);
 void fake_conn_want(sgi_conn *conn, bool wants);
 void fake_conn_close(sgi_conn *conn);
 bool fake_conn_reopen(sgi_conn *conn);

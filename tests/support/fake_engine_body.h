@@ -43,7 +43,7 @@ static void tell_output(sgi_conn *conn)
     conn->engine->host.output(conn->engine->host.user, conn);
 }
 
-static void append(sgi_conn *conn, const char *bytes, size_t len)
+void fake_conn_put(sgi_conn *conn, const char *bytes, size_t len)
 {
     sgi_buf_add(&conn->out, bytes, len);
     if (conn->out.failed) /* what the engine does as well: end it rather than lose bytes */
@@ -55,7 +55,7 @@ static void append(sgi_conn *conn, const char *bytes, size_t len)
 void fake_conn_send(sgi_conn *conn, const char *bytes, size_t len)
 {
     sgi_runtime_lock(conn->rt);
-    append(conn, bytes, len);
+    fake_conn_put(conn, bytes, len);
     sgi_runtime_unlock(conn->rt);
 }
 
@@ -90,7 +90,7 @@ void sgi_conn_start(sgi_conn *conn)
     conn->up = true;
     conn->told = false;
     if (conn->hello)
-        append(conn, conn->hello, strlen(conn->hello));
+        fake_conn_put(conn, conn->hello, strlen(conn->hello));
     tell_output(conn);
 }
 
@@ -103,9 +103,11 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
     if (len > conn->most_fed)
         conn->most_fed = len;
     if (conn->echo)
-        append(conn, bytes, len);
+        fake_conn_put(conn, bytes, len);
     else
         sgi_buf_add(&conn->in, bytes, len);
+    if (conn->on_feed)
+        conn->on_feed(conn);
 }
 
 bool sgi_conn_wants_input(const sgi_conn *conn)

@@ -1,4 +1,4 @@
-#include "fixtures.h"
+#include "support/fixtures.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -97,6 +97,8 @@ static void job_gone(void *user)
         at = &(*at)->next;
     if (*at)
         *at = j->next;
+    if (j->call) /* the runtime ends under a job that runs */
+        segue_call_free(j->call);
     free(j);
 }
 

@@ -175,6 +175,8 @@ static void claim_all(segue_store *store, model *m, dice *d, test_mem *tm)
             assert_true(tm && status == SEGUE_E_NOMEM);
             assert_memory_equal(m, &before, sizeof before);
             test_mem_rearm(tm);
+        } else {
+            assert_memory_not_equal(m, &before, sizeof before);
         }
     }
     assert_int_equal(test_claim_count(store), 0);

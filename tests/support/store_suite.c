@@ -392,6 +392,14 @@ static void delete_and_create_in_one_batch(void **state)
     assert_int_equal(sgi_store_commit(store, writes, 2), SEGUE_OK);
     test_assert_log(store, 1, 0);
     test_must_append(store, 1, 1);
+    /* What the batch has deleted it cannot write to. */
+    segue_store_write after[] = {test_write_end(1, 5), writes[0],
+                                 test_write_append(1, 2, "x", 1)};
+    assert_int_equal(sgi_store_commit(store, after, 3), SEGUE_E_NOT_FOUND);
+    after[2] = test_write_end(1, 6);
+    assert_int_equal(sgi_store_commit(store, after, 3), SEGUE_E_NOT_FOUND);
+    test_assert_log(store, 1, 1);
+    assert_int_equal(test_must_find(store, 1).ended, 0);
     sgi_store_unref(store);
 }
 

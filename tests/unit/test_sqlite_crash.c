@@ -278,16 +278,30 @@ static void each_orphan_has_one_heir(void **state)
         test_child_end(&heirs[i], SIGKILL);
 }
 
+static int gate[2];
+
+/* All children start when the last writing end of the gate is closed. */
+static void pass_the_gate(int to, int from, uint32_t n)
+{
+    char byte;
+    close(gate[1]);
+    TEST_CHILD_CHECK(read(gate[0], &byte, 1) == 0);
+    claim_and_wait(to, from, n);
+}
+
 static void new_file_opened_by_many_at_once(void **state)
 {
     (void)state;
-    enum { COUNT = 6 };
+    enum { COUNT = 8 };
     test_child children[COUNT];
     uint64_t word;
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < 12; round++) {
         test_clear_directory();
+        assert_int_equal(pipe(gate), 0);
         for (int i = 0; i < COUNT; i++)
-            children[i] = test_child_start(claim_and_wait, 0);
+            children[i] = test_child_start(pass_the_gate, 0);
+        close(gate[0]);
+        close(gate[1]);
         for (int i = 0; i < COUNT; i++) {
             assert_true(test_child_hear(&children[i], &word));
             assert_int_equal(word, 0);

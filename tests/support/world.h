@@ -1,0 +1,144 @@
+/* The stage for scenarios: a server with the fixtures, raw clients that speak JSON text, and
+ * time that moves only when told. One scenario is written once and driven many ways:
+ *
+ *   place   PAIR: in this process, fake clock, seeded chance, an allocator that counts
+ *           STDIO: a spawned fixture server, real pipes, real time
+ *   store   memory, or a SQLite file
+ *   drive   what a client writes arrives whole, byte by byte, or cut at random
+ *
+ * Nothing here sleeps: a wait ends with the message that is waited for, or fails. */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include <segue/segue_ext.h>
+
+#include "support/fixtures.h"
+#include "support/test_mem.h"
+#include "wire/json_read.h"
+
+typedef enum world_place { WORLD_PAIR, WORLD_STDIO } world_place;
+typedef enum world_store { WORLD_MEMORY, WORLD_SQLITE } world_store;
+typedef enum world_drive { WORLD_WHOLE, WORLD_BYTES, WORLD_RANDOM } world_drive;
+
+typedef struct wire wire;
+
+typedef struct world {
+    world_place place;
+    world_store store_kind;
+    world_drive drive;
+    uint64_t chance; /* state of the generator */
+    int64_t clock_ms; /* PAIR: both clocks; wall is WORLD_EPOCH + clock_ms */
+    test_mem mem;
+    segue_runtime *runtime;
+    segue_server *server;
+    segue_store *store; /* NULL = the server's own, or given by `custom` */
+    fixtures *fixtures;
+    wire *wires;
+    char path[128]; /* of the SQLite file */
+    void (*tune)(segue_server_options *options); /* before the server is made */
+    segue_store *custom; /* used instead of store_kind; freed by the world */
+    uint64_t log_count; /* lines of log at level error */
+} world;
+
+#define WORLD_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */
+
+/* ---- the stage ---- */
+
+/* Starts it; fails the test when it cannot. Zero a world, set what differs, begin. */
+void world_begin(world *w);
+/* Ends it and checks that nothing leaked. */
+void world_end(world *w);
+/* PAIR: ends the server and its runtime, keeps the store's file (or the memory store), and
+ * starts them again. STDIO: kills the server with -9 and spawns another. Wires are gone. */
+void world_restart(world *w);
+/* PAIR: runs until nothing is due now. STDIO: nothing to do. */
+void world_run(world *w);
+/* PAIR: lets time pass, step by step, everything due on the way runs. */
+void world_advance(world *w, int64_t ms);
+/* A number below n, from the seeded generator. */
+uint32_t world_chance(world *w, uint32_t n);
+/* How often a tool ran (PAIR). */
+int world_runs(const world *w, const char *tool);
+
+/* ---- raw clients ---- */
+
+/* Connects a raw client. principal: NULL = nobody in particular (STDIO: always). */
+wire *world_connect(world *w, const char *principal);
+/* The connection breaks, without a goodbye. */
+void wire_cut(wire *c);
+int wire_is_closed(wire *c); /* by the server */
+
+/* Sends one line as the drive says. */
+void wire_send(wire *c, const char *line);
+/* Sends a request of the modern era: params are members ("\"name\":\"x\"") or NULL; caps is
+ * the client capabilities object, NULL = {}; CAPS_TASKS and so on below. */
+void wire_ask(wire *c, const char *id, const char *method, const char *params,
+              const char *caps);
+void wire_notify(wire *c, const char *method, const char *params);
+
+#define CAPS_TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+#define CAPS_ALL                                                                           \
+    "{\"elicitation\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+
+/* The next message, in order; NULL when the server has nothing to say (PAIR) or for one
+ * second (STDIO). Lives until the wire ends. */
+const char *wire_next(wire *c);
+/* The response with this id (JSON text); what comes before it is kept for wire_next and the
+ * others. Fails the test when it does not come. */
+const char *wire_response(wire *c, const char *id);
+/* The next notification of this method; fails the test when none comes. */
+const char *wire_notification(wire *c, const char *method);
+/* Asks and returns the response. */
+const char *wire_do(wire *c, const char *id, const char *method, const char *params,
+                    const char *caps);
+/* Nothing more comes (PAIR; STDIO cannot know and says so by not checking). */
+void wire_quiet(wire *c);
+/* Everything the server ever wrote on this wire, for grep. */
+const char *wire_history(const wire *c);
+
+/* Calls a tool as a task and returns its id (lives as long as the wire). */
+const char *wire_make_task(wire *c, const char *id, const char *tool, const char *arguments,
+                           const char *caps);
+/* tasks/get until the status is as wanted; time passes in steps of 50 ms (PAIR). */
+const char *wire_get_until(wire *c, const char *task_id, const char *status,
+                           const char *caps);
+
+/* ---- JSON of messages ---- */
+
+/* The value at a path such as "result.content.0.text" as JSON text, or "" when absent. The
+ * names of the protocol with dots in them are written with '/' as separator instead:
+ * "result/_meta/io.modelcontextprotocol/related-task" is not possible: use json_has. */
+const char *json_at(const char *message, const char *path);
+/* Fails the test unless the value at path is this JSON text. */
+#define assert_at(message, path, expected) assert_at_(message, path, expected, __FILE__, __LINE__)
+void assert_at_(const char *message, const char *path, const char *expected, const char *file,
+                int line);
+/* Fails the test unless the error has this code. */
+#define assert_code(message, code) assert_at(message, "error.code", #code)
+/* Is there a member of this name anywhere in the message? */
+int json_mentions(const char *message, const char *name);
+
+/* Compares a message with tests/golden/<name>.json after replacing ids, stamps and tokens
+ * by placeholders; writes the file when the environment has SEGUE_GOLDEN=write. */
+void assert_golden(const char *message, const char *name);
+
+/* ---- the matrix ---- */
+
+enum {
+    ONLY_PAIR = 1,  /* needs the fake clock, several wires or a look inside */
+    ONE_DRIVE = 2,  /* the way bytes are cut does not matter */
+    ONLY_SQLITE = 4 /* speaks of what survives */
+};
+
+typedef struct scenario {
+    const char *name; /* "AS-33 creates a task" */
+    void (*run)(world *w);
+    int flags;
+    void (*tune)(segue_server_options *options);
+} scenario;
+
+/* Runs every scenario over the places, stores and drives its flags allow, as cmocka tests
+ * named "<name> [place store drive]"; the result for main. */
+int scenarios_run(const scenario *scenarios, size_t count);
+
+#endif
