@@ -168,6 +168,22 @@ void sgi_follow_go(segue_request *request)
     }
 }
 
+/* The stream of this request is over, or is being dropped. */
+static void forget_stream(segue_request *request)
+{
+    if (request->streaming)
+        sgi_map_remove(&request->session->streams, &request->by_stream);
+    request->streaming = NULL;
+}
+
+static void drop_stream(segue_request *request)
+{
+    sgi_emitter *emitter = request->streaming;
+    forget_stream(request);
+    if (emitter)
+        sgi_emitter_drop(emitter, true);
+}
+
 void sgi_follow_end(segue_request *request)
 {
     sgi_question *question;
@@ -176,11 +192,10 @@ void sgi_follow_end(segue_request *request)
             sgi_emitter_drop(question->updating, false);
         question->updating = NULL;
     }
-    if (request->streaming)
-        sgi_emitter_drop(request->streaming, true);
+    drop_stream(request);
     if (request->getting)
         sgi_emitter_drop(request->getting, false);
-    request->streaming = request->getting = NULL;
+    request->getting = NULL;
 }
 
 static sgi_emitter *begin(segue_request *request, sgi_sending *sending, const char *method,
@@ -342,8 +357,7 @@ static void send_get(segue_request *request)
 
 static void reopen_stream(segue_request *request)
 {
-    sgi_emitter_drop(request->streaming, true);
-    request->streaming = NULL;
+    drop_stream(request);
     back_off(request, 0);
 }
 
@@ -393,7 +407,7 @@ static void take_stream_error(segue_request *request, sgi_json error)
 static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
-    request->streaming = NULL;
+    forget_stream(request);
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
     if (outcome->kind == SGI_OUTCOME_ERROR) {
@@ -408,16 +422,24 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 static void send_stream(segue_request *request)
 {
     sgi_sending sending;
+    sgi_map *streams = &request->session->streams;
+    sgi_str id = sgi_str_of(request->task_id);
+    if (sgi_map_find(streams, id)) { /* one stream per task and connection (R-E-4) */
+        send_get(request);
+        return;
+    }
     sgi_emitter *emitter = begin(request, &sending, "tasks/stream", stream_ended);
     if (emitter) {
         emitter->timeout_ms = 0; /* it lasts as long as the task */
         if (request->next_event)
             sgi_jw_member_int(&sending.w, "after", (int64_t)request->next_event - 1);
     }
-    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
         request->streaming = emitter;
-    else
+        sgi_map_put(streams, &request->by_stream, id);
+    } else {
         back_off(request, BACKOFF_FIRST_MS);
+    }
 }
 
 static void take_segments(segue_request *request, uint64_t event, sgi_json payload)
@@ -483,8 +505,7 @@ void sgi_follow_event(segue_request *request, sgi_json params)
                          "the result is larger than max_result_bytes");
     } else if (sgi_deliver_is_full(request)) {
         request->paused = true;
-        sgi_emitter_drop(request->streaming, true);
-        request->streaming = NULL;
+        drop_stream(request);
     }
 }
 

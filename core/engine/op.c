@@ -236,10 +236,17 @@ static bool apply_head(sgi_op *op, const sgi_entry *entry)
         op->next_seg = entry->segment + 1;
     if (entry->event)
         op->next_evt = entry->event + 1;
-    if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->at_ms > op->updated_ms)
-        op->updated_ms = entry->at_ms;
+    if (sgi_entry_is_final(entry->kind))
+        op->ended_ms = entry->at_ms;
     op->log_bytes += entry->len;
     return true;
+}
+
+/* The entry is visible from now on. */
+static void note_update(sgi_op *op, const sgi_entry *entry)
+{
+    if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->at_ms > op->updated_ms)
+        op->updated_ms = entry->at_ms;
 }
 
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
@@ -248,6 +255,7 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
         return SEGUE_E_STORE_CORRUPT;
     if (!apply_head(op, entry))
         return SEGUE_E_NOMEM;
+    note_update(op, entry);
     op->durable = entry->seq;
     return SEGUE_OK;
 }
@@ -500,6 +508,7 @@ void sgi_op_durable(sgi_op *op, uint64_t seq)
     uint64_t before = op->durable;
     while (op->pending && op->pending->seq <= seq) {
         op->pending_bytes -= op->pending->len;
+        note_update(op, op->pending);
         op->pending = TAILQ_NEXT(op->pending, link);
     }
     op->durable = seq;
@@ -544,6 +553,7 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
         sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
                     SGI_STR("The server cannot store the operation"), (sgi_json){0});
         op->store_broken = true;
+        op->updated_ms = op->ended_ms;
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
                        sgi_status_name(status));
         became_visible(op, op->durable, UINT64_MAX);

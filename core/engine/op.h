@@ -119,7 +119,8 @@ struct sgi_op {
 
     /* time: wall clock, ms */
     int64_t created_ms;
-    int64_t updated_ms;
+    int64_t updated_ms; /* as peers may see it */
+    int64_t ended_ms;
     int64_t ttl_ms; /* -1 = unlimited */
     int64_t poll_ms;
     int64_t grace_ms;
@@ -160,6 +161,8 @@ struct sgi_op {
     int64_t gone_ms; /* wall clock: purge */
     bool counted;    /* among the live tasks of its principal */
     bool known;      /* in the server's maps */
+    TAILQ_ENTRY(sgi_op) linger_link;
+    bool lingers;    /* has ended, is in the store and in memory */
     bool ran;        /* a keyed one: its handler was started, or need not be */
 };
 

@@ -441,14 +441,9 @@ void sgi_requests_closed(segue_session *session, segue_status status, const char
 
 static segue_request *find_by_call(segue_session *session, sgi_json token)
 {
-    int64_t id;
-    segue_request *request;
-    if (!sgi_json_int(token, &id))
-        return NULL;
-    TAILQ_FOREACH(request, &session->requests, link)
-        if (request->calling && request->calling->id == id)
-            return request;
-    return NULL;
+    sgi_emitter *emitter = sgi_session_find(session, token);
+    segue_request *request = emitter ? emitter->request : NULL;
+    return request && request->calling == emitter ? request : NULL;
 }
 
 static void take_progress(segue_request *request, sgi_json params)
@@ -462,6 +457,7 @@ static void take_progress(segue_request *request, sgi_json params)
     if (message.n)
         sgi_json_decode(message, &text);
     sgi_emitter_touch(request->calling);
+    ok = ok && request->events.on_progress; /* else nobody asked for it */
     if (ok && !text.failed && !sgi_deliver_is_full(request))
         sgi_deliver(request, &head, sgi_buf_str(&text));
     else
@@ -489,14 +485,11 @@ static bool take_log(segue_session *session, sgi_json params)
 
 static segue_request *find_by_stream(segue_session *session, sgi_json task_id)
 {
-    segue_request *request;
     sgi_str id;
     if (!sgi_json_plain_string(task_id, &id))
         return NULL;
-    TAILQ_FOREACH(request, &session->requests, link)
-        if (request->streaming && sgi_str_eq(sgi_str_of(request->task_id), id))
-            return request;
-    return NULL;
+    sgi_map_node *node = sgi_map_find(&session->streams, id);
+    return node ? SGI_OWNER(node, segue_request, by_stream) : NULL;
 }
 
 bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params)

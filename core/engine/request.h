@@ -68,6 +68,7 @@ struct segue_request {
     /* exchanges under way */
     sgi_emitter *calling; /* the request itself */
     sgi_emitter *streaming;
+    sgi_map_node by_stream; /* in the session's streams, while streaming */
     sgi_emitter *getting;
 
     /* the task */

@@ -12,6 +12,7 @@
 #include "engine/task.h"
 
 #define LINGER_MS 30000
+#define LINGER_MAX 1024
 #define PURGE_MAX_MS 60000
 #define PURGE_MIN_MS 1000
 
@@ -75,6 +76,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     TAILQ_INIT(&server->tools);
     TAILQ_INIT(&server->peers);
     LIST_INIT(&server->calls);
+    TAILQ_INIT(&server->lingering);
     sgi_map_init(&server->tools_by_name, &engine->env);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_task, &engine->env);
@@ -153,6 +155,11 @@ static void forget(sgi_op *op)
     if (!op->known)
         return;
     op->known = false;
+    if (op->lingers) {
+        TAILQ_REMOVE(&server->lingering, op, linger_link);
+        server->linger_count--;
+    }
+    op->lingers = false;
     sgi_map_remove(&server->by_task, &op->by_task);
     if (op->has_key)
         sgi_map_remove(&server->by_key, &op->by_key);
@@ -183,7 +190,7 @@ int64_t sgi_server_purge_time(const sgi_op *op)
 {
     int64_t grace = op->server->options.grace_ms;
     if (op->final == SGI_FINAL_EXPIRED)
-        return op->updated_ms + grace;
+        return op->ended_ms + grace;
     if (op->ttl_ms < 0)
         return INT64_MAX;
     return op->created_ms + op->ttl_ms + (sgi_op_has_ended(op) ? 0 : grace);
@@ -206,14 +213,21 @@ void sgi_server_start_ttl(sgi_op *op)
                          on_timer);
 }
 
-/* An ended operation stays in memory for a while; the store has it longer. One that the
- * store does not have stays as long as its record would have. */
+/* An ended operation stays in memory for a while, the newest ones only; the store has it
+ * longer. One that the store does not have stays as long as its record would have. */
 static void start_linger(sgi_op *op)
 {
+    segue_server *server = op->server;
     int64_t left = sgi_server_purge_time(op) - sgi_wall(&op->engine->env);
     if (!op->store_broken && left > LINGER_MS)
         left = LINGER_MS;
     sgi_engine_timer(op->engine, &op->timer, left, on_timer);
+    if (op->lingers || op->store_broken)
+        return;
+    op->lingers = true;
+    TAILQ_INSERT_TAIL(&server->lingering, op, linger_link);
+    if (++server->linger_count > LINGER_MAX)
+        forget(TAILQ_FIRST(&server->lingering));
 }
 
 static void purged(sgi_job *job)

@@ -57,6 +57,8 @@ struct segue_server {
     sgi_map principals;
     sgi_map by_task;
     sgi_map by_key;
+    TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
+    int32_t linger_count;
     sgi_keeper keeper;
     void (*gone)(segue_server *server, void *user); /* told to the api when refs end */
     void *gone_user;

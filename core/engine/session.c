@@ -43,6 +43,7 @@ static void free_session(segue_session *session)
         session->gone(session, session->gone_user);
     sgi_engine_timer_clear(session->engine, &session->timer);
     sgi_map_free(&session->in_flight);
+    sgi_map_free(&session->streams);
     sgi_buf_free(&session->meta);
     sgi_buf_free(&session->capabilities);
     sgi_buf_free(&session->peer);
@@ -68,6 +69,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->next_id = 1;
     TAILQ_INIT(&session->requests);
     sgi_map_init(&session->in_flight, &engine->env);
+    sgi_map_init(&session->streams, &engine->env);
     sgi_buf_init(&session->meta, mem);
     sgi_buf_init(&session->capabilities, mem);
     sgi_buf_init(&session->peer, mem);
@@ -221,7 +223,7 @@ void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
 
 /* ---- what the server says ---- */
 
-static sgi_emitter *find_emitter(segue_session *session, sgi_json id)
+sgi_emitter *sgi_session_find(segue_session *session, sgi_json id)
 {
     int64_t number;
     if (!sgi_json_int(id, &number))
@@ -291,7 +293,7 @@ static void message(void *self, const sgi_message *msg)
     switch (msg->kind) {
     case SGI_MESSAGE_RESULT:
     case SGI_MESSAGE_ERROR:
-        emitter = find_emitter(session, msg->id);
+        emitter = sgi_session_find(session, msg->id);
         if (!emitter)
             session->engine->warnings++; /* late, or never asked: dropped (AS-118) */
         else if (msg->kind == SGI_MESSAGE_RESULT)
@@ -309,7 +311,7 @@ static void message(void *self, const sgi_message *msg)
         session->engine->warnings++;
         sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s",
                        msg->problem);
-        emitter = msg->id.n ? find_emitter(session, msg->id) : NULL;
+        emitter = msg->id.n ? sgi_session_find(session, msg->id) : NULL;
         if (emitter)
             conclude(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
     }

@@ -62,6 +62,7 @@ struct segue_session {
     sgi_timer timer;  /* probe, or the next attempt */
     int64_t next_id;
     sgi_map in_flight;
+    sgi_map streams; /* requests by the task they stream */
     TAILQ_HEAD(, segue_request) requests;
     int32_t request_count;
 
@@ -104,6 +105,8 @@ sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending,
  * gone and done does not run. */
 bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
                       sgi_json user);
+/* The exchange with this id, NULL when none is in flight. */
+sgi_emitter *sgi_session_find(segue_session *session, sgi_json id);
 /* Forgets an exchange: notifications/cancelled is sent when notify is set. done does not
  * run. */
 void sgi_emitter_drop(sgi_emitter *emitter, bool notify);

@@ -182,7 +182,7 @@ static int purge_piece(sgi_sqlite_store *store, int64_t now_ms, int64_t *budget,
     }
     if (!code)
         code = next_due(store, &due_ms, &op);
-    *idle = code || due_ms > now_ms;
+    *idle = code || due_ms > now_ms || due_ms == INT64_MAX;
     if (*idle)
         return code;
     --*budget;

@@ -177,6 +177,7 @@ static void poke(segue_transport *transport)
     if (c->room && c->blocked) {
         c->blocked = false;
         flush(transport);
+        sgi_carrier_raise(&transport->carrier, SGI_WORK_FLUSH); /* asked for meanwhile */
     }
     if (c->said_closed && (!waiting(c) || c->stage == CLOSING))
         lose(c);

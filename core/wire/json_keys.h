@@ -56,8 +56,8 @@ static inline void sgi_json_frame_close(sgi_json_reader *reader)
  * few keys are compared at all, and only once per pair. */
 static inline uint32_t sgi_json_key_hash(uint64_t head, uint64_t tail, size_t len)
 {
-    uint64_t mixed = (head ^ (tail << 31 | tail >> 33) ^ len) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(mixed >> 32);
+    uint64_t mixed = (head + len) * 0x9e3779b97f4a7c15u + tail;
+    return (uint32_t)(mixed * 0xd6e8feb86659fd93u >> 32);
 }
 
 /* What sgi_json_key_add leaves to the slow path: keys that hold escapes, keys of large

@@ -419,6 +419,34 @@ static void keys_that_only_look_alike_are_two(void **state)
     EXPECT_PASSES(texts);
 }
 
+static uint32_t hash_of(const char *name)
+{
+    unsigned char ends[16] = {0};
+    size_t len = strlen(name);
+    size_t part = len < 8 ? len : 8;
+    memcpy(ends, name, part);
+    memcpy(ends + 8, name + len - part, part);
+    return sgi_json_key_hash(sgi_json_load8(ends), sgi_json_load8(ends + 8), len);
+}
+
+static void keys_of_one_hash_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"k1632", "key_28232_name"},
+                                           {"55307x", "key_62092_name"},
+                                           {"12345678a12345678", "12345678b12345678"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const char *a = pairs[i][0];
+        const char *b = pairs[i][1];
+        assert_int_equal(hash_of(a), hash_of(b));
+        char text[128];
+        snprintf(text, sizeof text, "{\"%s\":0,\"%s\":1,\"x\":2}", a, b);
+        expect(sgi_str_of(text), SGI_JSON_OK, 0);
+        snprintf(text, sizeof text, "{\"%s\":0,\"%s\":1,\"%s\":2}", b, a, b);
+        expect(sgi_str_of(text), SGI_JSON_DUPLICATE_KEY, strlen(a) + strlen(b) + 11);
+    }
+}
+
 typedef struct text_maker {
     char *p;
     size_t len;
@@ -763,6 +791,7 @@ int main(void)
         CASE(size_ends_at_the_limit),
         CASE(a_key_that_comes_twice_is_refused_at_its_quote),
         CASE(keys_that_only_look_alike_are_two),
+        CASE(keys_of_one_hash_are_told_apart),
         CASE(a_key_is_found_among_any_number),
         CASE(large_objects_inside_one_another_keep_their_keys),
         CASE(a_refusal_leaves_nothing_behind),

@@ -1,0 +1,205 @@
+/* A client on the library that spawns bench_server, and what it gets out of it.
+ *
+ *   bench_stream [--cpu N] stream SEGMENTS BYTES COMMAND...
+ *   bench_stream [--cpu N] calls WINDOW MILLISECONDS COMMAND...
+ *
+ * stream: one tools/call that becomes a task and streams; each segment is looked at as an
+ * application would, and counted and checked: a number that is missing or repeated ends the
+ * program. The time is that from the start of the request to its completion.
+ * calls: echo, WINDOW in flight; each completion starts the next call. */
+#include "bench.h"
+
+#include <segue/segue.h>
+
+typedef struct client {
+    segue_runtime *runtime;
+    segue_session *session;
+    uint64_t segments; /* received */
+    uint64_t expected;
+    size_t bytes; /* of each */
+    int64_t begin_ns;
+    int64_t end_ns; /* calls: no new one from then on */
+    int64_t calls;
+    int32_t in_flight;
+    long long commits;
+    long long rows;
+} client;
+
+static void start_request(client *c, const char *params, segue_complete_fn on_complete,
+                          segue_segment_fn on_segment)
+{
+    segue_request_options options;
+    segue_request_events events;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    options.discard = on_segment != NULL;
+    events.user = c;
+    events.on_segment = on_segment;
+    events.on_complete = on_complete;
+    if (segue_request_start(c->session, "tools/call", params, strlen(params), &options,
+                            &events, NULL) != SEGUE_OK)
+        bench_fail("a request cannot be started");
+}
+
+/* ---- stream ---- */
+
+static void on_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    client *c = user;
+    size_t len = 0;
+    (void)request;
+    if (segue_segment_number(segment) != ++c->segments ||
+        !segue_segment_text(segment, &len) || len != c->bytes)
+        bench_fail("a segment is not what it should be");
+}
+
+static void on_stats(void *user, segue_request *request, segue_status status,
+                     const char *json, size_t len, const segue_error *error)
+{
+    static const char mark[] = "\"text\":\"";
+    client *c = user;
+    const char *text = status == SEGUE_OK ? strstr(json, mark) : NULL;
+    (void)request;
+    (void)len;
+    (void)error;
+    if (!text || sscanf(text + sizeof mark - 1, "%lld %lld", &c->commits, &c->rows) != 2)
+        bench_fail("no stats");
+    segue_runtime_stop(c->runtime);
+}
+
+static void on_stream_end(void *user, segue_request *request, segue_status status,
+                          const char *json, size_t len, const segue_error *error)
+{
+    client *c = user;
+    (void)request;
+    (void)json;
+    (void)len;
+    if (status != SEGUE_OK)
+        bench_fail(segue_error_message(error));
+    if (c->segments != c->expected)
+        bench_fail("segments are missing");
+    c->end_ns = bench_now_ns();
+    start_request(c, "{\"name\":\"stats\",\"arguments\":{}}", on_stats, NULL);
+}
+
+static void start_stream(client *c)
+{
+    char params[96];
+    snprintf(params, sizeof params,
+             "{\"name\":\"stream\",\"arguments\":{\"n\":%llu,\"bytes\":%zu}}",
+             (unsigned long long)c->expected, c->bytes);
+    c->begin_ns = bench_now_ns();
+    start_request(c, params, on_stream_end, on_segment);
+}
+
+static void say_stream(const client *c)
+{
+    double seconds = (double)(c->end_ns - c->begin_ns) / 1e9;
+    bench_say("segments_per_s", (double)c->segments / seconds);
+    bench_say("client_cpu_us", (double)bench_cpu_ns(0) / (double)c->segments / 1000);
+    if (c->commits)
+        bench_say("rows_per_commit", (double)c->rows / (double)c->commits);
+}
+
+/* ---- calls ---- */
+
+static void on_call_end(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error);
+
+static void start_call(client *c)
+{
+    c->in_flight++;
+    start_request(c,
+                  "{\"name\":\"echo\",\"arguments\":{\"text\":\"The quick brown fox\"}}",
+                  on_call_end, NULL);
+}
+
+static void on_call_end(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    client *c = user;
+    (void)request;
+    (void)json;
+    (void)len;
+    if (status != SEGUE_OK)
+        bench_fail(segue_error_message(error));
+    c->calls++;
+    c->in_flight--;
+    if (bench_now_ns() < c->end_ns)
+        start_call(c);
+    else if (!c->in_flight)
+        segue_runtime_stop(c->runtime);
+}
+
+static void say_calls(const client *c)
+{
+    double seconds = (double)(bench_now_ns() - c->begin_ns) / 1e9;
+    bench_say("calls_per_s", (double)c->calls / seconds);
+}
+
+/* ---- the client ---- */
+
+static void on_open(void *user, segue_session *session)
+{
+    client *c = user;
+    (void)session;
+    if (c->expected) {
+        start_stream(c);
+        return;
+    }
+    c->begin_ns = bench_now_ns();
+    c->end_ns += c->begin_ns;
+    int32_t window = c->in_flight;
+    c->in_flight = 0;
+    for (int32_t i = 0; i < window; i++)
+        start_call(c);
+}
+
+static void on_closed(void *user, segue_session *session, const segue_error *error)
+{
+    (void)user;
+    (void)session;
+    if (error)
+        bench_fail(segue_error_message(error));
+}
+
+static void run(client *c, char **command)
+{
+    segue_spawn_options options;
+    segue_session_events events;
+    segue_transport *transport;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    options.argv = (const char *const *)command;
+    options.close_timeout_ms = 1; /* it runs until it is killed */
+    events.user = c;
+    events.on_open = on_open;
+    events.on_closed = on_closed;
+    if (segue_runtime_new(NULL, &c->runtime, NULL) != SEGUE_OK ||
+        segue_transport_spawn(c->runtime, &options, &transport) != SEGUE_OK ||
+        segue_session_open(c->runtime, transport, NULL, &events, &c->session) != SEGUE_OK)
+        bench_fail("the client cannot be made");
+    segue_runtime_run(c->runtime);
+}
+
+int main(int argc, char **argv)
+{
+    client c = {0};
+    bench_pin(&argc, &argv);
+    if (argc < 5)
+        bench_fail("stream SEGMENTS BYTES or calls WINDOW MS, then a command");
+    if (strcmp(argv[1], "stream") == 0) {
+        c.expected = (uint64_t)atoll(argv[2]);
+        c.bytes = (size_t)atoll(argv[3]);
+        run(&c, argv + 4);
+        say_stream(&c);
+    } else {
+        c.in_flight = atoi(argv[2]);
+        c.end_ns = atoll(argv[3]) * 1000000;
+        run(&c, argv + 4);
+        say_calls(&c);
+    }
+    segue_session_free(c.session);
+    segue_runtime_free(c.runtime);
+    return 0;
+}

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks of a release build, prints a table and writes build/bench.json.
+
+Each figure is a median of several runs. Where there is a baseline, figure and baseline
+alternate (A B A B ...) and the ratio is the median of the ratios of the pairs, so that a
+machine that is slow or busy for a while slows both. Server and load are pinned to one
+processor each when there are two. Absolute values of one machine mean little elsewhere.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WINDOW = 32
+PARKED = 10000
+STARTS = 30
+SEGMENT_BYTES = 150
+LIMIT_S = 120  # of one run of one program
+
+
+class Plan:
+    """How long to measure: medians of at least five runs in either case."""
+
+    def __init__(self, short):
+        self.rounds = 5 if short else 7
+        self.run_ms = 250 if short else 1500
+        self.segments = 100000 if short else 400000
+
+
+class Programs:
+    """The built programs, and the processors they run on."""
+
+    def __init__(self, build):
+        self.directory = os.path.join(build, "tests", "bench")
+        cpus = sorted(os.sched_getaffinity(0))
+        self.pinned = len(cpus) > 1
+        self.server_cpu, self.load_cpu = (cpus[0], cpus[1]) if self.pinned else (None, None)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def exists(self, name):
+        return os.access(self.path(name), os.X_OK)
+
+    def command(self, name, cpu, *arguments):
+        pin = ["--cpu", str(cpu)] if cpu is not None else []
+        return [self.path(name), *pin, *map(str, arguments)]
+
+    def server(self, name, *arguments):
+        return self.command(name, self.server_cpu, *arguments)
+
+    def load(self, name, *arguments):
+        return run(self.command(name, self.load_cpu, *arguments))
+
+
+def run(command):
+    """Runs a program; returns what it says, name to value."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
+    if done.returncode != 0:
+        raise SystemExit("failed: " + " ".join(command))
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {row["name"]: row["value"] for row in rows}
+
+
+def alternate(rounds, *runs):
+    """Runs A B A B ...; returns the results of A, those of B, ..."""
+    results = [[] for _ in runs]
+    for _ in range(rounds):
+        for one, into in zip(runs, results):
+            into.append(one())
+    return results
+
+
+def column(results, name):
+    return [result[name] for result in results]
+
+
+class Report:
+    def __init__(self):
+        self.rows = []
+
+    def add(self, name, values, unit, baselines=None, goal=None):
+        """goal: (what is compared, "value" or "ratio"; "<=" or ">="; the bound)."""
+        row = {"name": name, "value": statistics.median(values), "unit": unit,
+               "baseline": None, "ratio": None, "goal": None, "met": None}
+        if baselines:
+            pairs = zip(values, baselines)
+            row["baseline"] = statistics.median(baselines)
+            row["ratio"] = statistics.median(value / base for value, base in pairs)
+        if goal:
+            what, order, bound = goal
+            row["goal"] = f"{what} {order} {bound:g}"
+            row["met"] = row[what] >= bound if order == ">=" else row[what] <= bound
+        self.rows.append(row)
+        print(line_of(row), flush=True)
+
+    def missed(self):
+        return [row["name"] for row in self.rows if row["met"] is False]
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def line_of(row):
+    verdict = {True: "met", False: "MISSED", None: ""}[row["met"]]
+    return (f"{row['name']:<26} {number(row['value']):>10} {row['unit']:<11}"
+            f"{number(row['baseline']):>10} {number(row['ratio']):>7}  "
+            f"{row['goal'] or '-':<18} {verdict}").rstrip()
+
+
+def measure_json(programs, report):
+    said = run([programs.path("bench_json")])
+    report.add("json_list_100k", [said["json_list_100k_gbps"]], "GB/s",
+               goal=("value", ">=", 1.5))
+    report.add("json_call_250b", [said["json_call_250b_ns"]], "ns",
+               goal=("value", "<=", 150))
+
+
+def measure_echo(programs, report, plan):
+    def echo(window, *server):
+        return programs.load("bench_stdio", "echo", window, plan.run_ms, *server)
+
+    segue = programs.server("bench_server")
+    size = int(programs.load("bench_stdio", "echo", WINDOW, 20, *segue)["answer_bytes"])
+    bare = programs.server("bench_bare", size)
+    ours, theirs = alternate(plan.rounds, lambda: echo(WINDOW, *segue),
+                             lambda: echo(WINDOW, *bare))
+    report.add("stdio_echo_32", column(ours, "calls_per_s"), "calls/s",
+               column(theirs, "calls_per_s"), ("ratio", ">=", 0.5))
+    report.add("stdio_echo_32_server_cpu", column(ours, "server_cpu_us"), "us/call",
+               column(theirs, "server_cpu_us"))
+    ours, theirs = alternate(plan.rounds, lambda: echo(1, *segue), lambda: echo(1, *bare))
+    for name in ("p50_us", "p99_us"):
+        report.add("stdio_echo_1_" + name[:3], column(ours, name), "us", column(theirs, name))
+
+
+def measure_stream(programs, report, plan):
+    def stream(*server):
+        return programs.load("bench_stream", "stream", plan.segments, SEGMENT_BYTES, *server)
+
+    memory, = alternate(plan.rounds, lambda: stream(*programs.server("bench_server")))
+    report.add("stream_memory", column(memory, "segments_per_s"), "segments/s",
+               goal=("value", ">=", 500000))
+    report.add("stream_client_cpu", column(memory, "client_cpu_us"), "us/segment")
+
+
+def measure_durable_stream(programs, report, plan, directory):
+    """The bare loop commits as many rows at a time as the server did just before."""
+    batches = []
+    segments = plan.segments // 2
+
+    def fresh(name):
+        path = os.path.join(directory, name)
+        for suffix in ("", "-wal", "-shm"):
+            if os.path.exists(path + suffix):
+                os.unlink(path + suffix)
+        return path
+
+    def stream():
+        server = programs.server("bench_server", "--sqlite", fresh("stream.db"))
+        said = programs.load("bench_stream", "stream", segments, SEGMENT_BYTES, *server)
+        batches.append(said["rows_per_commit"])
+        return said
+
+    def insert():
+        batch = max(1, round(batches[-1]))
+        return run(programs.server("bench_insert", fresh("insert.db"), segments, batch))
+
+    ours, theirs = alternate(plan.rounds, stream, insert)
+    report.add("stream_sqlite", column(ours, "segments_per_s"), "segments/s",
+               column(theirs, "rows_per_s"), ("ratio", ">=", 0.3))
+    report.add("stream_sqlite_batch", batches, "rows/commit")
+
+
+def measure_parked(programs, report, plan):
+    server = programs.server("bench_server")
+    parked, = alternate(plan.rounds,
+                        lambda: programs.load("bench_stdio", "park", PARKED, *server))
+    report.add(f"parked_{PARKED}", column(parked, "parked_mib"), "MiB",
+               goal=("value", "<=", 20))
+    report.add("idle_server", column(parked, "idle_mib"), "MiB")
+
+
+def measure_start(programs, report):
+    def start(name):
+        return programs.load("bench_stdio", "start", *programs.server(name))
+
+    ours, theirs = alternate(STARTS, lambda: start("bench_server"),
+                             lambda: start("bench_bare"))
+    report.add("start_to_answer", column(ours, "start_ms"), "ms",
+               column(theirs, "start_ms"), ("value", "<=", 20))
+
+
+def measure_client(programs, report, plan):
+    server = programs.server("bench_server")
+    for window in (1, WINDOW):
+        said, = alternate(plan.rounds, lambda: programs.load("bench_stream", "calls", window,
+                                                             plan.run_ms, *server))
+        report.add(f"client_calls_{window}", column(said, "calls_per_s"), "calls/s")
+
+
+def measure_rooms(programs, report):
+    """Figures of single rooms, where their programs are there."""
+    for name in ("bench_store", "bench_pipe"):
+        if programs.exists(name):
+            for figure, value in run([programs.path(name)]).items():
+                report.add(figure, [value], "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
+    parser.add_argument("--strict", action="store_true", help="fail when a goal is missed")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
+                        help="directory of the release build")
+    parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))
+    options = parser.parse_args()
+    programs = Programs(options.build)
+    plan = Plan(options.short)
+    report = Report()
+    if not programs.pinned:
+        print("one processor only: server and load share it", file=sys.stderr)
+    print(f"{'figure':<26} {'value':>10} {'unit':<11}{'baseline':>10} {'ratio':>7}  goal")
+    measure_json(programs, report)
+    measure_echo(programs, report, plan)
+    measure_stream(programs, report, plan)
+    with tempfile.TemporaryDirectory(dir=options.build) as directory:
+        measure_durable_stream(programs, report, plan, directory)
+    measure_parked(programs, report, plan)
+    measure_start(programs, report)
+    measure_client(programs, report, plan)
+    measure_rooms(programs, report)
+    with open(options.out, "w", encoding="utf-8") as file:
+        json.dump(report.rows, file, indent=2)
+        file.write("\n")
+    missed = report.missed()
+    print("missed: " + ", ".join(missed) if missed else "all goals are met")
+    return 1 if missed and options.strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+/* The server that the official SDKs drive over stdio: the tools of fixtures.h and a few that
+ * only make sense here. One thread: the loop does input and output, runs handlers, and then
+ * the fixtures' due jobs.
+ *
+ *   fixture_server [--page N] [--store FILE]
+ *
+ * The public interface does not tell a server that its only client has left, so the loop
+ * looks at standard input itself and ends in good order when the other end has hung up. */
+#include "support/fixtures.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define IDLE_MS 50 /* how long a hang-up may go unnoticed */
+
+typedef struct host {
+    segue_runtime *runtime;
+    segue_server *server;
+    fixtures *fixtures;
+} host;
+
+typedef struct options {
+    int32_t page_size;
+    const char *store_path;
+} options;
+
+static int64_t now_ms(void *user)
+{
+    struct timespec now;
+    (void)user;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void write_log(void *user, int32_t level, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "fixture_server: %d: %s\n", level, text);
+}
+
+/* ---- tools ---- */
+
+static void complete(segue_call *call, segue_content *content)
+{
+    segue_call_complete(call, content);
+    segue_content_free(content);
+    segue_call_free(call);
+}
+
+static void run_add(void *user, segue_call *call)
+{
+    host *h = user;
+    segue_content *content;
+    int64_t a = 0, b = 0;
+    char json[64];
+    segue_call_argument_int(call, "a", &a);
+    segue_call_argument_int(call, "b", &b);
+    int len = snprintf(json, sizeof json, "{\"sum\":%lld}", (long long)(a + b));
+    if (segue_content_new(h->runtime, &content) != SEGUE_OK)
+        abort();
+    segue_content_add_text(content, json, (size_t)len);
+    segue_content_set_structured(content, json, (size_t)len);
+    complete(call, content);
+}
+
+static void run_media(void *user, segue_call *call)
+{
+    static const char embedded[] = "{\"type\":\"resource\",\"resource\":{\"uri\":\"test://x\","
+                                   "\"mimeType\":\"text/plain\",\"text\":\"inside\"}}";
+    static const char link[] = "{\"type\":\"resource_link\",\"uri\":\"test://x\","
+                               "\"name\":\"x\"}";
+    host *h = user;
+    segue_content *content;
+    if (segue_content_new(h->runtime, &content) != SEGUE_OK)
+        abort();
+    segue_content_add_blob(content, "image", "image/png", "\x89PNG", 4);
+    segue_content_add_blob(content, "audio", "audio/wav", "RIFF", 4);
+    segue_content_add_json(content, embedded, sizeof embedded - 1);
+    segue_content_add_json(content, link, sizeof link - 1);
+    complete(call, content);
+}
+
+static void run_fail(void *user, segue_call *call)
+{
+    host *h = user;
+    segue_content *content;
+    if (segue_content_new(h->runtime, &content) != SEGUE_OK)
+        abort();
+    segue_content_add_text(content, "failed on purpose", 17);
+    segue_content_set_error(content, 1);
+    complete(call, content);
+}
+
+static segue_status add_tool(host *h, const char *json, segue_call_fn run)
+{
+    segue_item_options item;
+    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
+    item.user = h;
+    item.on_call = run;
+    return segue_server_add(h->server, SEGUE_ITEM_TOOL, json, strlen(json), &item, NULL);
+}
+
+/* Adds the tool `extra`, or takes it away again: the clients are to be told. */
+static void run_toggle(void *user, segue_call *call)
+{
+    host *h = user;
+    segue_content *content;
+    if (segue_server_remove(h->server, SEGUE_ITEM_TOOL, "extra") != SEGUE_OK)
+        add_tool(h, "{\"name\":\"extra\",\"inputSchema\":{\"type\":\"object\"}}", run_fail);
+    if (segue_content_new(h->runtime, &content) != SEGUE_OK)
+        abort();
+    segue_content_add_text(content, "changed", 7);
+    complete(call, content);
+}
+
+static const struct {
+    const char *json;
+    segue_call_fn run;
+} tools[] = {
+    {"{\"name\":\"add\",\"title\":\"Add\",\"inputSchema\":{\"type\":\"object\",\"properties\":"
+     "{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},\"required\":[\"a\",\"b\"]},"
+     "\"outputSchema\":{\"type\":\"object\",\"properties\":{\"sum\":{\"type\":\"integer\"}},"
+     "\"required\":[\"sum\"]},\"annotations\":{\"readOnlyHint\":true}}",
+     run_add},
+    {"{\"name\":\"media\",\"inputSchema\":{\"type\":\"object\"}}", run_media},
+    {"{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}}", run_fail},
+    {"{\"name\":\"toggle\",\"inputSchema\":{\"type\":\"object\"}}", run_toggle},
+};
+
+/* ---- life ---- */
+
+static segue_status open_store(const char *path, segue_store **store)
+{
+    *store = NULL;
+    return path ? segue_store_sqlite(path, NULL, store, NULL) : SEGUE_OK;
+}
+
+static segue_status open_server(host *h, const options *given)
+{
+    segue_server_options server;
+    segue_transport *transport;
+    segue_store *store;
+    segue_status status = open_store(given->store_path, &store);
+    if (status != SEGUE_OK)
+        return status;
+    segue_struct_init(&server, sizeof server, SEGUE_STRUCT_SERVER_OPTIONS);
+    server.name = "segue-fixture";
+    server.version = segue_version();
+    server.title = "Fixture server";
+    server.instructions = "Call greet first.";
+    server.store = store;
+    server.page_size = given->page_size;
+    status = segue_server_new(h->runtime, &server, &h->server);
+    segue_store_free(store);
+    if (status == SEGUE_OK)
+        status = fixtures_add(h->fixtures, h->runtime, h->server);
+    for (size_t i = 0; status == SEGUE_OK && i < sizeof tools / sizeof *tools; i++)
+        status = add_tool(h, tools[i].json, tools[i].run);
+    if (status == SEGUE_OK)
+        status = segue_transport_stdio(h->runtime, &transport);
+    if (status == SEGUE_OK && (status = segue_server_attach(h->server, transport)) != SEGUE_OK)
+        segue_transport_free(transport);
+    return status;
+}
+
+static int has_hung_up(void)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLRDHUP};
+    return poll(&in, 1, 0) > 0 && (in.revents & (POLLHUP | POLLRDHUP | POLLERR));
+}
+
+/* What the client wrote before it left is read first, and answered if anybody still
+ * listens: a few more turns of the loop, until one does nothing. */
+static void serve(host *h)
+{
+    int32_t ran = 0;
+    int ending = 0;
+    do {
+        int64_t due = fixtures_tick(h->fixtures);
+        ending = has_hung_up();
+        if (due < 0 || due > IDLE_MS)
+            due = IDLE_MS;
+        if (segue_runtime_dispatch(h->runtime, due, 0, &ran) != SEGUE_OK)
+            return;
+    } while (!ending || ran);
+}
+
+static int read_options(int argc, char **argv, options *given)
+{
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 < argc && !strcmp(argv[i], "--page"))
+            given->page_size = atoi(argv[i + 1]);
+        else if (i + 1 < argc && !strcmp(argv[i], "--store"))
+            given->store_path = argv[i + 1];
+        else
+            return 0;
+    }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    options given = {0};
+    host h = {0};
+    segue_runtime_options runtime;
+    if (!read_options(argc, argv, &given)) {
+        fprintf(stderr, "usage: %s [--page N] [--store FILE]\n", argv[0]);
+        return 2;
+    }
+    segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    runtime.log = write_log;
+    runtime.log_level = SEGUE_LOG_WARNING;
+    segue_status status = segue_runtime_new(&runtime, &h.runtime, NULL);
+    if (status == SEGUE_OK) {
+        h.fixtures = fixtures_new(now_ms, NULL);
+        status = open_server(&h, &given);
+        if (status == SEGUE_OK)
+            serve(&h);
+    }
+    if (status != SEGUE_OK)
+        fprintf(stderr, "fixture_server: %s\n", segue_status_name(status));
+    segue_server_free(h.server);
+    segue_runtime_free(h.runtime);
+    fixtures_free(h.fixtures);
+    return status != SEGUE_OK;
+}
