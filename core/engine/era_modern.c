@@ -28,16 +28,6 @@ const char *sgi_log_level_name(int32_t level)
 
 /* ---- server/discover ---- */
 
-static void write_extension(sgi_jw *w, const segue_server *server, const char *name)
-{
-    sgi_jw_key(w, name);
-    sgi_jw_open(w, '{');
-    for (size_t i = 0; sgi_dialects[i]; i++)
-        if (sgi_dialects[i]->setting && sgi_dialects[i]->bit & server->dialects)
-            sgi_jw_member_raw(w, sgi_dialects[i]->setting, SGI_STR("{}"));
-    sgi_jw_close(w, '}');
-}
-
 void sgi_write_capabilities(sgi_jw *w, const segue_server *server, bool modern)
 {
     sgi_jw_key(w, "capabilities");
@@ -49,7 +39,7 @@ void sgi_write_capabilities(sgi_jw *w, const segue_server *server, bool modern)
         sgi_jw_open(w, '{');
         for (size_t i = 0; sgi_dialects[i]; i++)
             if (sgi_dialects[i]->extension && sgi_dialects[i]->bit & server->dialects)
-                write_extension(w, server, sgi_dialects[i]->extension);
+                sgi_jw_member_raw(w, sgi_dialects[i]->extension, SGI_STR("{}"));
         if (server->idempotency)
             sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
         sgi_jw_close(w, '}');

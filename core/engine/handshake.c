@@ -86,7 +86,9 @@ static void open_modern(segue_session *session, sgi_json result)
     sgi_json info = sgi_json_get(sgi_json_get(result, "_meta"), META "serverInfo");
     session->has_tasks =
         !session->options.no_tasks && sgi_json_kind_of(tasks) == SGI_JSON_OBJECT;
-    session->has_streams = session->has_tasks && sgi_json_get(tasks, "eventStreams").n > 0;
+    session->has_streams =
+        session->has_tasks && (sgi_json_get(tasks, "eventStreams").n > 0 ||
+                               sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
     session->has_idempotency = !session->options.no_idempotency &&
                                sgi_json_get(extensions, "dev.segue/idempotency").n > 0;
     if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions")))

@@ -1,14 +1,16 @@
 /* Callbacks: who runs them, how a host hears of them, and run, start and dispatch.
  *
- *   inline       the thread in run or dispatch is the loop thread and runs callbacks between
- *                two waits, at most TURN_BUDGET of them so that input is not starved
+ *   inline       the thread in run or dispatch is the loop thread and runs callbacks
+ *                between two waits, at most TURN_BUDGET of them so that input is not
+ *                starved
  *   background   the I/O thread loops; callbacks run in dispatch, on the host's thread
  *
- * Background doorbell: the first object in the ready queue rings (`rung`): ready_fd becomes
- * readable and on_wake is called. Nothing rings again until a dispatch has emptied the queue
- * and cleared the descriptor, or has left something behind and rings anew. Both happen under
- * the lock, so the descriptor is readable exactly while something is due. Once the runtime
- * was stopped it stays readable: a host that waits has to learn of it. */
+ * Background doorbell: the first object in the ready queue rings (`rung`): ready_fd
+ * becomes readable and on_wake is called. Nothing rings again until a dispatch has
+ * emptied the queue and cleared the descriptor, or has left something behind and rings
+ * anew. Both happen under the lock, so the descriptor is readable exactly while something
+ * is due. Once the runtime was stopped it stays readable: a host that waits has to learn
+ * of it. */
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -213,8 +215,8 @@ static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
     return ran;
 }
 
-segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms, int32_t max_events,
-                                  int32_t *ran)
+segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
+                                  int32_t max_events, int32_t *ran)
 {
     segue_status status = SEGUE_OK;
     int32_t count = 0;

@@ -1,16 +1,18 @@
 /* The loop: libev, the list of carriers with work, and one turn.
  *
  * Watchers are started and stopped by the loop thread only. Everybody else asks through
- * flags under the lock (sgi_carrier_raise, a timer, the ready queue), which the loop looks
- * at before it waits and after it has waited. So a wake-up is needed only while `asleep` is
- * set, and one is enough until the next turn: messages cost no wake-ups of their own.
+ * flags under the lock (sgi_carrier_raise, a timer, the ready queue), which the loop
+ * looks at before it waits and after it has waited. So a wake-up is needed only while
+ * `asleep` is set, and one is enough until the next turn: messages cost no wake-ups of
+ * their own.
  *
- * A carrier that has retired stays in memory until the end of the turn, so whoever retires
- * one may still look at it on the way out.
+ * A carrier that has retired stays in memory until the end of the turn, so whoever
+ * retires one may still look at it on the way out.
  *
- * Timeouts are measured by the real clock, the engine's deadlines by the injected one. With
- * a clock that a test moves, a wait for a deadline ends too early, finds nothing due and
- * begins again: that costs a turn per wait and needs no knowledge of whose clock it is. */
+ * Timeouts are measured by the real clock, the engine's deadlines by the injected one.
+ * With a clock that a test moves, a wait for a deadline ends too early, finds nothing due
+ * and begins again: that costs a turn per wait and needs no knowledge of whose clock it
+ * is. */
 #include "runtime/state.h"
 
 #include <unistd.h>
@@ -181,7 +183,7 @@ void sgi_carrier_retire(sgi_carrier *carrier)
 void sgi_loop_bury(segue_runtime *rt)
 {
     sgi_carrier *carrier, *next;
-    SGI_TAILQ_EACH (carrier, &rt->retired, link, next) {
+    SGI_TAILQ_EACH(carrier, &rt->retired, link, next) {
         TAILQ_REMOVE(&rt->retired, carrier, link);
         carrier->ops->destroy(carrier);
         rt->refs--;
@@ -204,8 +206,8 @@ static void raise_quiet(segue_runtime *rt)
     }
 }
 
-/* Only as many as there are now: what they raise on each other waits for the next turn, so
- * a pair that talks to itself does not keep descriptors from being read. */
+/* Only as many as there are now: what they raise on each other waits for the next turn,
+ * so a pair that talks to itself does not keep descriptors from being read. */
 static void work_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;

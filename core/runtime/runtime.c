@@ -4,20 +4,22 @@
  *    \--start--> BACKGROUND -------> stopped --free--> draining --> dead
  *
  * The struct is counted: the application's handle is one reference, every handle that was
- * given out, every transport one more. `refs` is guarded by the lock, and whoever takes it
- * to zero frees the struct in the unlock that follows: nobody else can be waiting for the
- * lock then, because waiting takes a reference.
+ * given out, every transport one more. `refs` is guarded by the lock, and whoever takes
+ * it to zero frees the struct in the unlock that follows: nobody else can be waiting for
+ * the lock then, because waiting takes a reference.
  *
- * What sgi_runtime_free does, in this order: stops and joins the I/O thread; from here on its
- * caller is the loop thread and runs the callbacks. The stop hooks let servers and sessions
- * close themselves. Every transport is asked to close and gets its grace to write what is
- * left; then those that are still there are cut off. The store workers finish what is dirty,
- * the callbacks that come of it run, until nothing is due. Then workers, loop and descriptors
- * go. While this goes on engine time follows the real clock, also under an injected one:
- * nobody could move it, and a timer might be all that ends the wait.
+ * What sgi_runtime_free does, in this order: stops and joins the I/O thread; from here on
+ * its caller is the loop thread and runs the callbacks. The stop hooks let servers and
+ * sessions close themselves. Every transport is asked to close and gets its grace to
+ * write what is left; then those that are still there are cut off. The store workers
+ * finish what is dirty, the callbacks that come of it run, until nothing is due. Then
+ * workers, loop and descriptors go. While this goes on engine time follows the real
+ * clock, also under an injected one: nobody could move it, and a timer might be all that
+ * ends the wait.
  *
- * `outside` records who is in code of the application. It is written without the lock by the
- * thread it names, thread first, so that a thread finds itself there only if it is inside. */
+ * `outside` records who is in code of the application. It is written without the lock by
+ * the thread it names, thread first, so that a thread finds itself there only if it is
+ * inside. */
 #include "runtime/state.h"
 
 #include <time.h>
@@ -90,7 +92,8 @@ static void set_hooks(segue_runtime *rt, const segue_hooks *given)
         rt->given.wall_ms = default_wall;
     if (!rt->given.random)
         rt->given.random = sgi_crypto_random;
-    rt->hooks = (segue_hooks){sizeof rt->hooks, rt, hook_monotonic, hook_wall, hook_random};
+    rt->hooks =
+        (segue_hooks){sizeof rt->hooks, rt, hook_monotonic, hook_wall, hook_random};
 }
 
 /* ---- the lock ---- */
@@ -121,7 +124,8 @@ void sgi_runtime_unlock(segue_runtime *rt)
 
 static void enter_outside(sgi_outside *outside)
 {
-    atomic_store_explicit(&outside->thread, (uintptr_t)pthread_self(), memory_order_relaxed);
+    atomic_store_explicit(&outside->thread, (uintptr_t)pthread_self(),
+                          memory_order_relaxed);
     atomic_fetch_add_explicit(&outside->depth, 1, memory_order_release);
 }
 
@@ -230,8 +234,9 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest);
     rt->engine.log_level = options->log_level;
     sgi_engine_set_limits(&rt->engine,
-                          options->max_message_bytes > 0 ? (size_t)options->max_message_bytes
-                                                         : DEFAULT_MESSAGE_BYTES,
+                          options->max_message_bytes > 0
+                              ? (size_t)options->max_message_bytes
+                              : DEFAULT_MESSAGE_BYTES,
                           options->max_depth > 0 ? options->max_depth : DEFAULT_DEPTH,
                           options->max_queue_bytes > 0 ? (size_t)options->max_queue_bytes
                                                        : DEFAULT_QUEUE_BYTES);
@@ -265,7 +270,8 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
 {
     segue_runtime *rt = make(options);
     if (!rt)
-        return sgi_error_give(error, options->allocator ? options->allocator : &sgi_mem_libc,
+        return sgi_error_give(error,
+                              options->allocator ? options->allocator : &sgi_mem_libc,
                               SEGUE_E_NOMEM, "out of memory");
     segue_status status = sgi_loop_open(rt);
     rt->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -337,7 +343,7 @@ static void deliver_all(segue_runtime *rt)
 static sgi_carrier *first_attached(const segue_runtime *rt)
 {
     sgi_carrier *carrier;
-    TAILQ_FOREACH (carrier, &rt->carriers, link)
+    TAILQ_FOREACH(carrier, &rt->carriers, link)
         if (carrier->attached)
             return carrier;
     return NULL;
@@ -347,7 +353,7 @@ static void close_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;
     int64_t grace = 0;
-    TAILQ_FOREACH (carrier, &rt->carriers, link) {
+    TAILQ_FOREACH(carrier, &rt->carriers, link) {
         sgi_carrier_raise(carrier, SGI_WORK_CLOSE);
         if (carrier->attached && carrier->grace_ms > grace)
             grace = carrier->grace_ms;

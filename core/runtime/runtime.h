@@ -1,12 +1,13 @@
-/* runtime: one libev loop and what hangs on it. The engine's lock, its clock and timers, the
- * queue of callbacks, the threads (I/O of a background runtime, one per blocking store) and
- * the order of a shutdown live here. It drives transports through sgi_carrier and the engine
- * through engine/engine.h, exchange.h and keeper.h; it knows no HTTP, no SQL, no protocol.
+/* runtime: one libev loop and what hangs on it. The engine's lock, its clock and timers,
+ * the queue of callbacks, the threads (I/O of a background runtime, one per blocking
+ * store) and the order of a shutdown live here. It drives transports through sgi_carrier
+ * and the engine through engine/engine.h, exchange.h and keeper.h; it knows no HTTP, no
+ * SQL, no protocol.
  *
- * One turn of the loop: wait for events -> timers -> callbacks (inline) -> stores that do not
- * block -> transports that have something to do. The loop thread is the caller of run or
- * dispatch, or the I/O thread of a background runtime; sgi_runtime_free makes the caller the
- * loop thread for the last turns. "Lock held" below means sgi_runtime_lock. */
+ * One turn of the loop: wait for events -> timers -> callbacks (inline) -> stores that do
+ * not block -> transports that have something to do. The loop thread is the caller of run
+ * or dispatch, or the I/O thread of a background runtime; sgi_runtime_free makes the
+ * caller the loop thread for the last turns. "Lock held" below means sgi_runtime_lock. */
 #ifndef SGI_RUNTIME_H
 #define SGI_RUNTIME_H
 
@@ -21,15 +22,15 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
 segue_status sgi_runtime_run(segue_runtime *rt);
 segue_status sgi_runtime_start(segue_runtime *rt);
 segue_status sgi_runtime_fd(segue_runtime *rt, int32_t *fd);
-segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms, int32_t max_events,
-                                  int32_t *ran);
+segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
+                                  int32_t max_events, int32_t *ran);
 segue_status sgi_runtime_stop(segue_runtime *rt);
 /* Shuts down and drops the owner's reference. Ignored inside a callback. */
 void sgi_runtime_free(segue_runtime *rt);
 
 /* The struct, its allocator and its lock live until the last reference is gone. Not to be
- * called with the lock held: there, use engine.host.retain and release, whose last reference
- * goes with the unlock that follows. */
+ * called with the lock held: there, use engine.host.retain and release, whose last
+ * reference goes with the unlock that follows. */
 void sgi_runtime_ref(segue_runtime *rt);
 void sgi_runtime_unref(segue_runtime *rt);
 
@@ -39,8 +40,8 @@ void sgi_runtime_lock(segue_runtime *rt);
 void sgi_runtime_unlock(segue_runtime *rt);
 /* False once stop has begun. Any thread, with or without the lock. */
 bool sgi_runtime_is_open(const segue_runtime *rt);
-/* The calling thread is inside a callback of this runtime, or inside a function of a custom
- * transport. Any thread, with or without the lock. */
+/* The calling thread is inside a callback of this runtime, or inside a function of a
+ * custom transport. Any thread, with or without the lock. */
 bool sgi_runtime_in_callback(const segue_runtime *rt);
 
 /* ---- shutdown ---- */
@@ -58,26 +59,27 @@ void sgi_runtime_off_stop(segue_runtime *rt, sgi_stop_hook *hook);
 
 /* ---- stores ---- */
 
-/* Lock held. From now on the keeper is worked on; keeper->host_user belongs to the runtime.
- * SEGUE_E_IO when no thread can be had, SEGUE_E_CLOSED once the runtime was freed. */
+/* Lock held. From now on the keeper is worked on; keeper->host_user belongs to the
+ * runtime. SEGUE_E_IO when no thread can be had, SEGUE_E_CLOSED once the runtime was
+ * freed. */
 segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
                                    segue_store *store);
-/* Lock held; lets it go while it waits for the worker. What is dirty is committed first, as
- * far as the store takes it; on the worker's own thread only what is under way is. Returns
- * with nobody working on the keeper. Takes a keeper that was never added. */
+/* Lock held; lets it go while it waits for the worker. What is dirty is committed first,
+ * as far as the store takes it; on the worker's own thread only what is under way is.
+ * Returns with nobody working on the keeper. Takes a keeper that was never added. */
 void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper);
 
 /* ---- for transports ---- */
 
 /* What a carrier can be asked to do, as bits. */
 enum {
-    SGI_WORK_START = 1,   /* it was attached */
-    SGI_WORK_REOPEN = 2,  /* connect again */
-    SGI_WORK_RESUME = 4,  /* input is wanted again */
-    SGI_WORK_OWN = 8,     /* raised by the transport itself */
-    SGI_WORK_QUIET = 16,  /* sgi_carrier_await_quiet */
-    SGI_WORK_FLUSH = 32,  /* there is output */
-    SGI_WORK_CLOSE = 64   /* close once the output is out */
+    SGI_WORK_START = 1,  /* it was attached */
+    SGI_WORK_REOPEN = 2, /* connect again */
+    SGI_WORK_RESUME = 4, /* input is wanted again */
+    SGI_WORK_OWN = 8,    /* raised by the transport itself */
+    SGI_WORK_QUIET = 16, /* sgi_carrier_await_quiet */
+    SGI_WORK_FLUSH = 32, /* there is output */
+    SGI_WORK_CLOSE = 64  /* close once the output is out */
 };
 
 typedef struct sgi_carrier sgi_carrier;
@@ -85,8 +87,8 @@ typedef struct sgi_carrier sgi_carrier;
 /* Loop thread, lock held; both may let it go meanwhile. */
 typedef struct sgi_carrier_ops {
     void (*work)(sgi_carrier *carrier, uint32_t work);
-    /* The runtime ends: let go of everything outside memory now, and, when attached, detach
-     * the conversation and retire. */
+    /* The runtime ends: let go of everything outside memory now, and, when attached,
+     * detach the conversation and retire. */
     void (*abandon)(sgi_carrier *carrier);
     void (*destroy)(sgi_carrier *carrier); /* frees the memory */
 } sgi_carrier_ops;
@@ -96,8 +98,8 @@ struct sgi_carrier {
     uint32_t magic;
     segue_runtime *runtime; /* counted, from add to destroy */
     const sgi_carrier_ops *ops;
-    sgi_conn *conn;   /* between attach and detach */
-    bool attached;    /* belongs to the runtime */
+    sgi_conn *conn; /* between attach and detach */
+    bool attached;  /* belongs to the runtime */
     bool can_reopen;
     int64_t grace_ms; /* so long sgi_runtime_free waits for it to close by itself */
     uint32_t work;

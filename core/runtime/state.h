@@ -1,7 +1,8 @@
 /* The insides of a runtime, for the files of this room.
  *
  * Lock order: the runtime's lock is the only one taken here; a store's own mutex is taken
- * under it (a store that does not block) or without it (by its worker), never around it. */
+ * under it (a store that does not block) or without it (by its worker), never around
+ * it. */
 #ifndef SGI_RUNTIME_STATE_H
 #define SGI_RUNTIME_STATE_H
 
@@ -21,8 +22,8 @@ TAILQ_HEAD(sgi_carrier_list, sgi_carrier);
 typedef struct sgi_store_slot sgi_store_slot;
 TAILQ_HEAD(sgi_store_slot_list, sgi_store_slot);
 
-/* Which thread is outside, in code of the application. Written by that thread alone, read by
- * any: a thread can only ever find its own name here if it wrote it. */
+/* Which thread is outside, in code of the application. Written by that thread alone, read
+ * by any: a thread can only ever find its own name here if it wrote it. */
 typedef struct sgi_outside {
     atomic_uintptr_t thread;
     atomic_int depth;
@@ -41,15 +42,15 @@ struct segue_runtime {
     segue_wake_fn on_wake;
 
     sgi_runtime_mode mode;
-    atomic_bool open;  /* stop has not begun */
-    bool draining;     /* sgi_runtime_free is at it; its thread is the loop thread */
-    bool dead;         /* nothing but the struct is left */
-    bool looping;      /* run or dispatch is on */
-    bool delivering;   /* callbacks are being run */
+    atomic_bool open;    /* stop has not begun */
+    bool draining;       /* sgi_runtime_free is at it; its thread is the loop thread */
+    bool dead;           /* nothing but the struct is left */
+    bool looping;        /* run or dispatch is on */
+    bool delivering;     /* callbacks are being run */
     pthread_cond_t left; /* looping ended; a store worker has become idle */
     pthread_t io_thread;
     bool joinable;
-    bool signals_blocked; /* on the thread that loops now */
+    bool signals_blocked;   /* on the thread that loops now */
     sgi_outside outside[2]; /* callbacks; functions of custom transports */
     int64_t drain_base_ms;  /* engine time and */
     int64_t drain_real_ms;  /* real time when draining began */
@@ -94,8 +95,8 @@ void sgi_loop_host(sgi_host *host);
 void sgi_loop_kick(segue_runtime *rt);
 /* Lock held; wakes who has to be woken. To be called before the lock is let go. */
 void sgi_loop_signal(segue_runtime *rt);
-/* Lock held, let go while waiting: one turn that waits at most wait_ms (-1 = no limit) and
- * runs at most budget callbacks. Returns how many ran. */
+/* Lock held, let go while waiting: one turn that waits at most wait_ms (-1 = no limit)
+ * and runs at most budget callbacks. Returns how many ran. */
 int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget);
 /* Lock held: another turn has something to do without waiting. */
 bool sgi_loop_is_due(const segue_runtime *rt);

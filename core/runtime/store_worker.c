@@ -1,20 +1,20 @@
 /* Stores at work. A slot is one store of this runtime, a desk is one keeper at it.
  *
- * A store that blocks has a thread: it takes what is dirty at a desk, commits it without the
- * lock, says how it went, takes the next job of that desk, and goes on until the desk is
- * empty; everything that becomes dirty meanwhile is in the next commit. A store that does
- * not block is worked on by the loop at the end of its turn, under the lock and before the
- * output is flushed, so answers that wait for it leave in the same turn.
+ * A store that blocks has a thread: it takes what is dirty at a desk, commits it without
+ * the lock, says how it went, takes the next job of that desk, and goes on until the desk
+ * is empty; everything that becomes dirty meanwhile is in the next commit. A store that
+ * does not block is worked on by the loop at the end of its turn, under the lock and
+ * before the output is flushed, so answers that wait for it leave in the same turn.
  *
  *   desk:  idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
  *
- * keeper->host_user points at the desk and is NULL once the runtime has let go of it. A desk
- * belongs to its slot; the one that works on it holds it by `busy`, and when its keeper is
- * removed by what a commit or job led to (on this very thread), `removed` tells the worker
- * to let the keeper alone and to free the desk.
+ * keeper->host_user points at the desk and is NULL once the runtime has let go of it. A
+ * desk belongs to its slot; the one that works on it holds it by `busy`, and when its
+ * keeper is removed by what a commit or job led to (on this very thread), `removed` tells
+ * the worker to let the keeper alone and to free the desk.
  *
- * A slot closes with its last desk: its worker drops the store, since that may take time, and
- * ends; the loop joins it when it has. Nobody but sgi_runtime_free waits for that. */
+ * A slot closes with its last desk: its worker drops the store, since that may take time,
+ * and ends; the loop joins it when it has. Nobody but sgi_runtime_free waits for that. */
 #include "runtime/state.h"
 
 #include <signal.h>
@@ -264,7 +264,7 @@ static void close_slot(sgi_store_slot *slot)
 static void free_finished(segue_runtime *rt)
 {
     sgi_store_slot *slot, *next;
-    SGI_TAILQ_EACH (slot, &rt->closing_stores, link, next) {
+    SGI_TAILQ_EACH(slot, &rt->closing_stores, link, next) {
         if (!slot->finished)
             continue;
         TAILQ_REMOVE(&rt->closing_stores, slot, link);
@@ -278,7 +278,7 @@ static void free_finished(segue_runtime *rt)
 static bool is_busy(const sgi_store_slot *slot)
 {
     const desk *d;
-    TAILQ_FOREACH (d, &slot->desks, link)
+    TAILQ_FOREACH(d, &slot->desks, link)
         if (d->due || d->busy)
             return true;
     return false;
@@ -287,7 +287,7 @@ static bool is_busy(const sgi_store_slot *slot)
 static sgi_store_slot *first_due_here(const segue_runtime *rt)
 {
     sgi_store_slot *slot;
-    TAILQ_FOREACH (slot, &rt->stores, link)
+    TAILQ_FOREACH(slot, &rt->stores, link)
         if (!slot->blocking && !TAILQ_EMPTY(&slot->due))
             return slot;
     return NULL;
@@ -317,7 +317,7 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
     desk *d = sgi_zalloc(&rt->mem, sizeof *d);
     if (!d)
         return SEGUE_E_NOMEM;
-    TAILQ_FOREACH (slot, &rt->stores, link)
+    TAILQ_FOREACH(slot, &rt->stores, link)
         if (slot->store == store)
             break;
     if (!slot) {
@@ -338,7 +338,8 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
  * what runs here is part of that work. */
 static bool works_here(const desk *d)
 {
-    return d->busy && (!d->slot->blocking || pthread_equal(d->slot->worker, pthread_self()));
+    return d->busy &&
+           (!d->slot->blocking || pthread_equal(d->slot->worker, pthread_self()));
 }
 
 void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper)

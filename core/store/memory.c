@@ -1,21 +1,22 @@
 /* The store in memory. An operation is one block, its record, task id and data together,
  * and a packed log (memory_log.c).
  *
- * Every operation is in two maps (three with an idempotency key), in the heap of purge times
- * (at INT64_MAX when it is never due, so that moving it cannot fail) and in one list:
+ * Every operation is in two maps (three with an idempotency key), in the heap of purge
+ * times (at INT64_MAX when it is never due, so that moving it cannot fail) and in one
+ * list:
  *
  *     CREATE -> live --RELEASE--> loose --claim--> live
  *                 \----------- END --> ended (oldest first: the order of eviction)
  *
- * A commit works in two steps. Staging applies the writes one by one, which may fail at any
- * of them; before an operation is changed for the first time its state goes to `touches`.
- * Then either undo puts these states back or apply moves operations to their
+ * A commit works in two steps. Staging applies the writes one by one, which may fail at
+ * any of them; before an operation is changed for the first time its state goes to
+ * `touches`. Then either undo puts these states back or apply moves operations to their
  * lists and frees what was deleted, which cannot fail. Staging leaves the lists alone and
  * frees nothing.
  *
- * `used` counts blocks as they were allocated plus an allowance for what the maps, the heap
- * and the allocator add. Room is made last: only then is it sure that the commit goes
- * through, so no operation is evicted for one that fails. */
+ * `used` counts blocks as they were allocated plus an allowance for what the maps, the
+ * heap and the allocator add. Room is made last: only then is it sure that the commit
+ * goes through, so no operation is evicted for one that fails. */
 #include "store/store.h"
 
 #include "base/crypto.h"

@@ -1,10 +1,10 @@
 /* Packed logs. The first chunk is small, since most operations have two or three entries;
  * each further one is as large as all before it, up to CHUNK_MAX, so that a log wastes at
- * most half of what it occupies and a long one at most one chunk. An entry is never split:
- * one larger than that gets a chunk of its own size.
+ * most half of what it occupies and a long one at most one chunk. An entry is never
+ * split: one larger than that gets a chunk of its own size.
  *
- * Chunks are only ever appended to, so a state of a log is one position in it. Numbers are
- * not stored: each chunk knows its first and entries have no holes. */
+ * Chunks are only ever appended to, so a state of a log is one position in it. Numbers
+ * are not stored: each chunk knows its first and entries have no holes. */
 #include "store/memory_log.h"
 
 #define CHUNK_FIRST 256

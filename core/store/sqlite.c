@@ -2,8 +2,11 @@
  *
  * One commit is one IMMEDIATE transaction; any failure rolls all of it back. The key of a
  * log row is `operation number << 26 | seq`. Beside a table without rowid and primary key
- * (op, seq) this is 1.3 to 1.5 times faster on one stream and as fast or faster on many. An
- * append to an operation whose slot is filled is one insertion without a look-up.
+ * (op, seq) this is 1.3 to 1.5 times faster on one stream and as fast or faster on many.
+ * (A table in order of arrival with an index on the key gains up to three times when a
+ * commit goes round a thousand operations, but takes half as long again on one stream,
+ * and a read of one log then jumps about in the file.) An append to an operation whose
+ * slot is filled is one insertion without a look-up.
  *
  * The handle's mutex makes the calls one at a time, so the connection needs none. Nothing
  * is allocated between opening and closing except the list of a claim. */
@@ -166,8 +169,8 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
 
 /* ---- reading ---- */
 
-/* SQLite answers NULL for no bytes and also when it has no memory for them; the second must
- * not pass for the first. */
+/* SQLite answers NULL for no bytes and also when it has no memory for them; the second
+ * must not pass for the first. */
 static bool column_bytes(sqlite3_stmt *statement, int column, const char **bytes,
                          size_t *len)
 {

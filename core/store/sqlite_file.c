@@ -4,28 +4,31 @@
  *     open -> check -> (new: create) -> WAL -> number -> in use
  *               \-> not ours, newer, damaged: closed again, not a byte changed
  *
- * Checking reads only: application_id and user_version (our format), and both ends of every
- * tree, which finds a missing table and a ruined root in the time of a few page reads (a
- * full integrity check would read the whole file). The checkpoint that SQLite makes at close
- * is off until the file has passed, since it too would write.
+ * Checking reads only: application_id and user_version (our format), and both ends of
+ * every tree, which finds a missing table and a ruined root in the time of a few page
+ * reads (a full integrity check would read the whole file). The checkpoint that SQLite
+ * makes at close is off until the file has passed, since it too would write.
  *
  * Owners. Every instance that opens the file takes a number that was never used before (a
  * counter in the file) and locks the byte of that number in `<path>-owners`. Operations
  * carry the number of the instance that runs them. The kernel drops the lock when the
- * instance goes, however it goes, so a number whose byte is free belongs to nobody any more
- * and never will again: its operations may be claimed, without timeouts and without a way to
- * take a live one's. The locks are those of an open file description (F_OFD_SETLK): two
- * instances in one process are two owners, and closing some other descriptor of the file
- * does not drop them. A byte that is locked although its number is new belongs to the users
- * of a file that was here before: the next number is taken. Number 0 is nobody's.
+ * instance goes, however it goes, so a number whose byte is free belongs to nobody any
+ * more and never will again: its operations may be claimed, without timeouts and without
+ * a way to take a live one's. The locks are those of an open file description
+ * (F_OFD_SETLK): two instances in one process are two owners, and closing some other
+ * descriptor of the file does not drop them. A byte that is locked although its number is
+ * new belongs to the users of a file that was here before: the next number is taken.
+ * Number 0 is nobody's. (A child forked without exec shares the lock and keeps it while
+ * it lives; exec drops it.)
  *
  * No other descriptor of the database itself may be opened here, not even to look at it:
  * closing it would drop the POSIX locks of every connection this process has to it.
  *
- * Settings. synchronous=NORMAL syncs at checkpoints only, FULL at each commit. A checkpoint
- * after 1000 pages (4 MiB): larger values write no faster (measured to 8000) and make the
- * commit that has to do it wait longer. journal_size_limit cuts the log back that grew while
- * a long read held the checkpoint up. */
+ * Settings. synchronous=NORMAL syncs at checkpoints only, FULL at each commit. A
+ * checkpoint after 1000 pages (4 MiB): more gains nothing on one stream (measured to
+ * 8000) and a sixth at best on a thousand (4000), and the commit that does it waits
+ * longer. journal_size_limit cuts the log back that grew while a long read held the
+ * checkpoint up. */
 #include "store/sqlite_file.h"
 
 #include <errno.h>
@@ -44,8 +47,8 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-/* AUTOINCREMENT: the number of a deleted operation is not given out again, so log rows that
- * are still to be removed cannot become somebody else's. */
+/* AUTOINCREMENT: the number of a deleted operation is not given out again, so log rows
+ * that are still to be removed cannot become somebody else's. */
 static const char SCHEMA[] =
     "CREATE TABLE owners (last INTEGER NOT NULL);"
     "INSERT INTO owners VALUES (0);"
@@ -124,8 +127,8 @@ segue_status sgi_sqlite_status(int code, int error)
     }
     if (code == SQLITE_IOERR_NOMEM)
         return SEGUE_E_NOMEM;
-    /* SQLite knows ENOSPC in a plain write only; quotas, size limits and the files it grows
-     * by other means come as I/O errors. */
+    /* SQLite knows ENOSPC in a plain write only; quotas, size limits and the files it
+     * grows by other means come as I/O errors. */
     return error == ENOSPC || error == EDQUOT || error == EFBIG ? SEGUE_E_STORE_FULL
                                                                 : SEGUE_E_STORE;
 }

@@ -1,10 +1,11 @@
-/* The SQL of the store, and how it is run. Statements are prepared once and reset after each
- * use, so no read transaction outlives a call: a reader that stays would keep the
+/* The SQL of the store, and how it is run. Statements are prepared once and reset after
+ * each use, so no read transaction outlives a call: a reader that stays would keep the
  * write-ahead log from being reused.
  *
- * Slots remember number and last seq of operations that were written to. They are right as
- * long as nobody else writes. SQLite's data version tells: it is compared at each begin with
- * what it was after our own last commit, and any difference or rollback empties them. */
+ * Slots remember number and last seq of operations that were written to. They are right
+ * as long as nobody else writes. SQLite's data version tells: it is compared at each
+ * begin with what it was after our own last commit, and any difference or rollback
+ * empties them. */
 #include "store/sqlite_store.h"
 
 #include <errno.h>

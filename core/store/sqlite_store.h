@@ -1,6 +1,6 @@
 /* What the files of the SQLite store share: its object, its statements, its transactions.
- * sqlite.c reads and writes, sqlite_upkeep.c claims and purges, sqlite_statement.c has the
- * SQL, sqlite_file.c opens the file. */
+ * sqlite.c reads and writes, sqlite_upkeep.c claims and purges, sqlite_statement.c has
+ * the SQL, sqlite_file.c opens the file. */
 #ifndef SGI_SQLITE_STORE_H
 #define SGI_SQLITE_STORE_H
 

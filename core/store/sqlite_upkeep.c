@@ -1,13 +1,13 @@
 /* Claiming and purging in a SQLite store.
  *
- * A claim first makes the operations ours, in one transaction, and then shows them: whoever
- * saw a record must be sure to own it. What could not be shown is given back as number 0's,
- * which is nobody. Which owners are gone sqlite_file.c knows.
+ * A claim first makes the operations ours, in one transaction, and then shows them:
+ * whoever saw a record must be sure to own it. What could not be shown is given back as
+ * number 0's, which is nobody. Which owners are gone sqlite_file.c knows.
  *
- * Deleting goes in bounded steps, since a log may be long and the writer is one. The row of
- * an operation goes at once and with it all that can be found; log rows beyond the bound are
- * left to `garbage`, which later purges work off. Pages set free are used again; the file
- * does not shrink. */
+ * Deleting goes in bounded steps, since a log may be long and the writer is one. The row
+ * of an operation goes at once and with it all that can be found; log rows beyond the
+ * bound are left to `garbage`, which later purges work off. Pages set free are used
+ * again; the file does not shrink. */
 #include "store/sqlite_store.h"
 
 #define REMOVE_STEP 1000
@@ -117,8 +117,8 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
 
 /* ---- purge ---- */
 
-/* Removes up to *budget log rows, oldest first, and subtracts them; *done when none is left
- * (a log has no holes, so fewer rows than keys means its end). */
+/* Removes up to *budget log rows, oldest first, and subtracts them; *done when none is
+ * left (a log has no holes, so fewer rows than keys means its end). */
 static int remove_log(sgi_sqlite_store *store, int64_t op, int64_t *budget, bool *done)
 {
     int64_t first = -1;
@@ -203,7 +203,7 @@ static segue_status find_next(sgi_sqlite_store *store, int64_t now_ms, int64_t *
 segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     sgi_sqlite_store *store = self;
-    int64_t next;
+    int64_t next = INT64_MAX;
     segue_status status = find_next(store, now_ms, &next);
     if (!status && next <= now_ms) {
         status = sgi_sqlite_begin(store);

@@ -1,9 +1,9 @@
 /* The handle of a store: a count, a mutex and a vtable.
  *
  * The application holds one reference, each server one more; whoever drops the last frees
- * the store behind it. The mutex makes one call at a time out of calls from any thread; it
- * is held while the callbacks of find, read and claim run. The allocator is the store's own
- * copy: a store may outlive every runtime that used it. */
+ * the store behind it. The mutex makes one call at a time out of calls from any thread;
+ * it is held while the callbacks of find, read and claim run. The allocator is the
+ * store's own copy: a store may outlive every runtime that used it. */
 #include "store/store.h"
 
 #include <pthread.h>

@@ -1,33 +1,34 @@
-/* store: where the logs of operations are kept. memory.c and sqlite.c implement the public
- * vtable of segue_ext.h, exactly as a store from outside would; store.c holds the handle and
- * serialises the calls. Who calls: the runtime (a worker thread for blocking stores). May
- * include base and the public headers; knows nothing of transports. */
+/* store: where the logs of operations are kept. memory.c and sqlite.c implement the
+ * public vtable of segue_ext.h, exactly as a store from outside would; store.c holds the
+ * handle and serialises the calls. Who calls: the runtime (a worker thread for blocking
+ * stores). May include base and the public headers; knows nothing of transports. */
 #ifndef SGI_STORE_H
 #define SGI_STORE_H
 
 #include "base/base.h"
 
-/* One more kind of write, beside segue_store_write_kind: whoever owns the operation lets go
- * of it and the next claim hands it over again. A server that goes before its operations
- * have ended writes this for each of them, since the store it shares lives on; when the
- * store itself closes nothing needs to be written. Leaves alone what has ended, what is gone
- * and what another instance owns. */
+/* One more kind of write, beside segue_store_write_kind: whoever owns the operation lets
+ * go of it and the next claim hands it over again. A server that goes before its
+ * operations have ended writes this for each of them, since the store it shares lives on;
+ * when the store itself closes nothing needs to be written. Leaves alone what has ended,
+ * what is gone and what another instance owns. */
 enum { SGI_STORE_RELEASE = 5 };
 
 /* A store shared by servers and runtimes. Counted: the handle of the application is one
- * reference, each server one more. The count and the calls are thread-safe; calls into the
- * vtable are serialised by a mutex of the store. */
+ * reference, each server one more. The count and the calls are thread-safe; calls into
+ * the vtable are serialised by a mutex of the store. */
 
-/* Makes a store around a vtable; allocator NULL = malloc. SEGUE_E_INVALID when commit, find,
- * read or claim is missing, SEGUE_E_VERSION when the vtable is of a newer library. On
- * failure self is not freed. */
+/* Makes a store around a vtable; allocator NULL = malloc. SEGUE_E_INVALID when commit,
+ * find, read or claim is missing, SEGUE_E_VERSION when the vtable is of a newer library.
+ * On failure self is not freed. */
 segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
                            const segue_allocator *allocator, segue_store **out);
 void sgi_store_ref(segue_store *store);
 void sgi_store_unref(segue_store *store);
 bool sgi_store_is_blocking(const segue_store *store);
 
-/* The callbacks of find, read and claim run under the mutex: they must not call the store.
+/* The callbacks of find, read and claim run under the mutex: they must not call the
+ * store.
  *
  * commit: SEGUE_E_STATE when an APPEND would repeat a number or leave a hole,
  * SEGUE_E_NOT_FOUND for an APPEND or END to what is not there; a DELETE of it is fine. */

@@ -1,10 +1,11 @@
-/* posix_spawn does the delicate part: it runs nothing of ours between fork and exec, and it
- * returns what exec said. The child starts with default signal handlers, no signal blocked,
- * and the three standard descriptors alone: everything of ours is close-on-exec, and what
- * others left open is closed where the C library can (a pipe that leaks into a child keeps
- * its reader waiting forever).
+/* posix_spawn does the delicate part: it runs nothing of ours between fork and exec, and
+ * it returns what exec said. The child starts with default signal handlers, no signal
+ * blocked, and the three standard descriptors alone: everything of ours is close-on-exec,
+ * and what others left open is closed where the C library can (a pipe that leaks into a
+ * child keeps its reader waiting forever).
  *
- * It is watched and signalled through a pidfd, which cannot come to mean another process. */
+ * It is watched and signalled through a pidfd, which cannot come to mean another
+ * process. */
 #include "transport/child.h"
 
 #include <errno.h>
@@ -223,7 +224,8 @@ bool sgi_child_reap(sgi_child *child, bool wait, sgi_exit *how)
     siginfo_t info = {0};
     int result;
     do {
-        result = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | (wait ? 0 : WNOHANG));
+        result =
+            waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | (wait ? 0 : WNOHANG));
     } while (result < 0 && errno == EINTR);
     if (result == 0 && info.si_pid == 0)
         return false;

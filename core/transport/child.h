@@ -1,4 +1,5 @@
-/* A child process: how it is started, signalled and reaped. Knows nothing of conversations. */
+/* A child process: how it is started, signalled and reaped. Knows nothing of
+ * conversations. */
 #ifndef SGI_CHILD_H
 #define SGI_CHILD_H
 
@@ -26,7 +27,8 @@ typedef struct sgi_child {
     int err;
 } sgi_child;
 
-/* 0, or the errno of what failed; exec included. Standard error is inherited unless wanted. */
+/* 0, or the errno of what failed; exec included. Standard error is inherited unless
+ * wanted. */
 int sgi_child_start(sgi_child *child, const sgi_command *command, bool with_err);
 void sgi_child_signal(const sgi_child *child, int signal);
 

@@ -1,16 +1,17 @@
 /* A transport of the application. Its functions are called on the loop thread without the
- * lock, one at a time; feed, writable and closed come from any thread and only leave a note
- * under the lock, which the loop finds as SGI_WORK_OWN.
+ * lock, one at a time; feed, writable and closed come from any thread and only leave a
+ * note under the lock, which the loop finds as SGI_WORK_OWN.
  *
  *   OPEN --closed()--> what was fed is read --> LOST --reopen--> OPEN
  *     \--own close: output out, vtable->close--> CLOSING --closed()--> gone
  *
- * Output: `rest` is offered to send; what it does not take waits for writable. writable may
- * overtake the return of the very send that makes it necessary, hence `room`, which is
- * cleared before each send and looked at after it.
- * Input: feed fills `inbox`; the loop takes it over as `reading` and feeds it piece by piece
- * while the conversation wants input. Beyond max_queue_bytes feed refuses, and pause(0) tells
- * when to go on; pause is told of changes only. */
+ * Output: `rest` is offered to send; what it does not take waits for writable. writable
+ * may overtake the return of the very send that makes it necessary, hence `room`, which
+ * is cleared before each send and looked at after it.
+ *
+ * Input: feed fills `inbox`; the loop takes it over as `reading` and feeds it piece by
+ * piece while the conversation wants input. Beyond max_queue_bytes feed refuses, and
+ * pause(0) tells when to go on; otherwise pause is told of changes only. */
 #include "transport/transport.h"
 
 #define FEED_BYTES ((size_t)64 * 1024)
@@ -227,8 +228,8 @@ static void finish(segue_transport *transport)
         flush(transport);
 }
 
-/* One that was never attached is released on its owner's thread, where "inside a function of
- * a transport" must not be noted: that is the loop thread's note. */
+/* One that was never attached is released on its owner's thread, where "inside a function
+ * of a transport" must not be noted: that is the loop thread's note. */
 static void release(segue_transport *transport)
 {
     custom *c = custom_of(transport);

@@ -1,7 +1,7 @@
 /* Two descriptors, or standard input and output. Descriptors that were handed over are
- * closed at the end. Those of stdio stay open, because the numbers 0 and 1 must not come to
- * mean something else, and get back the flags they had: they may be shared with the shell
- * that started the process. */
+ * closed at the end. Those of stdio stay open, because the numbers 0 and 1 must not come
+ * to mean something else, and get back the flags they had: they may be shared with the
+ * shell that started the process. */
 #include "transport/stream.h"
 
 #include <fcntl.h>
@@ -83,7 +83,8 @@ static const sgi_transport_ops ops = {
     .destroy = destroy,
 };
 
-static const sgi_stream_events events = {.drained = sgi_transport_end, .broken = on_broken};
+static const sgi_stream_events events = {.drained = sgi_transport_end,
+                                         .broken = on_broken};
 
 static segue_status make(segue_runtime *rt, int in, int out, bool owned,
                          segue_transport **result)

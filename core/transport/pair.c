@@ -1,7 +1,7 @@
 /* Two ends in one runtime. An end with output hands it to the other as long as that wants
  * input; the rest waits where it was taken, and the other end's `resume` goes on with it.
- * Nothing is handed over inside a call of the engine: it is the loop that pumps, a bounded
- * run per turn.
+ * Nothing is handed over inside a call of the engine: it is the loop that pumps, a
+ * bounded run per turn.
  *
  *   NEW -- attach --> open -- own close: after the output is over --> gone
  *                      \---- other end gone: lost ---------------------/
@@ -135,7 +135,8 @@ static const sgi_transport_ops ops = {
     .destroy = destroy,
 };
 
-segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a, segue_transport **b)
+segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a,
+                                segue_transport **b)
 {
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(rt));
     pair_end *left = sgi_zalloc(mem, sizeof *left);

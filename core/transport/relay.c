@@ -1,13 +1,14 @@
-/* The loop thread cuts what it has read into lines and queues them; whoever runs callbacks
- * delivers them from the ready queue. Two buffers: `queue` is filled under the lock while
- * `current` is being delivered without it, so a line stays put during its callback.
+/* The loop thread cuts what it has read into lines and queues them; whoever runs
+ * callbacks delivers them from the ready queue. Two buffers: `queue` is filled under the
+ * lock while `current` is being delivered without it, so a line stays put during its
+ * callback.
  *
  * Both together hold at most MAX_WAITING bytes. What comes beyond is dropped, not left in
  * the pipe: a child must not stand still because nobody looks at its log. A line in the
  * place of what was dropped says how much it was.
  *
- * A line is stored as its length, its bytes and a NUL. Owner is nobody: the transport holds
- * the relay until `end`, then the ready queue does. */
+ * A line is stored as its length, its bytes and a NUL. Owner is nobody: the transport
+ * holds the relay until `end`, then the ready queue does. */
 #include "transport/relay.h"
 
 #include <stdio.h>

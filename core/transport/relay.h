@@ -6,8 +6,8 @@
 
 typedef struct sgi_relay sgi_relay;
 
-/* fn may be NULL: then only free_user is delivered. The relay frees itself: after `end` and
- * the last line it calls free_user, and is gone. NULL when out of memory. */
+/* fn may be NULL: then only free_user is delivered. The relay frees itself: after `end`
+ * and the last line it calls free_user, and is gone. NULL when out of memory. */
 sgi_relay *sgi_relay_new(sgi_engine *engine, segue_stderr_fn fn, void *user,
                          segue_free_fn free_user);
 /* Lock held, both. */

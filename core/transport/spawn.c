@@ -1,21 +1,23 @@
 /* A server in a child process, spoken to through its standard input and output.
  *
- *   ABSENT --start, reopen--> RUNNING --close: output is out--\
- *      ^                          \----input ended, broken-----> CLOSING  (its input is closed)
- *      |                                                            | close_timeout
- *      |                                                            v
- *      |                                                        TERMINATING  (SIGTERM)
- *      |                                                            | terminate_timeout
- *      |                                                            v
- *      \------ it has ended: reaped, from any stage ----------- KILLED  (SIGKILL)
+ *   ABSENT --start, reopen--> RUNNING --close: output is out----\
+ *      ^                          \---input ended, broken--> CLOSING: its input is closed
+ *      |                                                         | close_timeout
+ *      |                                                         v
+ *      |                                                     TERMINATING: SIGTERM
+ *      |                                                         | terminate_timeout
+ *      |                                                         v
+ *      \------ it has ended: reaped, from any stage -------- KILLED: SIGKILL
  *
- * The conversation is told once per child that it is lost (`up` guards that), with what the
- * child's end says about it; the end of the child's output waits TELL_MS for that text. A
- * failure to start is a loss right after the start, so whoever waits hears of it in one way.
+ * The conversation is told once per child that it is lost (`up` guards that), with what
+ * the child's end says about it; the end of the child's output waits TELL_MS for that
+ * text. A failure to start is a loss right after the start, so whoever waits hears of it
+ * in one way.
  *
- * The transport outlives its conversation until the child is reaped: no zombie is left. It
- * ends when the child is gone and `over` says that nobody will ask for another. When the
- * runtime is freed, whatever still lives after its timeouts is killed in `release`. */
+ * The transport outlives its conversation until the child is reaped: no zombie is left.
+ * It ends when the child is gone and `over` says that nobody will ask for another. When
+ * the runtime is freed, whatever still lives after its timeouts is killed in
+ * `release`. */
 #include "transport/stream.h"
 
 #include <errno.h>
@@ -368,8 +370,8 @@ static spawn *make(const sgi_mem *mem, sgi_engine *engine,
     s->command = sgi_command_copy(mem, options);
     bool relays = options->on_stderr || options->free_user;
     if (relays)
-        s->relay = sgi_relay_new(engine, options->on_stderr, options->user,
-                                 options->free_user);
+        s->relay =
+            sgi_relay_new(engine, options->on_stderr, options->user, options->free_user);
     if (s->command && (s->relay || !relays))
         return s;
     sgi_relay_undo(s->relay);

@@ -1,22 +1,23 @@
-/* A stream reads as long as the conversation wants input, and writes what the conversation
- * has, one buffer at a time: it takes the next only when the last is out, so what waits is
- * in the engine, where producers can see it.
+/* A stream reads as long as the conversation wants input, and writes what the
+ * conversation has, one buffer at a time: it takes the next only when the last is out, so
+ * what waits is in the engine, where producers can see it.
  *
  *   running --eof--> at_eof --quiet--> settled --written--> broken
  *      \--write fails-----------------------------------------/
  *
  * The end of the input is not the end of the conversation at once: a peer may close its
- * writing side and still read (`printf ... | server`). What it asked for is answered first,
- * as far as callbacks that are due now do so, and written. A peer that reads nothing for
- * SGI_LINGER_MS is given up. When a write fails, what the peer sent before it went is still fed.
+ * writing side and still read (`printf ... | server`). What it asked for is answered
+ * first, as far as callbacks that are due now do so, and written. A peer that reads
+ * nothing for SGI_LINGER_MS is given up. When a write fails, what the peer sent before it
+ * went is still fed.
  *
- * Reading needs no lock: the loop thread is the only reader and the scratch buffer its own.
- * A few reads per event; a short one means that the rest has not come yet.
+ * Reading needs no lock: the loop thread is the only reader and the scratch buffer its
+ * own. A few reads per event; a short one means that the rest has not come yet.
  *
- * SIGPIPE: sockets are written with MSG_NOSIGNAL. Around other writes it is held back in the
- * calling thread and, when one came of the write, taken back before it is let through again;
- * the disposition of the process is left alone. The I/O thread of a background runtime has
- * all signals blocked anyway. */
+ * SIGPIPE: sockets are written with MSG_NOSIGNAL. Around other writes it is held back in
+ * the calling thread and, when one came of the write, taken back before it is let through
+ * again; the disposition of the process is left alone. The I/O thread of a background
+ * runtime has all signals blocked anyway. */
 #include "transport/stream.h"
 
 #include <errno.h>
@@ -300,8 +301,8 @@ static ssize_t write_some(const sgi_stream *stream)
     return write(stream->out, bytes, len);
 }
 
-/* No lock. 0 = all is written, else the errno that stopped it. A write that took less than
- * it was given has filled the peer's buffer: the next try is the watcher's. */
+/* No lock. 0 = all is written, else the errno that stopped it. A write that took less
+ * than it was given has filled the peer's buffer: the next try is the watcher's. */
 static int write_rest(sgi_stream *stream)
 {
     pipe_guard guard;

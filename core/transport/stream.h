@@ -1,5 +1,5 @@
-/* Bytes through a pair of descriptors, non-blocking: the part that fds, stdio and spawn have
- * in common. Loop thread, lock held, except where a watcher calls. */
+/* Bytes through a pair of descriptors, non-blocking: the part that fds, stdio and spawn
+ * have in common. Loop thread, lock held, except where a watcher calls. */
 #ifndef SGI_STREAM_H
 #define SGI_STREAM_H
 
@@ -13,7 +13,8 @@ typedef struct sgi_stream sgi_stream;
 typedef struct sgi_stream_events {
     /* All output is written; once per sgi_stream_finish. */
     void (*drained)(segue_transport *transport);
-    /* Nothing more comes in, or nothing more can be written. Once; the stream has stopped. */
+    /* Nothing more comes in, or nothing more can be written. Once; the stream has
+     * stopped. */
     void (*broken)(segue_transport *transport, const char *why);
 } sgi_stream_events;
 
@@ -39,14 +40,14 @@ struct sgi_stream {
 
 void sgi_stream_init(sgi_stream *stream, segue_transport *transport,
                      const sgi_stream_events *events);
-/* The conversation was started: makes both descriptors non-blocking and begins to read. They
- * stay the owner's. */
+/* The conversation was started: makes both descriptors non-blocking and begins to read.
+ * They stay the owner's. */
 void sgi_stream_open(sgi_stream *stream, int in, int out);
 void sgi_stream_flush(sgi_stream *stream);
 void sgi_stream_resume(sgi_stream *stream);
 void sgi_stream_quiet(sgi_stream *stream);
-/* Calls drained when everything is written, or nothing could be for SGI_LINGER_MS. Input goes
- * on being read. */
+/* Calls drained when everything is written, or nothing could be for SGI_LINGER_MS. Input
+ * goes on being read. */
 void sgi_stream_finish(sgi_stream *stream);
 /* Forgets the output and its descriptor, with what is left to write. */
 void sgi_stream_end_output(sgi_stream *stream);

@@ -1,4 +1,5 @@
-/* What all transports share: their life, and the work the loop asks for, handed to the kind.
+/* What all transports share: their life, and the work the loop asks for, handed to the
+ * kind.
  *
  * Work comes as bits, and what one of them leads to may end the transport; it stays in
  * memory until the turn is over, so each step looks at the state first. A conversation is

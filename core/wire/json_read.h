@@ -111,7 +111,7 @@ bool sgi_json_string_is(sgi_json value, sgi_str text);
 bool sgi_json_decode(sgi_json value, sgi_buf *out);
 /* True when decoding changes nothing; then *text is the span between the quotes. */
 bool sgi_json_plain_string(sgi_json value, sgi_str *text);
-/* An integer of 64 bits; 2.0 and 20e-1 count as 2 (R-1905-29), 1.5 and 1e300 do not. */
+/* An integer of 64 bits; 2.0 and 20e-1 count as 2 (AS-18), 1.5 and 1e300 do not. */
 bool sgi_json_int(sgi_json value, int64_t *out);
 /* The nearest double; false when value is no number or one too large for a double. */
 bool sgi_json_double(sgi_json value, double *out);

@@ -68,7 +68,7 @@ static const char call_text[] =
     "York\",\"units\":\"metric\",\"days\":5,"
     "\"detail\":true},\"_meta\":{\"progressToken\":\"tok-48151\",\"io."
     "modelcontextprotocol/"
-    "related-task\":{\"taskId\":\"t-0001\"}}}}";
+    "related-task\":{\"taskId\":\"t-001\"}}}}";
 
 static const char note_text[] =
     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/partial_result\",\"params\":{"

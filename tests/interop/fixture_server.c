@@ -18,11 +18,25 @@
 
 #define IDLE_MS 50 /* how long a hang-up may go unnoticed */
 
-typedef struct host {
+typedef struct host host;
+
+/* A call of `steps`: one report of progress when it is due, then the next. */
+typedef struct walk {
+    struct walk *next;
+    host *h;
+    segue_call *call; /* NULL = it has ended, and waits for free_user */
+    int64_t due_ms;
+    int64_t at;
+    int64_t count;
+    int64_t delay_ms;
+} walk;
+
+struct host {
     segue_runtime *runtime;
     segue_server *server;
     fixtures *fixtures;
-} host;
+    walk *walks;
+};
 
 typedef struct options {
     int32_t page_size;
@@ -70,8 +84,9 @@ static void run_add(void *user, segue_call *call)
 
 static void run_media(void *user, segue_call *call)
 {
-    static const char embedded[] = "{\"type\":\"resource\",\"resource\":{\"uri\":\"test://x\","
-                                   "\"mimeType\":\"text/plain\",\"text\":\"inside\"}}";
+    static const char embedded[] =
+        "{\"type\":\"resource\",\"resource\":{\"uri\":\"test://x\","
+        "\"mimeType\":\"text/plain\",\"text\":\"inside\"}}";
     static const char link[] = "{\"type\":\"resource_link\",\"uri\":\"test://x\","
                                "\"name\":\"x\"}";
     host *h = user;
@@ -96,6 +111,85 @@ static void run_fail(void *user, segue_call *call)
     complete(call, content);
 }
 
+static void run_repeat(void *user, segue_call *call)
+{
+    host *h = user;
+    segue_content *content;
+    const char *text = "";
+    size_t len = 0;
+    segue_call_argument_text(call, "text", &text, &len);
+    if (segue_content_new(h->runtime, &content) != SEGUE_OK)
+        abort();
+    segue_content_add_text(content, text, len);
+    complete(call, content);
+}
+
+static void walk_gone(void *user)
+{
+    walk *w = user;
+    walk **at = &w->h->walks;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    free(w);
+}
+
+static void run_steps(void *user, segue_call *call)
+{
+    segue_call_events events;
+    walk *w = calloc(1, sizeof *w);
+    if (!w)
+        abort();
+    w->h = user;
+    w->call = call;
+    w->count = 3;
+    w->delay_ms = 20;
+    segue_call_argument_int(call, "n", &w->count);
+    segue_call_argument_int(call, "delayMs", &w->delay_ms);
+    w->due_ms = now_ms(NULL) + w->delay_ms;
+    w->next = w->h->walks;
+    w->h->walks = w;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+    events.user = w;
+    events.free_user = walk_gone;
+    segue_call_watch(call, &events);
+}
+
+static void take_step(walk *w)
+{
+    segue_content *content;
+    if (w->at < w->count) {
+        w->at++;
+        segue_call_progress(w->call, (double)w->at, (double)w->count, "a step");
+        segue_call_log(w->call, "info", "{\"step\":true}", 13);
+        w->due_ms += w->delay_ms;
+        return;
+    }
+    if (segue_content_new(w->h->runtime, &content) != SEGUE_OK)
+        abort();
+    segue_content_add_text(content, "arrived", 7);
+    complete(w->call, content);
+    w->call = NULL;
+}
+
+/* In how many ms the next step is, or -1. */
+static int64_t tick(host *h)
+{
+    int64_t next = fixtures_tick(h->fixtures);
+    for (walk *w = h->walks; w; w = w->next) {
+        if (w->call && segue_call_is_cancelled(w->call)) {
+            segue_call_free(w->call);
+            w->call = NULL;
+        }
+        while (w->call && w->due_ms <= now_ms(NULL))
+            take_step(w);
+        int64_t left = w->call ? w->due_ms - now_ms(NULL) : -1;
+        if (w->call && (next < 0 || left < next))
+            next = left < 0 ? 0 : left;
+    }
+    return next;
+}
+
 static segue_status add_tool(host *h, const char *json, segue_call_fn run)
 {
     segue_item_options item;
@@ -111,7 +205,8 @@ static void run_toggle(void *user, segue_call *call)
     host *h = user;
     segue_content *content;
     if (segue_server_remove(h->server, SEGUE_ITEM_TOOL, "extra") != SEGUE_OK)
-        add_tool(h, "{\"name\":\"extra\",\"inputSchema\":{\"type\":\"object\"}}", run_fail);
+        add_tool(h, "{\"name\":\"extra\",\"inputSchema\":{\"type\":\"object\"}}",
+                 run_fail);
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
     segue_content_add_text(content, "changed", 7);
@@ -122,11 +217,16 @@ static const struct {
     const char *json;
     segue_call_fn run;
 } tools[] = {
-    {"{\"name\":\"add\",\"title\":\"Add\",\"inputSchema\":{\"type\":\"object\",\"properties\":"
-     "{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},\"required\":[\"a\",\"b\"]},"
-     "\"outputSchema\":{\"type\":\"object\",\"properties\":{\"sum\":{\"type\":\"integer\"}},"
+    {"{\"name\":\"add\",\"title\":\"Add\",\"inputSchema\":{\"type\":\"object\","
+     "\"properties\":"
+     "{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},\"required\":[\"a\","
+     "\"b\"]},"
+     "\"outputSchema\":{\"type\":\"object\",\"properties\":{\"sum\":{\"type\":"
+     "\"integer\"}},"
      "\"required\":[\"sum\"]},\"annotations\":{\"readOnlyHint\":true}}",
      run_add},
+    {"{\"name\":\"repeat\",\"inputSchema\":{\"type\":\"object\"}}", run_repeat},
+    {"{\"name\":\"steps\",\"inputSchema\":{\"type\":\"object\"}}", run_steps},
     {"{\"name\":\"media\",\"inputSchema\":{\"type\":\"object\"}}", run_media},
     {"{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}}", run_fail},
     {"{\"name\":\"toggle\",\"inputSchema\":{\"type\":\"object\"}}", run_toggle},
@@ -163,7 +263,8 @@ static segue_status open_server(host *h, const options *given)
         status = add_tool(h, tools[i].json, tools[i].run);
     if (status == SEGUE_OK)
         status = segue_transport_stdio(h->runtime, &transport);
-    if (status == SEGUE_OK && (status = segue_server_attach(h->server, transport)) != SEGUE_OK)
+    if (status == SEGUE_OK &&
+        (status = segue_server_attach(h->server, transport)) != SEGUE_OK)
         segue_transport_free(transport);
     return status;
 }
@@ -181,7 +282,7 @@ static void serve(host *h)
     int32_t ran = 0;
     int ending = 0;
     do {
-        int64_t due = fixtures_tick(h->fixtures);
+        int64_t due = tick(h);
         ending = has_hung_up();
         if (due < 0 || due > IDLE_MS)
             due = IDLE_MS;

@@ -1,5 +1,7 @@
 /* The fixture server of the stdio scenarios: serves its standard input until it ends.
- * Argument: a SQLite file; without it a memory store. */
+ * Argument: a SQLite file; without it a memory store. SEGUE_FAULT in the environment says
+ * where the store fails or kills the process (fault_store.h). */
+#include "support/fault_store.h"
 #include "support/fixtures.h"
 
 #include <stdio.h>
@@ -38,12 +40,17 @@ int main(int argc, char **argv)
     int over = 0;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.log = log_line;
-    segue_struct_init(&server_options, sizeof server_options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_struct_init(&server_options, sizeof server_options,
+                      SEGUE_STRUCT_SERVER_OPTIONS);
     server_options.name = "fixtures";
     server_options.version = "1";
     server_options.user = &over;
     server_options.free_user = gone;
-    if (argc > 1 && segue_store_sqlite(argv[1], NULL, &store, &error) != SEGUE_OK) {
+    const char *plan = getenv("SEGUE_FAULT");
+    if (plan) {
+        fault_store_plan(fault_store_new(argc > 1 ? argv[1] : NULL, &store), plan);
+    } else if (argc > 1 &&
+               segue_store_sqlite(argv[1], NULL, &store, &error) != SEGUE_OK) {
         fprintf(stderr, "%s\n", segue_error_message(error));
         return 1;
     }

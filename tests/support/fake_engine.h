@@ -1,6 +1,6 @@
-/* Conversations and keepers without a protocol behind them, for tests of the runtime and of
- * transports. A test program includes fake_engine_body.h in one file: its definitions of
- * sgi_conn_... and sgi_keeper_... take the place of those in the library.
+/* Conversations and keepers without a protocol behind them, for tests of the runtime and
+ * of transports. A test program includes fake_engine_body.h in one file: its definitions
+ * of sgi_conn_... and sgi_keeper_... take the place of those in the library.
  *
  * A fake conversation sends back what it receives, or keeps it; it speaks no protocol. */
 #ifndef FAKE_ENGINE_H
@@ -13,28 +13,29 @@ struct sgi_conn {
     sgi_engine *engine;
     segue_runtime *rt;
     void *transport;
-    bool echo;      /* send back what comes in */
-    bool wants;     /* input is wanted */
+    bool echo;  /* send back what comes in */
+    bool wants; /* input is wanted */
     bool up;
     bool told;
     bool detached;
-    bool retry;     /* ask for a reopen when lost */
-    bool reopens;   /* what host.reopen said */
+    bool retry;   /* ask for a reopen when lost */
+    bool reopens; /* what host.reopen said */
     int32_t starts;
     int32_t losses;
     int32_t detaches;
     int32_t feeds;
     size_t most_fed; /* largest single feed */
-    char why[200];  /* of the last loss */
-    sgi_buf in;     /* what came in, unless echoed */
-    size_t in_len;  /* how much came in */
+    char why[200];   /* of the last loss */
+    sgi_buf in;      /* what came in, unless echoed */
+    size_t in_len;   /* how much came in */
     sgi_buf out;
-    size_t chunk;   /* most that one sgi_conn_output gives; 0 = all */
+    size_t chunk;      /* most that one sgi_conn_output gives; 0 = all */
     const char *hello; /* sent at each start */
     void (*on_feed)(struct sgi_conn *conn); /* after each feed, lock held */
 };
 
-/* Made with the allocator of the C library, so that the runtime's own accounts stay clean. */
+/* Made with the allocator of the C library, so that the runtime's own accounts stay
+ * clean. */
 sgi_conn *fake_conn_new(segue_runtime *rt, segue_transport *transport);
 void fake_conn_free(sgi_conn *conn);
 /* These take the lock. */
@@ -49,10 +50,10 @@ bool fake_conn_reopen(sgi_conn *conn);
 typedef struct fake_keeper {
     sgi_keeper base;
     segue_store_write writes[64];
-    size_t dirty;      /* writes that are due */
+    size_t dirty; /* writes that are due */
     size_t committing;
     size_t committed;
-    size_t largest;    /* most writes in one commit */
+    size_t largest; /* most writes in one commit */
     int32_t commits;
     int32_t failures;
     segue_status last;
@@ -66,15 +67,15 @@ void fake_keeper_dirty(fake_keeper *keeper, size_t writes);
 void fake_keeper_ask(fake_keeper *keeper, sgi_job *job, sgi_job_kind kind,
                      void (*done)(sgi_job *job));
 
-/* Dispatches, in steps of a few milliseconds, until the condition holds; fails the test when
- * it takes ten seconds. */
-#define RUN_UNTIL(rt, condition)                                                           \
-    do {                                                                                   \
-        int steps_ = 0;                                                                    \
-        while (!(condition)) {                                                             \
-            assert_in_range(sgi_runtime_dispatch((rt), 10, 0, NULL), 0, 0);                \
-            assert_true(++steps_ < 1000);                                                  \
-        }                                                                                  \
+/* Dispatches, in steps of a few milliseconds, until the condition holds; fails the test
+ * when it takes ten seconds. */
+#define RUN_UNTIL(rt, condition)                                                         \
+    do {                                                                                 \
+        int steps_ = 0;                                                                  \
+        while (!(condition)) {                                                           \
+            assert_in_range(sgi_runtime_dispatch((rt), 10, 0, NULL), 0, 0);              \
+            assert_true(++steps_ < 1000);                                                \
+        }                                                                                \
     } while (0)
 
 #endif

@@ -46,7 +46,8 @@ static void tell_output(sgi_conn *conn)
 void fake_conn_put(sgi_conn *conn, const char *bytes, size_t len)
 {
     sgi_buf_add(&conn->out, bytes, len);
-    if (conn->out.failed) /* what the engine does as well: end it rather than lose bytes */
+    if (conn->out
+            .failed) /* what the engine does as well: end it rather than lose bytes */
         conn->engine->host.close(conn->engine->host.user, conn);
     else
         tell_output(conn);

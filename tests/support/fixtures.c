@@ -21,6 +21,7 @@ typedef struct job {
     int answers;
     int asks;
     char text[128];
+    int stubborn; /* goes on when it is cancelled */
     int ended;
 } job;
 
@@ -30,6 +31,8 @@ typedef struct tool_row {
     int32_t flags;
     int32_t task;
     int32_t poll_ms;
+    int32_t promote_ms;
+    int32_t ttl_ms;
 } tool_row;
 
 #define MAX_TOOLS 32
@@ -128,7 +131,7 @@ int64_t fixtures_tick(fixtures *f)
         following = j->next;
         if (j->ended)
             continue;
-        if (segue_call_is_cancelled(j->call)) {
+        if (segue_call_is_cancelled(j->call) && !j->stubborn) {
             drop_job(j);
             continue;
         }
@@ -194,9 +197,11 @@ static void run_echo(fixtures *f, segue_call *call)
 
 static void run_blocks(fixtures *f, segue_call *call)
 {
-    static const char link[] = "{\"type\":\"resource_link\",\"uri\":\"test://x\",\"name\":\"x\"}";
-    static const char embedded[] = "{\"type\":\"resource\",\"resource\":{\"uri\":\"test://x\","
-                                   "\"mimeType\":\"text/plain\",\"text\":\"x\"}}";
+    static const char link[] =
+        "{\"type\":\"resource_link\",\"uri\":\"test://x\",\"name\":\"x\"}";
+    static const char embedded[] =
+        "{\"type\":\"resource\",\"resource\":{\"uri\":\"test://x\","
+        "\"mimeType\":\"text/plain\",\"text\":\"x\"}}";
     static const char video[] = "{\"type\":\"video\",\"url\":\"http://x/y\",\"n\":1e400}";
     segue_content *content;
     if (segue_content_new(f->runtime, &content) == SEGUE_OK) {
@@ -220,8 +225,23 @@ static void step_finish(job *j)
 
 static void run_slow_compute(fixtures *f, segue_call *call)
 {
-    job *j = new_job(f, call, step_finish, int_arg(call, "seconds", 1) * 1000);
+    job *j = new_job(f, call, step_finish,
+                     int_arg(call, "ms", int_arg(call, "seconds", 1) * 1000));
     snprintf(j->text, sizeof j->text, "Computed: %s", text_arg(call, "label", "done"));
+}
+
+static void run_stubborn(fixtures *f, segue_call *call)
+{
+    new_job(f, call, step_finish, int_arg(call, "ms", 100))->stubborn = 1;
+}
+
+static void run_defer(fixtures *f, segue_call *call)
+{
+    char text[64];
+    segue_status status = segue_call_defer(call, int_arg(call, "ttl", 0));
+    snprintf(text, sizeof text, "defer: %s", segue_status_name(status));
+    job *j = new_job(f, call, step_finish, int_arg(call, "ms", 100));
+    memcpy(j->text, text, sizeof text);
 }
 
 static void step_tool_error(job *j)
@@ -235,12 +255,13 @@ static void step_tool_error(job *j)
 
 static void run_failing_job(fixtures *f, segue_call *call)
 {
-    new_job(f, call, step_tool_error, 1000);
+    new_job(f, call, step_tool_error, int_arg(call, "ms", 1000));
 }
 
 static void step_rpc_error(job *j)
 {
-    segue_call_fail(j->call, -32603, "Protocol level failure", "{\"hint\":\"on purpose\"}", 21);
+    segue_call_fail(j->call, -32603, "Protocol level failure",
+                    "{\"hint\":\"on purpose\"}", 21);
     drop_job(j);
 }
 
@@ -273,7 +294,8 @@ static void on_answer(void *user, segue_call *call, segue_status status, const c
         return;
     }
     size_t used = strlen(j->text);
-    snprintf(j->text + used, sizeof j->text - used, "%.*s", (int)(len < 60 ? len : 60), json);
+    snprintf(j->text + used, sizeof j->text - used, "%.*s", (int)(len < 60 ? len : 60),
+             json);
     if (++j->answers == j->asks)
         finish_text(j, j->text);
 }
@@ -284,8 +306,8 @@ static const char ask_form[] =
 
 static void ask(job *j, const char *params)
 {
-    segue_status status = segue_call_require_input(
-        j->call, "elicitation/create", params, strlen(params), on_answer, j, NULL);
+    segue_status status = segue_call_require_input(j->call, "elicitation/create", params,
+                                                   strlen(params), on_answer, j, NULL);
     if (status != SEGUE_OK && !j->ended) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
         finish_text(j, j->text);
@@ -329,15 +351,15 @@ static void on_turn(void *user, segue_call *call, segue_status status, const cha
         finish_text(j, status == SEGUE_OK ? "asked 3 times" : "no answer");
         return;
     }
-    segue_call_require_input(j->call, "elicitation/create", ask_form, strlen(ask_form), on_turn,
-                             j, NULL);
+    segue_call_require_input(j->call, "elicitation/create", ask_form, strlen(ask_form),
+                             on_turn, j, NULL);
 }
 
 static void run_ask_in_turn(fixtures *f, segue_call *call)
 {
     job *j = new_job(f, call, step_never, 3600 * 1000);
-    segue_call_require_input(call, "elicitation/create", ask_form, strlen(ask_form), on_turn, j,
-                             NULL);
+    segue_call_require_input(call, "elicitation/create", ask_form, strlen(ask_form),
+                             on_turn, j, NULL);
 }
 
 /* ---- streams ---- */
@@ -500,32 +522,43 @@ static void run_give_up(fixtures *f, segue_call *call)
 #define OBJECT "\"inputSchema\":{\"type\":\"object\"}"
 
 static const tool_row rows[] = {
-    {"{\"name\":\"greet\",\"description\":\"Says hello\",\"inputSchema\":{\"type\":\"object\","
+    {"{\"name\":\"greet\",\"description\":\"Says "
+     "hello\",\"inputSchema\":{\"type\":\"object\","
      "\"properties\":{\"name\":{\"type\":\"string\"}}}}",
-     run_greet, 0, SEGUE_TASK_NEVER, 0},
-    {"{\"name\":\"echo\"," OBJECT "}", run_echo, 0, SEGUE_TASK_NEVER, 0},
-    {"{\"name\":\"blocks\"," OBJECT "}", run_blocks, 0, SEGUE_TASK_NEVER, 0},
-    {"{\"name\":\"slow_compute\"," OBJECT "}", run_slow_compute, 0, SEGUE_TASK_MAY, 0},
-    {"{\"name\":\"failing_job\"," OBJECT "}", run_failing_job, 0, SEGUE_TASK_MUST, 0},
-    {"{\"name\":\"protocol_error_job\"," OBJECT "}", run_protocol_error, 0, SEGUE_TASK_MAY, 0},
-    {"{\"name\":\"confirm_delete\"," OBJECT "}", run_confirm_delete, SEGUE_TOOL_RESTARTABLE,
-     SEGUE_TASK_MUST, 0},
-    {"{\"name\":\"multi_input\"," OBJECT "}", run_multi_input, 0, SEGUE_TASK_MUST, 0},
-    {"{\"name\":\"ask_in_turn\"," OBJECT "}", run_ask_in_turn, 0, SEGUE_TASK_MUST, 0},
+     run_greet, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"echo\"," OBJECT "}", run_echo, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"blocks\"," OBJECT "}", run_blocks, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"slow_compute\"," OBJECT "}", run_slow_compute, 0, SEGUE_TASK_MAY, 0, 0,
+     0},
+    {"{\"name\":\"failing_job\"," OBJECT "}", run_failing_job, 0, SEGUE_TASK_MUST, 0, 0,
+     0},
+    {"{\"name\":\"protocol_error_job\"," OBJECT "}", run_protocol_error, 0,
+     SEGUE_TASK_MAY, 0, 0, 0},
+    {"{\"name\":\"confirm_delete\"," OBJECT "}", run_confirm_delete,
+     SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MUST, 0, 0, 0},
+    {"{\"name\":\"multi_input\"," OBJECT "}", run_multi_input, 0, SEGUE_TASK_MUST, 0, 0,
+     0},
+    {"{\"name\":\"ask_in_turn\"," OBJECT "}", run_ask_in_turn, 0, SEGUE_TASK_MUST, 0, 0,
+     0},
     {"{\"name\":\"story\"," OBJECT "}", run_story,
-     SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100},
+     SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"fail_after\"," OBJECT "}", run_fail_after, SEGUE_TOOL_INCREMENTAL,
-     SEGUE_TASK_MAY, 100},
+     SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"crash_after\"," OBJECT "}", run_crash_after,
-     SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100},
-    {"{\"name\":\"big\"," OBJECT "}", run_big, 0, SEGUE_TASK_MAY, 100},
-    {"{\"name\":\"chatty\"," OBJECT "}", run_chatty, 0, SEGUE_TASK_NEVER, 0},
-    {"{\"name\":\"fields\"," OBJECT "}", run_fields, 0, SEGUE_TASK_MAY, 100},
+     SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
+    {"{\"name\":\"big\"," OBJECT "}", run_big, 0, SEGUE_TASK_MAY, 100, 0, 0},
+    {"{\"name\":\"chatty\"," OBJECT "}", run_chatty, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"fields\"," OBJECT "}", run_fields, 0, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"checkpoint\"," OBJECT "}", run_checkpoint, SEGUE_TOOL_RESTARTABLE,
-     SEGUE_TASK_MUST, 100},
-    {"{\"name\":\"hang\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0},
-    {"{\"name\":\"hang_plain\"," OBJECT "}", run_hang, 0, SEGUE_TASK_NEVER, 0},
-    {"{\"name\":\"give_up\"," OBJECT "}", run_give_up, 0, SEGUE_TASK_NEVER, 0},
+     SEGUE_TASK_MUST, 100, 0, 0},
+    {"{\"name\":\"hang\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, 0},
+    {"{\"name\":\"hang_plain\"," OBJECT "}", run_hang, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"give_up\"," OBJECT "}", run_give_up, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"stubborn\"," OBJECT "}", run_stubborn, 0, SEGUE_TASK_MAY, 0, 0, 0},
+    {"{\"name\":\"defer\"," OBJECT "}", run_defer, 0, SEGUE_TASK_MAY, 0, 3600000, 0},
+    {"{\"name\":\"promote\"," OBJECT "}", run_slow_compute, 0, SEGUE_TASK_MAY, 0, 500, 0},
+    {"{\"name\":\"forever\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, -1},
+    {"{\"name\":\"brief\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, 5000},
 };
 
 static void run_tool(void *user, segue_call *call)
@@ -564,6 +597,8 @@ segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *ser
         options.flags = rows[i].flags;
         options.task = rows[i].task;
         options.poll_ms = rows[i].poll_ms;
+        options.promote_after_ms = rows[i].promote_ms;
+        options.ttl_ms = rows[i].ttl_ms;
         segue_status status = segue_server_add(server, SEGUE_ITEM_TOOL, rows[i].json,
                                                strlen(rows[i].json), &options, NULL);
         if (status != SEGUE_OK)

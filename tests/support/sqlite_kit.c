@@ -1,5 +1,5 @@
-/* Files and children for tests of the SQLite store. A later child inherits the pipes of an
- * earlier one, so a child that waits is sent a signal when others are alive. */
+/* Files and children for tests of the SQLite store. A later child inherits the pipes of
+ * an earlier one, so a child that waits is sent a signal when others are alive. */
 #include "support/sqlite_kit.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* A directory for the SQLite files of a test program, and children that work on them.
  *
- * A child is forked while this process has no store open (locks of SQLite and of owners are
- * not for sharing), says what it did over a pipe and never returns to the runner: in it use
- * TEST_CHILD_CHECK instead of cmocka's asserts. */
+ * A child is forked while this process has no store open (locks of SQLite and of owners
+ * are not for sharing), says what it did over a pipe and never returns to the runner: in
+ * it use TEST_CHILD_CHECK instead of cmocka's asserts. */
 #ifndef SQLITE_KIT_H
 #define SQLITE_KIT_H
 

@@ -1,5 +1,5 @@
-/* Operations, entries and checks that follow from a number. An entry's length and bytes are a
- * hash of operation and number, so an entry in the wrong place never passes. */
+/* Operations, entries and checks that follow from a number. An entry's length and bytes
+ * are a hash of operation and number, so an entry in the wrong place never passes. */
 #include "support/store_kit.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
-/* What tests of stores need. Operations are named by a small number n; id, task id, data and
- * entries follow from it, so that what comes back can be checked without keeping it. */
+/* What tests of stores need. Operations are named by a small number n; id, task id, data
+ * and entries follow from it, so that what comes back can be checked without keeping
+ * it. */
 #ifndef STORE_KIT_H
 #define STORE_KIT_H
 
@@ -33,8 +34,8 @@ void test_must_append(segue_store *store, uint32_t n, uint64_t seq);
 uint64_t test_mix(uint64_t x);
 /* Fills at most TEST_ENTRY_MAX bytes; returns how many. */
 size_t test_entry_fill(char *data, uint32_t n, uint64_t seq);
-/* Asserts that the log of n is entries first, first + 1, ... without a hole, each with the
- * bytes test_entry_fill gives, and returns the last number (first - 1 when empty). */
+/* Asserts that the log of n is entries first, first + 1, ... without a hole, each with
+ * the bytes test_entry_fill gives, and returns the last number (first - 1 when empty). */
 uint64_t test_log_last(segue_store *store, uint32_t n, uint64_t first);
 /* The log has exactly the entries 1 to last. */
 void test_assert_log(segue_store *store, uint32_t n, uint64_t last);
@@ -49,7 +50,8 @@ typedef struct test_seen {
     uint8_t id[SEGUE_STORE_ID_SIZE];
 } test_seen;
 
-/* Callbacks: check what never changes of n (user: its address), keep the rest (user: test_seen). */
+/* Callbacks: check what never changes of n (user: its address), keep the rest (user:
+ * test_seen). */
 int32_t test_check_record(void *user, const segue_store_record *record);
 int32_t test_keep_record(void *user, const segue_store_record *record);
 test_seen test_must_find(segue_store *store, uint32_t n);

@@ -1,6 +1,7 @@
-/* A model of a store: random batches go to the store and to a few arrays, and both must agree
- * on the status and, after each batch, on everything that can be asked. Batches are mostly
- * sensible, since a refused one shows less; a refused one must have changed nothing. */
+/* A model of a store: random batches go to the store and to a few arrays, and both must
+ * agree on the status and, after each batch, on everything that can be asked. Batches are
+ * mostly sensible, since a refused one shows less; a refused one must have changed
+ * nothing. */
 #include "support/store_model.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* The behaviours of a store, one case each. What random work shows is in store_model.c; the
- * torture plays it with an allocator that fails. */
+/* The behaviours of a store, one case each. What random work shows is in store_model.c;
+ * the torture plays it with an allocator that fails. */
 #include "support/store_suite.h"
 
 #include <pthread.h>
@@ -148,7 +148,8 @@ static void read_starts_behind_after(void **state)
         test_must_append(store, 1, seq);
     for (uint64_t first = 1; first <= 301; first++)
         assert_int_equal(test_log_last(store, 1, first), 300);
-    /* Behind the end there is nothing, however far: test_log_last then returns `after`. */
+    /* Behind the end there is nothing, however far: test_log_last then returns
+     * `after`. */
     assert_int_equal(test_log_last(store, 1, 302), 301);
     assert_true(test_log_last(store, 1, 0) == UINT64_MAX);
     assert_int_equal(test_read_status(store, 2), SEGUE_E_NOT_FOUND);

@@ -1,5 +1,5 @@
-/* What every transport must do, written once. A kind says how to open one end of a transport
- * whose far end sends everything back; adding a transport is adding a kind. */
+/* What every transport must do, written once. A kind says how to open one end of a
+ * transport whose far end sends everything back; adding a transport is adding a kind. */
 #ifndef TRANSPORT_SUITE_H
 #define TRANSPORT_SUITE_H
 

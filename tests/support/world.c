@@ -37,6 +37,7 @@ struct wire {
     size_t kept_count;
     int closed;
     int detached;
+    int stalled;
 };
 
 /* ---- clock and chance ---- */
@@ -128,6 +129,12 @@ static void start_pair(world *w)
     assert_int_equal(fixtures_add(w->fixtures, w->runtime, w->server), SEGUE_OK);
 }
 
+/* A store on a thread of its own answers in real time. */
+static int is_slow_store(const world *w)
+{
+    return w->store_kind == WORLD_SQLITE && !w->custom;
+}
+
 void world_run(world *w)
 {
     int32_t ran = 1;
@@ -135,8 +142,7 @@ void world_run(world *w)
         return;
     for (int idle = 0; idle < 3; idle = ran ? 0 : idle + 1) {
         fixtures_tick(w->fixtures);
-        /* a store on a thread of its own answers in real time: give it a moment */
-        segue_runtime_dispatch(w->runtime, w->store_kind == WORLD_SQLITE ? 2 : 0, 0, &ran);
+        segue_runtime_dispatch(w->runtime, is_slow_store(w) ? 2 : 0, 0, &ran);
     }
 }
 
@@ -155,6 +161,12 @@ void world_advance(world *w, int64_t ms)
         w->clock_ms += step;
         world_run(w);
     }
+}
+
+void world_jump(world *w, int64_t ms)
+{
+    w->clock_ms += ms;
+    world_run(w);
 }
 
 static void stop_pair(world *w)
@@ -186,7 +198,9 @@ void world_begin(world *w)
     static int number;
     if (!w->chance)
         w->chance = 0x9e3779b97f4a7c15u;
-    snprintf(w->path, sizeof w->path, "/tmp/segue-world-%d-%d.db", (int)getpid(), ++number);
+    if (!*w->path)
+        snprintf(w->path, sizeof w->path, "/tmp/segue-world-%d-%d.db", (int)getpid(),
+                 ++number);
     w->clock_ms = 1000;
     test_mem_init(&w->mem);
     if (w->place == WORLD_PAIR)
@@ -248,6 +262,7 @@ void world_restart(world *w)
 {
     if (w->place == WORLD_PAIR) {
         stop_pair(w);
+        w->dead = 0;
         start_pair(w);
         return;
     }
@@ -283,8 +298,19 @@ static void wire_start(void *self, segue_transport *transport)
 
 static size_t wire_take(void *self, const char *bytes, size_t len)
 {
-    received(self, bytes, len);
+    wire *c = self;
+    if (c->stalled)
+        return 0;
+    if (!c->w->dead)
+        received(c, bytes, len);
     return len;
+}
+
+void wire_stall(wire *c, int stalled)
+{
+    c->stalled = stalled;
+    if (!stalled)
+        segue_transport_writable(c->transport);
 }
 
 static void wire_close(void *self)
@@ -326,7 +352,10 @@ static void connect_stdio(wire *c)
     if (c->child == 0) {
         dup2(in[0], 0);
         dup2(out[1], 1);
-        execl(program, program, c->w->store_kind == WORLD_SQLITE ? c->w->path : NULL, NULL);
+        if (c->w->fault)
+            setenv("SEGUE_FAULT", c->w->fault, 1);
+        execl(program, program, c->w->store_kind == WORLD_SQLITE ? c->w->path : NULL,
+              NULL);
         _exit(127);
     }
     close(in[0]);
@@ -406,10 +435,9 @@ void wire_send(wire *c, const char *line)
     world_run(c->w);
 }
 
-void wire_ask(wire *c, const char *id, const char *method, const char *params,
-              const char *caps)
+char *wire_line(const char *id, const char *method, const char *params, const char *caps)
 {
-    size_t size = strlen(method) + (params ? strlen(params) : 0) + 600;
+    size_t size = strlen(id) + strlen(method) + (params ? strlen(params) : 0) + 600;
     char *line = malloc(size + (caps ? strlen(caps) : 0));
     sprintf(line,
             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s%s\"_meta\":{"
@@ -417,6 +445,13 @@ void wire_ask(wire *c, const char *id, const char *method, const char *params,
             "\"io.modelcontextprotocol/clientCapabilities\":%s}}}",
             id, method, params ? params : "", params && *params ? "," : "",
             caps ? caps : "{}");
+    return line;
+}
+
+void wire_ask(wire *c, const char *id, const char *method, const char *params,
+              const char *caps)
+{
+    char *line = wire_line(id, method, params, caps);
     wire_send(c, line);
     free(line);
 }
@@ -427,6 +462,17 @@ void wire_notify(wire *c, const char *method, const char *params)
     snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{%s}}",
              method, params ? params : "");
     wire_send(c, line);
+}
+
+void wire_ask_plain(wire *c, const char *id, const char *method, const char *params)
+{
+    size_t size = strlen(method) + (params ? strlen(params) : 0) + 100;
+    char *line = malloc(size);
+    snprintf(line, size,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s}}", id,
+             method, params ? params : "");
+    wire_send(c, line);
+    free(line);
 }
 
 /* ---- what the server says ---- */
@@ -463,7 +509,7 @@ static int pump(wire *c, int64_t deadline)
         return left > 0 && (read_child(c, (int)left) || c->len != before);
     }
     world_run(c->w);
-    return c->len != before || (c->w->store_kind == WORLD_SQLITE && real_ms() < deadline);
+    return c->len != before || (is_slow_store(c->w) && real_ms() < deadline);
 }
 
 static const char *keep(wire *c, char *text)
@@ -541,6 +587,21 @@ const char *wire_do(wire *c, const char *id, const char *method, const char *par
     return wire_response(c, id);
 }
 
+const char *wire_do_plain(wire *c, const char *id, const char *method, const char *params)
+{
+    wire_ask_plain(c, id, method, params);
+    return wire_response(c, id);
+}
+
+void wire_until_closed(wire *c)
+{
+    int64_t deadline = real_ms() + WAIT_MS;
+    while (!c->closed && real_ms() < deadline)
+        if (!pump(c, deadline) && c->w->place == WORLD_PAIR)
+            break;
+    assert_true(c->closed);
+}
+
 void wire_quiet(wire *c)
 {
     if (c->w->place == WORLD_STDIO)
@@ -563,8 +624,8 @@ static char *unquote(const char *json)
     return n >= 2 && json[0] == '"' ? strndup(json + 1, n - 2) : strdup(json);
 }
 
-const char *wire_make_task(wire *c, const char *id, const char *tool, const char *arguments,
-                           const char *caps)
+const char *wire_make_task(wire *c, const char *id, const char *tool,
+                           const char *arguments, const char *caps)
 {
     char params[2048];
     snprintf(params, sizeof params, "\"name\":\"%s\",\"arguments\":{%s}", tool,
@@ -572,6 +633,15 @@ const char *wire_make_task(wire *c, const char *id, const char *tool, const char
     const char *response = wire_do(c, id, "tools/call", params, caps ? caps : CAPS_TASKS);
     assert_at(response, "result.resultType", "\"task\"");
     return keep(c, unquote(json_at(response, "result.taskId")));
+}
+
+const char *wire_task(wire *c, const char *id, const char *method, const char *task_id,
+                      const char *more)
+{
+    char params[2048];
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"%s%s", task_id, more ? "," : "",
+             more ? more : "");
+    return wire_do(c, id, method, params, CAPS_TASKS);
 }
 
 const char *wire_get_until(wire *c, const char *task_id, const char *status,
@@ -589,6 +659,8 @@ const char *wire_get_until(wire *c, const char *task_id, const char *status,
         if (*json_at(got, "error"))
             fail_msg("tasks/get: %s", got);
         world_advance(c->w, 50);
+        if (c->w->place == WORLD_STDIO)
+            read_child(c, 10); /* time passes by itself there */
     }
     fail_msg("task never became %s", status);
     return NULL;
@@ -705,6 +777,7 @@ typedef struct run {
     world_place place;
     world_store store;
     world_drive drive;
+    void (*prepare)(world *w);
     char name[200];
 } run;
 
@@ -713,12 +786,20 @@ static void run_one(void **state)
     const run *r = *state;
     world w = {.place = r->place, .store_kind = r->store, .drive = r->drive};
     w.tune = r->scenario->tune;
+    if (r->prepare)
+        r->prepare(&w);
     world_begin(&w);
     r->scenario->run(&w);
     world_end(&w);
 }
 
 int scenarios_run(const scenario *scenarios, size_t count)
+{
+    return scenarios_run_prepared(scenarios, count, NULL);
+}
+
+int scenarios_run_prepared(const scenario *scenarios, size_t count,
+                           void (*prepare)(world *w))
 {
     static const char *const places[] = {"pair", "stdio"};
     static const char *const stores[] = {"memory", "sqlite"};
@@ -731,8 +812,9 @@ int scenarios_run(const scenario *scenarios, size_t count)
         for (int variant = 0; variant < 12; variant++) {
             const scenario *s = &scenarios[i];
             run *r = &runs[n];
-            *r = (run){s, variant / 6, variant / 3 % 2, variant % 3, ""};
+            *r = (run){s, variant / 6, variant / 3 % 2, variant % 3, prepare, ""};
             if ((s->flags & ONLY_PAIR && r->place != WORLD_PAIR) ||
+                (s->flags & ONLY_STDIO && r->place != WORLD_STDIO) ||
                 (s->flags & ONLY_SQLITE && r->store != WORLD_SQLITE) ||
                 (r->drive != WORLD_WHOLE &&
                  (s->flags & ONE_DRIVE || r->place == WORLD_STDIO)))

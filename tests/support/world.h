@@ -26,7 +26,7 @@ typedef struct world {
     world_place place;
     world_store store_kind;
     world_drive drive;
-    uint64_t chance; /* state of the generator */
+    uint64_t chance;  /* state of the generator */
     int64_t clock_ms; /* PAIR: both clocks; wall is WORLD_EPOCH + clock_ms */
     test_mem mem;
     segue_runtime *runtime;
@@ -34,10 +34,12 @@ typedef struct world {
     segue_store *store; /* NULL = the server's own, or given by `custom` */
     fixtures *fixtures;
     wire *wires;
-    char path[128]; /* of the SQLite file */
+    char path[128]; /* of the SQLite file; chosen by world_begin when empty */
     void (*tune)(segue_server_options *options); /* before the server is made */
     segue_store *custom; /* used instead of store_kind; freed by the world */
-    uint64_t log_count; /* lines of log at level error */
+    const char *fault;   /* STDIO: SEGUE_FAULT of the servers spawned from here on */
+    int dead;            /* PAIR: the process is gone, what it still says is not heard */
+    uint64_t log_count;  /* lines of log at level error */
 } world;
 
 #define WORLD_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */
@@ -55,6 +57,8 @@ void world_restart(world *w);
 void world_run(world *w);
 /* PAIR: lets time pass, step by step, everything due on the way runs. */
 void world_advance(world *w, int64_t ms);
+/* PAIR: lets time pass at once. */
+void world_jump(world *w, int64_t ms);
 /* A number below n, from the seeded generator. */
 uint32_t world_chance(world *w, uint32_t n);
 /* How often a tool ran (PAIR). */
@@ -64,8 +68,10 @@ int world_runs(const world *w, const char *tool);
 
 /* Connects a raw client. principal: NULL = nobody in particular (STDIO: always). */
 wire *world_connect(world *w, const char *principal);
-/* The connection breaks, without a goodbye. */
+/* The connection breaks, without a goodbye. STDIO: the server behind it dies with it. */
 void wire_cut(wire *c);
+/* PAIR: the client stops reading (1), or goes on (0). */
+void wire_stall(wire *c, int stalled);
 int wire_is_closed(wire *c); /* by the server */
 
 /* Sends one line as the drive says. */
@@ -74,10 +80,14 @@ void wire_send(wire *c, const char *line);
  * the client capabilities object, NULL = {}; CAPS_TASKS and so on below. */
 void wire_ask(wire *c, const char *id, const char *method, const char *params,
               const char *caps);
+/* The text of that request, without its newline; freed by the caller. */
+char *wire_line(const char *id, const char *method, const char *params, const char *caps);
 void wire_notify(wire *c, const char *method, const char *params);
+/* The same without _meta: a request of the handshake eras. */
+void wire_ask_plain(wire *c, const char *id, const char *method, const char *params);
 
 #define CAPS_TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
-#define CAPS_ALL                                                                           \
+#define CAPS_ALL                                                                         \
     "{\"elicitation\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
 
 /* The next message, in order; NULL when the server has nothing to say (PAIR) or for one
@@ -91,28 +101,35 @@ const char *wire_notification(wire *c, const char *method);
 /* Asks and returns the response. */
 const char *wire_do(wire *c, const char *id, const char *method, const char *params,
                     const char *caps);
+const char *wire_do_plain(wire *c, const char *id, const char *method,
+                          const char *params);
+/* Waits until the server has ended the conversation. */
+void wire_until_closed(wire *c);
 /* Nothing more comes (PAIR; STDIO cannot know and says so by not checking). */
 void wire_quiet(wire *c);
 /* Everything the server ever wrote on this wire, for grep. */
 const char *wire_history(const wire *c);
 
 /* Calls a tool as a task and returns its id (lives as long as the wire). */
-const char *wire_make_task(wire *c, const char *id, const char *tool, const char *arguments,
-                           const char *caps);
+const char *wire_make_task(wire *c, const char *id, const char *tool,
+                           const char *arguments, const char *caps);
+/* Asks something about a task and returns the response; more: members beside taskId. */
+const char *wire_task(wire *c, const char *id, const char *method, const char *task_id,
+                      const char *more);
 /* tasks/get until the status is as wanted; time passes in steps of 50 ms (PAIR). */
 const char *wire_get_until(wire *c, const char *task_id, const char *status,
                            const char *caps);
 
 /* ---- JSON of messages ---- */
 
-/* The value at a path such as "result.content.0.text" as JSON text, or "" when absent. The
- * names of the protocol with dots in them are written with '/' as separator instead:
- * "result/_meta/io.modelcontextprotocol/related-task" is not possible: use json_has. */
+/* The value at a path such as "result.content.0.text" as JSON text, or "" when absent. Names
+ * with dots in them cannot be reached: search the text of the object around them. */
 const char *json_at(const char *message, const char *path);
 /* Fails the test unless the value at path is this JSON text. */
-#define assert_at(message, path, expected) assert_at_(message, path, expected, __FILE__, __LINE__)
-void assert_at_(const char *message, const char *path, const char *expected, const char *file,
-                int line);
+#define assert_at(message, path, expected)                                               \
+    assert_at_(message, path, expected, __FILE__, __LINE__)
+void assert_at_(const char *message, const char *path, const char *expected,
+                const char *file, int line);
 /* Fails the test unless the error has this code. */
 #define assert_code(message, code) assert_at(message, "error.code", #code)
 /* Is there a member of this name anywhere in the message? */
@@ -125,9 +142,10 @@ void assert_golden(const char *message, const char *name);
 /* ---- the matrix ---- */
 
 enum {
-    ONLY_PAIR = 1,  /* needs the fake clock, several wires or a look inside */
-    ONE_DRIVE = 2,  /* the way bytes are cut does not matter */
-    ONLY_SQLITE = 4 /* speaks of what survives */
+    ONLY_PAIR = 1,   /* needs the fake clock, several wires or a look inside */
+    ONE_DRIVE = 2,   /* the way bytes are cut does not matter */
+    ONLY_SQLITE = 4, /* speaks of what survives */
+    ONLY_STDIO = 8   /* needs processes */
 };
 
 typedef struct scenario {
@@ -140,5 +158,8 @@ typedef struct scenario {
 /* Runs every scenario over the places, stores and drives its flags allow, as cmocka tests
  * named "<name> [place store drive]"; the result for main. */
 int scenarios_run(const scenario *scenarios, size_t count);
+/* The same; prepare is called with each world before it begins. */
+int scenarios_run_prepared(const scenario *scenarios, size_t count,
+                           void (*prepare)(world *w));
 
 #endif

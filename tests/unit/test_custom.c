@@ -1,5 +1,5 @@
-/* Transports of the application: a loopback that takes and gives in odd portions, and each
- * promise of segue_ext.h by itself. */
+/* Transports of the application: a loopback that takes and gives in odd portions, and
+ * each promise of segue_ext.h by itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -152,8 +152,10 @@ static void clean_loop(suite_rig *rig)
 
 static const suite_kind custom_kind = {
     .name = "custom", .open = open_loop, .end_far = end_loop, .clean = clean_loop};
-static const suite_kind reopening_kind = {
-    .name = "reopening", .open = open_reopening, .end_far = end_loop, .clean = clean_loop};
+static const suite_kind reopening_kind = {.name = "reopening",
+                                          .open = open_reopening,
+                                          .end_far = end_loop,
+                                          .clean = clean_loop};
 
 static loop *set_up(suite_rig *rig, const suite_kind *kind)
 {

@@ -67,7 +67,8 @@ static void set_up(log *l)
 {
     *l = (log){0};
     test_mem_init(&l->mem);
-    segue_runtime_options options = {.struct_size = sizeof options, .allocator = &l->mem.mem};
+    segue_runtime_options options = {.struct_size = sizeof options,
+                                     .allocator = &l->mem.mem};
     assert_int_equal(sgi_runtime_new(&options, &l->rt, NULL), SEGUE_OK);
     l->relay = sgi_relay_new(sgi_runtime_engine(l->rt), on_line, l, on_free);
     assert_non_null(l->relay);

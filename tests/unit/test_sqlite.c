@@ -1,5 +1,5 @@
-/* What only files can show, within one process: reopening, files that are not ours, writes
- * of another instance, purging in steps, and no memory for SQLite itself. */
+/* What only files can show, within one process: reopening, files that are not ours,
+ * writes of another instance, purging in steps, and no memory for SQLite itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -239,6 +239,59 @@ static void damaged_tree_is_refused(void **state)
     test_write_file("bad", good.p, good.n / 2 / page_size * page_size);
     expect_untouched("bad", "damaged");
     free(good.p);
+}
+
+static int32_t ignore_entry(void *user, const segue_store_entry *entry)
+{
+    (void)user;
+    (void)entry;
+    return 0;
+}
+
+/* Damage that the check at open cannot see shows when it is met, and is said. */
+static void damage_inside_a_tree_is_said_when_met(void **state)
+{
+    (void)state;
+    make_filled_file();
+    sqlite3 *db = test_connect("good");
+    size_t page_size = (size_t)test_query_int(db, "PRAGMA page_size");
+    sqlite3_close(db);
+    test_bytes good = test_file_bytes("good");
+    int corrupt = 0;
+    for (size_t at = page_size; at < good.n; at += 3 * page_size) {
+        char *bad = malloc(good.n), message[200];
+        segue_store *store = NULL;
+        assert_non_null(bad);
+        memcpy(bad, good.p, good.n);
+        memset(bad + at, 0x5a, page_size);
+        test_write_file("bad", bad, good.n);
+        free(bad);
+        segue_status status = test_sqlite_status("bad", &store, message);
+        for (uint32_t n = 0; n < 300 && !status; n++) {
+            uint8_t id[SEGUE_STORE_ID_SIZE];
+            test_store_id(id, n);
+            status = sgi_store_read(store, id, 0, ignore_entry, NULL);
+        }
+        assert_true(status == SEGUE_OK || status == SEGUE_E_STORE_CORRUPT);
+        corrupt += store && status;
+        sgi_store_unref(store);
+    }
+    assert_true(corrupt > 5);
+    free(good.p);
+}
+
+static void record_of_the_wrong_shape_is_damage(void **state)
+{
+    (void)state;
+    segue_store *store = test_must_open("db");
+    sqlite3 *db = test_connect("db");
+    test_must_create(store, 1);
+    test_exec(db, "UPDATE operation SET principal = x'0102'");
+    assert_int_equal(test_find(store, 1), SEGUE_E_STORE_CORRUPT);
+    test_exec(db, "UPDATE operation SET principal = zeroblob(33)");
+    assert_int_equal(test_find(store, 1), SEGUE_E_STORE_CORRUPT);
+    sqlite3_close(db);
+    sgi_store_unref(store);
 }
 
 static void missing_table_or_counter_is_refused(void **state)
@@ -512,6 +565,9 @@ int main(void)
                                test_directory_setup),
         cmocka_unit_test_setup(garbage_is_refused, test_directory_setup),
         cmocka_unit_test_setup(damaged_tree_is_refused, test_directory_setup),
+        cmocka_unit_test_setup(damage_inside_a_tree_is_said_when_met,
+                               test_directory_setup),
+        cmocka_unit_test_setup(record_of_the_wrong_shape_is_damage, test_directory_setup),
         cmocka_unit_test_setup(missing_table_or_counter_is_refused, test_directory_setup),
         cmocka_unit_test_setup(write_of_another_instance_is_noticed,
                                test_directory_setup),

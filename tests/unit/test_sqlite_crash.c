@@ -1,5 +1,5 @@
-/* What only processes can show: writers that are killed, logs that are torn, owners that die
- * or live, several at work on one file, a disk that is full. */
+/* What only processes can show: writers that are killed, logs that are torn, owners that
+ * die or live, several at work on one file, a disk that is full. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The store suite for each store there is, then what only the handle and only the store in
- * memory can show. label: threads */
+/* The store suite for each store there is, then what only the handle and only the store
+ * in memory can show. label: threads */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -25,7 +25,8 @@ static void end_pair(suite_rig *rig)
     fake_conn_close(rig->far);
 }
 
-static const suite_kind pair_kind = {.name = "pair", .open = open_pair, .end_far = end_pair};
+static const suite_kind pair_kind = {
+    .name = "pair", .open = open_pair, .end_far = end_pair};
 
 static void freeing_one_end_of_a_pair_loses_the_other(void **state)
 {

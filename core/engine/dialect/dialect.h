@@ -13,7 +13,6 @@ typedef struct sgi_dialect {
     /* Answers a tools/call with the task it became; NULL = makes no tasks. */
     void (*created)(sgi_reply *reply, const sgi_op *op);
     const char *extension; /* its name under capabilities.extensions; NULL = none */
-    const char *setting;   /* its name inside the extension of another; NULL = none */
 } sgi_dialect;
 
 /* All of them, ended by a NULL name. */

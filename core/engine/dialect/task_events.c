@@ -275,9 +275,12 @@ static const sgi_method methods[] = {
     {NULL, 0, NULL},
 };
 
+/* The draft has the stream announced as {"eventStreams":{}} inside the tasks extension. The
+ * extension itself is published as an empty object, and clients that check it so take no
+ * tasks from a server that says more: the announcement stands beside it (R-E-6). */
 const sgi_dialect sgi_dialect_task_events = {
     .name = "E",
     .bit = SGI_DIALECT_E,
     .methods = methods,
-    .setting = "eventStreams",
+    .extension = "dev.segue/eventStreams",
 };

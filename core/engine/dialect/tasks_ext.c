@@ -31,24 +31,25 @@ static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
     sgi_jw_member_string(w, name, sgi_str_of(stamp));
 }
 
-static const char *status_message(const sgi_op *op)
+static void write_status_message(sgi_jw *w, const sgi_op *op, sgi_state state)
 {
-    if (op->final == SGI_FINAL_EXPIRED)
-        return "Task TTL expired";
-    if (op->final == SGI_FINAL_CANCELLED)
-        return "The task was cancelled by request.";
-    return op->status_message && op->status_seq <= sgi_op_horizon(op) ? op->status_message
-                                                                      : NULL;
+    static const char name[] = "statusMessage";
+    if (state == SGI_STATE_CANCELLED)
+        sgi_jw_member_string(w, name, SGI_STR("The task was cancelled by request."));
+    else if (state == SGI_STATE_FAILED)
+        sgi_jw_member_raw(w, name,
+                          sgi_json_get((sgi_json){op->final_data, op->final_len}, "message"));
+    else if (op->status_message && op->status_seq <= sgi_op_horizon(op))
+        sgi_jw_member_string(w, name, sgi_str_of(op->status_message));
 }
 
 /* What the creation answer and tasks/get have in common. */
 static void write_metadata(sgi_jw *w, const sgi_op *op)
 {
-    const char *message = status_message(op);
+    sgi_state state = sgi_op_state(op);
     sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
-    sgi_jw_member_string(w, "status", sgi_str_of(sgi_state_name(sgi_op_state(op))));
-    if (message)
-        sgi_jw_member_string(w, "statusMessage", sgi_str_of(message));
+    sgi_jw_member_string(w, "status", sgi_str_of(sgi_state_name(state)));
+    write_status_message(w, op, state);
     write_stamp(w, "createdAt", op->created_ms);
     write_stamp(w, "lastUpdatedAt", op->updated_ms);
     sgi_jw_key(w, "ttlMs");

@@ -24,8 +24,12 @@
  *
  * Caveats
  *   - After fork() a runtime works only in the parent; make a new one in the child.
- *   - The library ignores SIGPIPE for the writes it makes itself; SQLite and libev allocate
- *     by their own means, everything else goes through the runtime's allocator.
+ *   - A write of the library never raises SIGPIPE: around it the signal is held back in
+ *     the calling thread. Signal handlers and dispositions are left alone; threads of the
+ *     library have all signals blocked, and a child process starts with none blocked or
+ *     handled.
+ *   - SQLite and libev allocate by their own means, everything else goes through the
+ *     runtime's allocator.
  *   - segue_transport_stdio takes over standard input and output of the process.
  */
 #ifndef SEGUE_H
@@ -293,11 +297,12 @@ SEGUE_API segue_status segue_runtime_run(segue_runtime *runtime);
  */
 SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
 
-/* Gives a descriptor that is readable while segue_runtime_dispatch has callbacks to run.
- * Level-triggered; wait on it, never read it.
+/* Gives a descriptor that is readable while segue_runtime_dispatch has callbacks to run,
+ * and once the runtime was stopped. Level-triggered; wait on it, never read it. It is for a
+ * background runtime: an inline one finds its callbacks in input that only dispatch reads.
  *
  * fd        receives the descriptor; it belongs to the runtime.
- * Returns   SEGUE_OK.
+ * Returns   SEGUE_OK, SEGUE_E_STATE once the runtime was run or dispatched inline.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -374,7 +379,8 @@ SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transp
 /* Makes a transport of this process's standard input and output, one JSON-RPC message per
  * line (2026-07-28 basic/transports/stdio).
  *
- * Effect    sets both descriptors non-blocking while attached and restores them at the end.
+ * Effect    sets both descriptors non-blocking while attached, which whoever shares them
+ *           (a terminal, standard error) sees, and restores them at the end.
  * Returns   SEGUE_OK, SEGUE_E_IO when a descriptor is closed.
  * Thread    any
  * Callback  allowed

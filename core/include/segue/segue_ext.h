@@ -26,7 +26,8 @@ struct segue_hooks {
 /* ---- 2 Custom transport -------------------------------------------------------------- */
 
 /* Carries bytes that are framed as stdio is: one JSON-RPC message per line. All functions
- * are called on the runtime's I/O thread, without a lock, one at a time. */
+ * are called on the runtime's I/O thread, without a lock, one at a time; they count as
+ * callbacks for what is refused in one. The handle is good until free is called. */
 typedef struct segue_transport_vtable {
     size_t struct_size;
     /* The transport was attached: begin. May call feed and closed. */
@@ -40,7 +41,7 @@ typedef struct segue_transport_vtable {
     void (*pause)(void *self, int32_t paused);
     /* Connect again after a loss; 0 = trying. NULL = a loss is final. */
     int32_t (*reopen)(void *self);
-    /* Last call. */
+    /* Last call. For a transport that was never attached: on the thread that frees it. */
     void (*free)(void *self);
 } segue_transport_vtable;
 
@@ -58,7 +59,10 @@ SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
 
 /* Hands over bytes that were received.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before it is attached.
+ * bytes     copied. Taken whole or not at all; any cut will do, also inside a message.
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before it is attached,
+ *           SEGUE_E_WOULD_BLOCK when more than max_queue_bytes (1 MiB) wait already:
+ *           pause(0) tells when to go on.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -66,18 +70,19 @@ SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
 SEGUE_API segue_status segue_transport_feed(segue_transport *transport, const char *bytes,
                                             size_t len);
 
-/* Tells that send can take bytes again.
+/* Tells that send can take bytes again. May be called inside send.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED.
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before it is attached.
  * Thread    any
  * Callback  allowed
  * Since     0.1
  */
 SEGUE_API segue_status segue_transport_writable(segue_transport *transport);
 
-/* Tells that the connection has ended.
+/* Tells that the connection has ended. What was fed before is still read.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED when it was said before.
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED when it was said before, SEGUE_E_STATE before it is
+ *           attached.
  * Thread    any
  * Callback  allowed
  * Since     0.1

@@ -1,0 +1,267 @@
+/* The server of the demo, on standard input and output: one tool, read_text, streams the
+ * lines of a file as the segments of a task, at a steady pace.
+ *
+ * Usage: demo_server STORE, a SQLite file that is created when it is not there.
+ *
+ * A run of the tool is a `reading`. It belongs to the list of the server and is freed by the
+ * call's free_user, the last callback of the call. The tool is restartable: after a crash it
+ * is called again with the same arguments, and goes on behind the last segment that reached
+ * the store. It must therefore give every line the same number in every run.
+ *
+ * When the client goes, the server goes too and leaves the unfinished task in the store, to
+ * the server that the next client starts. What happens to it, it tells on standard error:
+ * "server start PID", "server goes on after N". */
+#include <segue/segue.h>
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define DEFAULT_DURATION_MS 14000
+#define LONGEST_PAUSE_MS 500
+
+typedef struct reading {
+    LIST_ENTRY(reading) link;
+    segue_call *call; /* NULL once it has ended */
+    text text;
+    size_t next;  /* line to send, from 0 */
+    size_t first; /* line this run began with */
+    int64_t started_ms;
+    int64_t duration_ms; /* of the whole text */
+    int blocked;         /* on_drain will come */
+} reading;
+
+typedef struct server {
+    segue_runtime *runtime;
+    LIST_HEAD(, reading) readings;
+    int over;
+} server;
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- the tool ---- */
+
+static void end_reading(reading *r)
+{
+    segue_call_free(r->call);
+    r->call = NULL;
+}
+
+/* An error that the caller of the tool can read, as opposed to one of the protocol. */
+static void refuse(server *s, segue_call *call, const char *why)
+{
+    segue_content *content;
+    if (segue_content_new(s->runtime, &content) == SEGUE_OK) {
+        segue_content_add_text(content, why, strlen(why));
+        segue_content_set_error(content, 1);
+        segue_call_complete(call, content);
+        segue_content_free(content);
+    }
+}
+
+static int64_t due_ms(const reading *r)
+{
+    int64_t place = (int64_t)(r->next - r->first) + 1;
+    return r->started_ms + r->duration_ms * place / (int64_t)r->text.count;
+}
+
+/* Sends what is due by now. */
+static void go_on(server *s, reading *r)
+{
+    while (r->next < r->text.count) {
+        const line *l = &r->text.lines[r->next];
+        if (r->blocked || due_ms(r) > now_ms())
+            return;
+        segue_status status = segue_call_send_text(r->call, l->p, l->len);
+        if (status == SEGUE_E_WOULD_BLOCK) {
+            r->blocked = 1;
+            return;
+        }
+        if (status != SEGUE_OK) {
+            char why[96];
+            snprintf(why, sizeof why, "line %zu: %s", r->next + 1,
+                     status == SEGUE_E_INVALID ? "not UTF-8" : segue_status_name(status));
+            refuse(s, r->call, why);
+            end_reading(r);
+            return;
+        }
+        r->next++;
+    }
+    segue_call_complete(r->call, NULL); /* the result is what was sent */
+    end_reading(r);
+}
+
+static void on_drain(void *user, segue_call *call)
+{
+    reading *r = user;
+    (void)call;
+    r->blocked = 0;
+}
+
+static void on_cancel(void *user, segue_call *call)
+{
+    (void)call;
+    end_reading(user);
+}
+
+static void reading_gone(void *user)
+{
+    reading *r = user;
+    segue_call_free(r->call);
+    LIST_REMOVE(r, link);
+    text_free(&r->text);
+    free(r);
+}
+
+static segue_status begin(server *s, reading *r, segue_call *call)
+{
+    uint64_t done = 0;
+    segue_call_events events;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+    events.user = r;
+    events.free_user = reading_gone;
+    events.on_cancel = on_cancel;
+    events.on_drain = on_drain;
+    if (segue_call_resumed(call, &done, NULL, NULL) == SEGUE_OK)
+        dprintf(STDERR_FILENO, "server goes on after %" PRIu64 "\n", done);
+    r->call = call;
+    r->first = r->next = (size_t)done;
+    r->started_ms = now_ms();
+    r->duration_ms = DEFAULT_DURATION_MS;
+    segue_call_argument_int(call, "durationMs", &r->duration_ms);
+    int64_t longest = (int64_t)r->text.count * LONGEST_PAUSE_MS;
+    if (r->duration_ms > longest)
+        r->duration_ms = longest;
+    segue_status status = segue_call_watch(call, &events);
+    if (status == SEGUE_OK)
+        LIST_INSERT_HEAD(&s->readings, r, link);
+    return status;
+}
+
+static void read_text(void *user, segue_call *call)
+{
+    server *s = user;
+    const char *path = NULL;
+    reading *r = calloc(1, sizeof *r);
+    if (!r || segue_call_argument_text(call, "path", &path, NULL) != SEGUE_OK)
+        refuse(s, call, "the path of a file is needed");
+    else if (!text_load(&r->text, path))
+        refuse(s, call, "the file cannot be read");
+    else if (begin(s, r, call) == SEGUE_OK)
+        return; /* the first line is sent when it is due */
+    if (r)
+        text_free(&r->text);
+    free(r);
+    segue_call_free(call);
+}
+
+/* ---- the loop ---- */
+
+/* Works on all readings; returns how long nothing will be due, -1 = for ever. */
+static int64_t work(server *s)
+{
+    int64_t wait = -1;
+    for (reading *r = LIST_FIRST(&s->readings), *next; r; r = next) {
+        next = LIST_NEXT(r, link);
+        if (r->call)
+            go_on(s, r);
+        if (!r->call || r->blocked)
+            continue;
+        int64_t left = due_ms(r) - now_ms();
+        left = left < 0 ? 0 : left;
+        if (wait < 0 || left < wait)
+            wait = left;
+    }
+    return wait;
+}
+
+/* A running task keeps a server alive that has no client any more. This one is to go. */
+static int client_has_gone(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO};
+    return poll(&input, 1, 0) > 0 && (input.revents & POLLHUP);
+}
+
+static void server_gone(void *user)
+{
+    server *s = user;
+    s->over = 1;
+}
+
+static segue_status add_tool(server *s, segue_server *handle)
+{
+    static const char json[] =
+        "{\"name\":\"read_text\",\"description\":\"Streams the lines of a text file\","
+        "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":"
+        "\"string\"},\"durationMs\":{\"type\":\"integer\"}},\"required\":[\"path\"]}}";
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.user = s;
+    options.on_call = read_text;
+    options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE;
+    options.task = SEGUE_TASK_MUST;
+    return segue_server_add(handle, SEGUE_ITEM_TOOL, json, sizeof json - 1, &options,
+                            NULL);
+}
+
+/* The server lives on without its handle, until its one conversation has ended. */
+static segue_status open_server(server *s, segue_store *store)
+{
+    segue_server_options options;
+    segue_server *handle;
+    segue_transport *stdio;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    options.name = "segue-demo";
+    options.version = segue_version();
+    options.store = store;
+    options.user = s;
+    options.free_user = server_gone;
+    segue_status status = segue_server_new(s->runtime, &options, &handle);
+    if (status != SEGUE_OK)
+        return status;
+    status = add_tool(s, handle);
+    if (status == SEGUE_OK)
+        status = segue_transport_stdio(s->runtime, &stdio);
+    if (status == SEGUE_OK && (status = segue_server_attach(handle, stdio)) != SEGUE_OK)
+        segue_transport_free(stdio);
+    segue_server_free(handle);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    server s = {0};
+    segue_store *store = NULL;
+    segue_error *error = NULL;
+    if (argc != 2) {
+        fprintf(stderr, "usage: demo_server STORE\n");
+        return 2;
+    }
+    dprintf(STDERR_FILENO, "server start %d\n", (int)getpid());
+    segue_status status = segue_runtime_new(NULL, &s.runtime, &error);
+    if (status == SEGUE_OK)
+        status = segue_store_sqlite(argv[1], NULL, &store, &error);
+    if (status == SEGUE_OK)
+        status = open_server(&s, store);
+    segue_store_free(store);
+    if (status != SEGUE_OK)
+        fprintf(stderr, "demo_server: %s %s\n", segue_status_name(status),
+                segue_error_message(error));
+    segue_error_free(error);
+    while (status == SEGUE_OK && !s.over && !client_has_gone())
+        status = segue_runtime_dispatch(s.runtime, work(&s), 0, NULL);
+    segue_runtime_free(s.runtime);
+    return status == SEGUE_OK ? 0 : 1;
+}

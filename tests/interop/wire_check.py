@@ -1,0 +1,132 @@
+"""Judges what our side wrote, from the logs of tap.py: one JSON object per line, each request
+answered once, and every message valid for the wire models that the Python SDK generates from
+the protocol's schema.
+
+    wire_check.py server|client LOG..."""
+import json
+import sys
+
+import mcp_types.methods as wire
+
+from cells import equal
+
+MODERN = "2026-07-28"
+META = "io.modelcontextprotocol/"
+
+
+class Ours:
+    """The side that is judged. `pending` is what the other side may still answer, or we."""
+
+    def __init__(self, role):
+        self.role = role
+        self.requests = {}  # of the client: id -> (method, version)
+        self.answered = set()
+        self.version = None  # of a handshake
+        self.count = 0
+
+    def version_of(self, message):
+        meta = (message.get("params") or {}).get("_meta") or {}
+        return meta.get(META + "protocolVersion") or self.version or "2025-11-25"
+
+    def note_request(self, message):
+        key = json.dumps(message["id"])
+        if self.role == "client":
+            equal(key in self.requests, False, f"id {key} used before")
+        self.requests[key] = (message["method"], self.version_of(message))
+        self.answered.discard(key)
+
+    # what the client said
+
+    def client_said(self, message):
+        if "id" in message and "method" in message:
+            self.note_request(message)
+        if self.role == "client":
+            self.count += 1
+            self.judge_client(message)
+
+    def judge_client(self, message):
+        method, version = message.get("method"), self.version_of(message)
+        if method is None:
+            equal(sum(k in message for k in ("result", "error")), 1, "result or error")
+        elif "id" not in message:
+            if (method, version) in wire.CLIENT_NOTIFICATIONS:
+                wire.validate_client_notification(method, version, message.get("params"))
+        elif (method, version) in wire.CLIENT_REQUESTS:
+            wire.validate_client_request(method, version, message.get("params"))
+        if version == MODERN and "id" in message and method:
+            meta = message["params"]["_meta"]
+            equal(META + "clientCapabilities" in meta, True, "clientCapabilities in _meta")
+
+    # what the server said
+
+    def server_said(self, message):
+        asked = self.requests.get(json.dumps(message.get("id")))
+        if asked and asked[0] == "initialize" and "result" in message:
+            self.version = message["result"]["protocolVersion"]
+        if self.role == "server":
+            self.count += 1
+            self.judge_server(message, asked)
+
+    def judge_server(self, message, asked):
+        if "method" in message:
+            equal("id" in message, False, "a request of the server")
+            self.judge_notification(message)
+            return
+        equal(asked is not None, True, "an answer to a request that was made")
+        equal(sum(k in message for k in ("result", "error")), 1, "result or error")
+        key = json.dumps(message["id"])
+        equal(key in self.answered, False, f"id {key} answered before")
+        self.answered.add(key)
+        if "error" in message:
+            equal(sorted(set(message["error"]) - {"data"}), ["code", "message"], "error")
+        else:
+            self.judge_result(message["result"], *asked)
+
+    def judge_result(self, result, method, version):
+        modern = version == MODERN
+        equal("resultType" in result, modern, f"resultType in a result of {method}")
+        if (method, version) in wire.SERVER_RESULTS and result.get("resultType") != "task":
+            wire.validate_server_result(method, version, result)
+
+    def judge_notification(self, message):
+        modern = any(version == MODERN for _, version in self.requests.values())
+        version = MODERN if modern else self.version or "2025-11-25"
+        if (message["method"], version) in wire.SERVER_NOTIFICATIONS:
+            wire.parse_server_notification(message["method"], version, message["params"])
+
+
+def check(role, path):
+    ours = Ours(role)
+    with open(path, "rb") as log:
+        for number, line in enumerate(log, 1):
+            mark, text = line[:1], line[2:].rstrip(b"\n")
+            if mark == b"=":
+                break
+            by_us = mark == (b">" if role == "server" else b"<")
+            if not by_us and text.endswith(b"<cut>"):
+                continue  # the other side died in the middle of a line
+            try:
+                message = json.loads(text)
+                if by_us:
+                    equal(type(message), dict, "one JSON object per line")
+                    equal(message.get("jsonrpc"), "2.0", "jsonrpc")
+                (ours.client_said if mark == b"<" else ours.server_said)(message)
+            except Exception as error:
+                shown = text[:300].decode(errors="replace")
+                raise AssertionError(f"{path}:{number}: {error} in {shown}") from error
+    return ours.count
+
+
+def main():
+    role, *paths = sys.argv[1:]
+    line = {"what": "every message is valid", "state": "green"}
+    try:
+        count = sum(check(role, path) for path in paths)
+        equal(count > 0, True, "messages were written")
+        line["what"] += f" ({count})"
+    except Exception as error:
+        line.update(state="FAILED", reason=" ".join(str(error).split())[:600])
+    print(json.dumps(line))
+
+
+main()

@@ -1,0 +1,311 @@
+/* The client against a server that the test plays: tasks polled and streamed, and what a
+ * server may do wrong. */
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define STAMPS                                                                           \
+    "\"createdAt\":\"2026-01-01T00:00:00Z\",\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\"," \
+    "\"ttlMs\":60000,\"pollIntervalMs\":1000"
+#define CREATED(id)                                                                      \
+    "\"resultType\":\"task\",\"taskId\":\"" id "\",\"status\":\"working\"," STAMPS
+#define TASK(id, status)                                                                 \
+    "\"resultType\":\"complete\",\"taskId\":\"" id "\",\"status\":\"" status "\""        \
+                                                                             "," STAMPS
+#define RESULT                                                                           \
+    "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","    \
+    "\"text\":\"b\"}]}"
+
+/* Every way to answer a call ends in the same result and the same segments. */
+static const char same_result[] =
+    "[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]";
+
+static void check_same(record *r)
+{
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    assert_string_equal(json_at(r->result, "content"), same_result);
+}
+
+static void plain_polled_and_streamed_end_alike(void **state)
+{
+    (void)state;
+    kit plain = {0}, polled = {0}, streamed = {0};
+
+    kit_begin_modern(&plain, NULL, SERVER_PLAIN);
+    record *r = kit_call(&plain, "t");
+    kit_result(&plain, kit_expect(&plain, "tools/call"),
+               "\"resultType\":\"complete\",\"content\":%s", same_result);
+    check_same(r);
+    kit_end(&plain);
+
+    kit_begin_modern(&polled, NULL, SERVER_TASKS);
+    r = kit_call(&polled, "t");
+    kit_result(&polled, kit_expect(&polled, "tools/call"), CREATED("T"));
+    kit_result(&polled, kit_expect(&polled, "tasks/get"), TASK("T", "working"));
+    kit_expect_silence(&polled);
+    kit_advance(&polled, 1200);
+    kit_result(&polled, kit_expect(&polled, "tasks/get"),
+               TASK("T", "completed") "," RESULT);
+    check_same(r);
+    kit_end(&polled);
+
+    kit_begin_modern(&streamed, NULL, SERVER_STREAMS);
+    r = kit_call(&streamed, "t");
+    kit_result(&streamed, kit_expect(&streamed, "tools/call"), CREATED("T"));
+    const char *stream = kit_expect(&streamed, "tasks/stream");
+    kit_segment(&streamed, "T", 0, 1, "a");
+    kit_segment(&streamed, "T", 1, 2, "b");
+    kit_result(&streamed, stream, "\"resultType\":\"complete\"");
+    kit_result(&streamed, kit_expect(&streamed, "tasks/get"),
+               TASK("T", "completed") "," RESULT);
+    check_same(r);
+    kit_end(&streamed);
+}
+
+static void final_in_the_stream_needs_no_get(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+    const char *stream = kit_expect(&k, "tasks/stream");
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_result(&k, stream,
+               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
+               "\"completed\",\"isError\":false}}");
+    kit_expect_silence(&k);
+    check_same(r);
+    kit_end(&k);
+}
+
+static void repeats_are_dropped_and_a_hole_is_repaired(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+    const char *stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "");
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 2, 3, "c"); /* 1 is missing */
+    kit_expect(&k, "notifications/cancelled");
+    stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "0");
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_result(&k, stream,
+               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
+               "\"completed\",\"isError\":false}}");
+    check_same(r);
+    kit_end(&k);
+}
+
+/* AS-71: the hook comes before the first look, and its token is enough for another process. */
+static void token_of_on_task_resumes_in_a_new_process(void **state)
+{
+    (void)state;
+    char token[4096];
+    kit first = {0}, second = {0};
+    kit_begin_modern(&first, NULL, SERVER_STREAMS);
+    record *r = kit_call(&first, "t");
+    kit_result(&first, kit_expect(&first, "tools/call"), CREATED("T"));
+    const char *stream = kit_expect(&first, "tasks/stream");
+    assert_true(strlen(stream) > 0);
+    assert_memory_equal(r->log, "task T\n", 7);
+    kit_segment(&first, "T", 0, 1, "a");
+    strcpy(token, r->token);
+    kit_end(&first);
+
+    kit_begin_modern(&second, NULL, SERVER_STREAMS);
+    r = kit_resume(&second, token, NULL);
+    stream = kit_expect(&second, "tasks/stream");
+    assert_at(stream, "params.after", "0");
+    kit_segment(&second, "T", 1, 2, "b");
+    kit_result(&second, stream, "\"resultType\":\"complete\"");
+    kit_result(&second, kit_expect(&second, "tasks/get"),
+               TASK("T", "completed") "," RESULT);
+    assert_int_equal(r->segments, 1);
+    assert_int_equal(r->last_segment, 2);
+    assert_string_equal(json_at(r->result, "content"), same_result);
+    kit_end(&second);
+}
+
+/* AS-73 */
+static void get_failures_back_off_and_a_lost_task_ends_once(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+    for (int i = 0; i < 5; i++) {
+        kit_error(&k, kit_expect(&k, "tasks/get"), -32603, NULL);
+        if (i == 0)
+            continue; /* the first try again comes at once */
+        kit_expect_silence(&k);
+        kit_advance(&k, 5000);
+    }
+    kit_error(&k, kit_expect(&k, "tasks/get"), -32602, NULL);
+    assert_int_equal(r->status, SEGUE_E_TASK_LOST);
+    kit_advance(&k, 60000);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+/* AS-75 */
+static void a_task_for_tools_list_is_an_invalid_answer(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    record *r = kit_start(&k, "tools/list", NULL, NULL);
+    kit_result(&k, kit_expect(&k, "tools/list"), CREATED("T"));
+    assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+/* AS-76 */
+static void result_types_on_get_and_call(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               "\"resultType\":\"task\",\"taskId\":\"T\",\"status\":\"completed\"," STAMPS
+               "," RESULT);
+    check_same(r);
+    r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"resultType\":\"banana\",\"content\":[]");
+    assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+    kit_end(&k);
+}
+
+/* AS-77, AS-67: names of drafts, and the interval is read anew from each answer. */
+static void draft_field_names_and_changing_intervals(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    record *r = kit_call(&k, "t");
+    kit_result(
+        &k, kit_expect(&k, "tools/call"),
+        "\"resultType\":\"task\",\"task\":{\"taskId\":\"T\",\"status\":\"working\","
+        "\"ttlSeconds\":60,\"pollIntervalMilliseconds\":500}");
+    kit_result(
+        &k, kit_expect(&k, "tasks/get"),
+        "\"taskId\":\"T\",\"status\":\"working\",\"pollIntervalMilliseconds\":500");
+    kit_advance(&k, 400);
+    kit_expect_silence(&k);
+    kit_advance(&k, 200);
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               "\"taskId\":\"T\",\"status\":\"working\",\"pollIntervalMs\":3000");
+    kit_advance(&k, 2600);
+    kit_expect_silence(&k);
+    kit_advance(&k, 800);
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               "\"taskId\":\"T\",\"status\":\"working\",\"pollIntervalMs\":1");
+    kit_advance(&k, 80);
+    kit_expect_silence(&k);
+    kit_advance(&k, 40);
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+    check_same(r);
+    kit_end(&k);
+}
+
+/* AS-53 */
+static void request_state_is_never_echoed(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T") ",\"requestState\":\"s\"");
+    const char *get = kit_expect(&k, "tasks/get");
+    assert_false(json_mentions(get, "requestState"));
+    kit_result(&k, get, TASK("T", "working") ",\"requestState\":\"s2\"");
+    kit_advance(&k, 1200);
+    get = kit_expect(&k, "tasks/get");
+    assert_false(json_mentions(get, "requestState"));
+    kit_result(&k, get, TASK("T", "completed") "," RESULT);
+    kit_end(&k);
+}
+
+/* AS-72: asked again after a resume unless the acknowledgement came. */
+static void questions_come_once_and_again_after_a_resume(void **state)
+{
+    (void)state;
+    static const char asks[] = TASK(
+        "T", "input_required") ",\"inputRequests\":{\"k1\":{\"method\":"
+                               "\"elicitation/create\",\"params\":{\"message\":\"?\"}}}";
+    static const char answer[] = "{\"action\":\"accept\"}";
+    char token[4096];
+    kit first = {0}, second = {0};
+    kit_begin_modern(&first, NULL, SERVER_TASKS);
+    record *r = kit_call(&first, "t");
+    kit_result(&first, kit_expect(&first, "tools/call"), CREATED("T"));
+    kit_result(&first, kit_expect(&first, "tasks/get"), asks);
+    kit_advance(&first, 1200);
+    kit_result(&first, kit_expect(&first, "tasks/get"), asks);
+    assert_string_equal(r->log,
+                        "task T\nstatus working -\nstatus input_required -\ninput k1 "
+                        "elicitation/create {\"message\":\"?\"}\n");
+    strcpy(token, r->token);
+    kit_end(&first);
+
+    kit_begin_modern(&second, NULL, SERVER_TASKS);
+    r = kit_resume(&second, token, NULL);
+    kit_result(&second, kit_expect(&second, "tasks/get"), asks);
+    assert_non_null(strstr(r->log, "input k1"));
+    assert_int_equal(segue_request_answer(r->request, "nope", answer, strlen(answer)),
+                     SEGUE_E_NOT_FOUND);
+    assert_int_equal(segue_request_answer(r->request, "k1", answer, strlen(answer)),
+                     SEGUE_OK);
+    assert_int_equal(segue_request_answer(r->request, "k1", answer, strlen(answer)),
+                     SEGUE_E_NOT_FOUND);
+    const char *update = kit_expect(&second, "tasks/update");
+    assert_at(update, "params.inputResponses", "{\"k1\":{\"action\":\"accept\"}}");
+    kit_result(&second, update, "\"resultType\":\"complete\"");
+    kit_result(&second, kit_expect(&second, "tasks/get"),
+               TASK("T", "completed") "," RESULT);
+    check_same(r);
+    kit_end(&second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"AS-70 plain, polled and streamed end alike",
+         plain_polled_and_streamed_end_alike, 0, 0, 0},
+        {"final in the stream needs no get", final_in_the_stream_needs_no_get, 0, 0, 0},
+        {"repeats are dropped, a hole is repaired",
+         repeats_are_dropped_and_a_hole_is_repaired, 0, 0, 0},
+        {"AS-71 token of on_task resumes in a new process",
+         token_of_on_task_resumes_in_a_new_process, 0, 0, 0},
+        {"AS-73 get failures back off, a lost task ends once",
+         get_failures_back_off_and_a_lost_task_ends_once, 0, 0, 0},
+        {"AS-75 a task for tools/list is an invalid answer",
+         a_task_for_tools_list_is_an_invalid_answer, 0, 0, 0},
+        {"AS-76 resultType on get and call", result_types_on_get_and_call, 0, 0, 0},
+        {"AS-67 AS-77 intervals and names of drafts",
+         draft_field_names_and_changing_intervals, 0, 0, 0},
+        {"AS-53 requestState is never echoed", request_state_is_never_echoed, 0, 0, 0},
+        {"AS-72 questions come once, and again after a resume",
+         questions_come_once_and_again_after_a_resume, 0, 0, 0},
+    };
+    return cmocka_run_group_tests_name("client_tasks", tests, NULL, NULL);
+}

@@ -1,0 +1,490 @@
+#include "support/client_kit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/world.h"
+
+#include <setjmp.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+/* ---- clock and chance ---- */
+
+static int64_t fake_now(void *user)
+{
+    return ((kit *)user)->clock_ms;
+}
+
+static int64_t fake_wall(void *user)
+{
+    return WORLD_EPOCH + ((kit *)user)->clock_ms;
+}
+
+static int32_t fake_random(void *user, void *bytes, size_t len)
+{
+    kit *k = user;
+    for (size_t i = 0; i < len; i++) {
+        k->chance = k->chance * 6364136223846793005u + 1442695040888963407u;
+        ((unsigned char *)bytes)[i] = (unsigned char)(k->chance >> 40);
+    }
+    return 0;
+}
+
+/* ---- transport: the test is the other end ---- */
+
+static void client_start(void *self, segue_transport *transport)
+{
+    (void)self;
+    (void)transport;
+}
+
+static size_t client_sent(void *self, const char *bytes, size_t len)
+{
+    kit *k = self;
+    k->heard = realloc(k->heard, k->heard_len + len + 1);
+    memcpy(k->heard + k->heard_len, bytes, len);
+    k->heard_len += len;
+    k->heard[k->heard_len] = 0;
+    return len;
+}
+
+static void client_close(void *self)
+{
+    segue_transport_closed(((kit *)self)->transport);
+}
+
+static int32_t client_reopen(void *self)
+{
+    kit *k = self;
+    k->reopens++;
+    return k->hold_reopen ? 1 : 0;
+}
+
+static void client_gone(void *self)
+{
+    ((kit *)self)->transport_gone = 1;
+}
+
+static void connect(kit *k)
+{
+    segue_transport_vtable vtable;
+    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
+    vtable.start = client_start;
+    vtable.send = client_sent;
+    vtable.close = client_close;
+    vtable.reopen = k->can_reopen ? client_reopen : NULL;
+    vtable.free = client_gone;
+    assert_int_equal(segue_transport_custom(k->runtime, &vtable, k, &k->transport),
+                     SEGUE_OK);
+}
+
+/* ---- session callbacks ---- */
+
+static void on_open(void *user, segue_session *session)
+{
+    (void)session;
+    ((kit *)user)->opened++;
+}
+
+static void on_closed(void *user, segue_session *session, const segue_error *error)
+{
+    kit *k = user;
+    (void)session;
+    assert_int_equal(k->closed, 0);
+    k->closed++;
+    k->closed_status = segue_error_status(error);
+}
+
+static void on_notification(void *user, segue_session *session, const char *method,
+                            const char *params, size_t len)
+{
+    kit *k = user;
+    (void)session;
+    k->notifications++;
+    snprintf(k->last_notification, sizeof k->last_notification, "%s %.*s", method,
+             (int)(len < 300 ? len : 300), params);
+}
+
+static void session_freed(void *user)
+{
+    kit *k = user;
+    assert_int_equal(k->closed, 1);
+    k->session_freed++;
+}
+
+void kit_begin(kit *k, const segue_session_options *options)
+{
+    segue_runtime_options runtime;
+    segue_session_events events;
+    segue_hooks hooks;
+    k->clock_ms = 1000;
+    if (!k->chance)
+        k->chance = 42;
+    test_mem_init(&k->mem);
+    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
+    hooks.user = k;
+    hooks.monotonic_ms = fake_now;
+    hooks.wall_ms = fake_wall;
+    hooks.random = fake_random;
+    segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    runtime.allocator = &k->mem.mem;
+    runtime.hooks = &hooks;
+    assert_int_equal(segue_runtime_new(&runtime, &k->runtime, NULL), SEGUE_OK);
+    connect(k);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    events.user = k;
+    events.free_user = session_freed;
+    events.on_open = on_open;
+    events.on_closed = on_closed;
+    events.on_notification = on_notification;
+    assert_int_equal(
+        segue_session_open(k->runtime, k->transport, options, &events, &k->session),
+        SEGUE_OK);
+    kit_run(k);
+}
+
+void kit_handshake(kit *k, const char *capabilities)
+{
+    const char *discover = kit_expect(k, "server/discover");
+    kit_result(k, discover,
+               "\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+               "\"capabilities\":%s,\"ttlMs\":0,\"cacheScope\":\"private\"",
+               capabilities);
+}
+
+void kit_begin_modern(kit *k, const segue_session_options *options,
+                      const char *capabilities)
+{
+    kit_begin(k, options);
+    kit_handshake(k, capabilities);
+    assert_int_equal(k->opened, 1);
+}
+
+/* ---- time ---- */
+
+void kit_run(kit *k)
+{
+    int32_t ran = 1;
+    for (int idle = 0; idle < 2; idle = ran ? 0 : idle + 1)
+        segue_runtime_dispatch(k->runtime, 0, 0, &ran);
+}
+
+void kit_advance(kit *k, int64_t ms)
+{
+    for (int64_t end = k->clock_ms + ms; k->clock_ms < end;) {
+        k->clock_ms += end - k->clock_ms > 10 ? 10 : end - k->clock_ms;
+        kit_run(k);
+    }
+}
+
+/* ---- the wire ---- */
+
+static const char *keep_line(kit *k, char *line)
+{
+    k->lines = realloc(k->lines, (k->line_count + 1) * sizeof *k->lines);
+    k->lines[k->line_count++] = line;
+    return line;
+}
+
+const char *kit_heard(kit *k)
+{
+    kit_run(k);
+    char *end = k->heard_len ? memchr(k->heard, '\n', k->heard_len) : NULL;
+    if (!end)
+        return NULL;
+    size_t n = (size_t)(end - k->heard);
+    const char *line = keep_line(k, strndup(k->heard, n));
+    memmove(k->heard, end + 1, k->heard_len - n);
+    k->heard_len -= n + 1;
+    return line;
+}
+
+const char *kit_expect(kit *k, const char *method)
+{
+    const char *line = kit_heard(k);
+    char quoted[128];
+    snprintf(quoted, sizeof quoted, "\"%s\"", method);
+    if (!line || strcmp(json_at(line, "method"), quoted) != 0)
+        fail_msg("expected %s, heard %s", method, line ? line : "nothing");
+    return line;
+}
+
+void kit_expect_silence(kit *k)
+{
+    const char *line = kit_heard(k);
+    if (line)
+        fail_msg("expected silence, heard %s", line);
+}
+
+static void say(kit *k, const char *text)
+{
+    size_t len = strlen(text);
+    char *line = malloc(len + 2);
+    memcpy(line, text, len);
+    line[len] = '\n';
+    line[len + 1] = 0;
+    assert_int_equal(segue_transport_feed(k->transport, line, len + 1), SEGUE_OK);
+    free(line);
+    kit_run(k);
+}
+
+static char *compose(const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = malloc((size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, format, args);
+    return text;
+}
+
+void kit_say(kit *k, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = compose(format, args);
+    va_end(args);
+    say(k, text);
+    free(text);
+}
+
+void kit_result(kit *k, const char *request, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *members = compose(format, args);
+    va_end(args);
+    kit_say(k, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s}}", json_at(request, "id"),
+            members);
+    free(members);
+}
+
+void kit_error(kit *k, const char *request, int code, const char *data)
+{
+    kit_say(
+        k,
+        "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"no\"%s%s}}",
+        json_at(request, "id"), code, data ? ",\"data\":" : "", data ? data : "");
+}
+
+void kit_segment(kit *k, const char *task, int seq, int number, const char *text)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"seq\":%d,\"taskId\":\"%s\",\"type\":\"dev.segue.content.partial\","
+            "\"payload\":{"
+            "\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],\"segment\":%d}}}",
+            seq, task, text, number);
+}
+
+void kit_cut(kit *k)
+{
+    segue_transport_closed(k->transport);
+    k->heard_len = 0;
+    kit_run(k);
+}
+
+/* ---- records ---- */
+
+static void note(record *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note(record *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = compose(format, args);
+    va_end(args);
+    if (r->completed || r->freed)
+        fail_msg("after the end: %s", text);
+    size_t n = strlen(text);
+    r->log = realloc(r->log, r->log_len + n + 2);
+    memcpy(r->log + r->log_len, text, n);
+    r->log_len += n;
+    r->log[r->log_len++] = '\n';
+    r->log[r->log_len] = 0;
+    free(text);
+}
+
+static void take_token(record *r, segue_request *request)
+{
+    size_t len = sizeof r->token;
+    if (segue_request_token(request, r->token, &len) != SEGUE_OK)
+        r->token[0] = 0;
+}
+
+static void rec_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    record *r = user;
+    size_t len;
+    const char *text = segue_segment_text(segment, &len);
+    const char *data = segue_segment_data(segment, NULL);
+    if (segue_segment_number(segment) <= r->last_segment)
+        fail_msg("segment %d came after %d", (int)segue_segment_number(segment),
+                 (int)r->last_segment);
+    r->last_segment = segue_segment_number(segment);
+    r->segments++;
+    note(r, "segment %d %s", (int)r->last_segment, text ? text : data);
+    take_token(r, request);
+    if (r->on_segment)
+        r->on_segment(r);
+}
+
+static void rec_progress(void *user, segue_request *request, double progress,
+                         double total, const char *message)
+{
+    (void)request;
+    note(user, "progress %g/%g %s", progress, total, message ? message : "-");
+}
+
+static void rec_log(void *user, segue_request *request, const char *json, size_t len)
+{
+    (void)request;
+    note(user, "log %.*s", (int)len, json);
+}
+
+static void rec_input(void *user, segue_request *request, const char *key,
+                      const char *method, const char *params, size_t len)
+{
+    record *r = user;
+    (void)request;
+    note(r, "input %s %s %.*s", key, method, (int)len, params);
+    free(r->last_key);
+    r->last_key = strdup(key);
+    if (r->on_input)
+        r->on_input(r, key);
+}
+
+static void rec_task(void *user, segue_request *request, const char *task_id)
+{
+    record *r = user;
+    note(r, "task %s", task_id);
+    take_token(r, request);
+    if (r->on_task)
+        r->on_task(r);
+}
+
+static void rec_status(void *user, segue_request *request, const char *status,
+                       const char *message)
+{
+    (void)request;
+    note(user, "status %s %s", status, message ? message : "-");
+}
+
+static void rec_complete(void *user, segue_request *request, segue_status status,
+                         const char *json, size_t len, const segue_error *error)
+{
+    record *r = user;
+    (void)request;
+    note(r, "complete %s", segue_status_name(status));
+    r->completed++;
+    r->status = status;
+    r->rpc_code = segue_error_rpc_code(error);
+    r->result = json ? strndup(json, len) : NULL;
+    r->message = strdup(segue_error_message(error));
+    assert_int_equal(segue_error_status(error), status);
+    if (r->on_complete)
+        r->on_complete(r);
+}
+
+static void rec_free(void *user)
+{
+    record *r = user;
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->freed, 0);
+    r->freed++;
+}
+
+record *kit_record(kit *k, segue_request_events *events)
+{
+    record *r = calloc(1, sizeof *r);
+    r->k = k;
+    r->next = k->records;
+    k->records = r;
+    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events->user = r;
+    events->free_user = rec_free;
+    events->on_segment = rec_segment;
+    events->on_progress = rec_progress;
+    events->on_log = rec_log;
+    events->on_input = rec_input;
+    events->on_task = rec_task;
+    events->on_status = rec_status;
+    events->on_complete = rec_complete;
+    return r;
+}
+
+record *kit_start(kit *k, const char *method, const char *params,
+                  const segue_request_options *options)
+{
+    segue_request_events events;
+    record *r = kit_record(k, &events);
+    assert_int_equal(segue_request_start(k->session, method, params,
+                                         params ? strlen(params) : 0, options, &events,
+                                         &r->request),
+                     SEGUE_OK);
+    kit_run(k);
+    return r;
+}
+
+record *kit_call(kit *k, const char *tool)
+{
+    char params[128];
+    snprintf(params, sizeof params, "{\"name\":\"%s\"}", tool);
+    return kit_start(k, "tools/call", params, NULL);
+}
+
+record *kit_resume(kit *k, const char *token, const segue_request_options *options)
+{
+    segue_request_events events;
+    record *r = kit_record(k, &events);
+    assert_int_equal(
+        segue_request_resume(k->session, token, options, &events, &r->request), SEGUE_OK);
+    kit_run(k);
+    return r;
+}
+
+void record_drop(record *r)
+{
+    segue_request_free(r->request);
+    r->request = NULL;
+}
+
+static void free_record(record *r)
+{
+    free(r->log);
+    free(r->result);
+    free(r->message);
+    free(r->last_key);
+    free(r);
+}
+
+void kit_end(kit *k)
+{
+    if (k->session)
+        segue_session_close(k->session);
+    segue_session_free(k->session);
+    segue_runtime_free(k->runtime);
+    assert_int_equal(k->closed, 1);
+    assert_int_equal(k->session_freed, 1);
+    while (k->records) {
+        record *r = k->records;
+        k->records = r->next;
+        if (r->request)
+            segue_request_free(r->request);
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->freed, 1);
+        free_record(r);
+    }
+    assert_int_equal(k->transport_gone, 1);
+    assert_int_equal(k->mem.live, 0);
+    for (size_t i = 0; i < k->line_count; i++)
+        free(k->lines[i]);
+    free(k->lines);
+    free(k->heard);
+}

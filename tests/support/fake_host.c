@@ -1,0 +1,424 @@
+/* The store keeps what was committed as rows in one list, and checks what a store relies on:
+ * an operation is created once and before its entries, whose numbers have no hole. A breach
+ * aborts: it is a fault of the code under test. All of it is libc memory, so that the
+ * accounts of a test allocator show the engine alone. */
+#include "fake_host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void must(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "fake_host: %s\n", what);
+    abort();
+}
+
+/* ---- clock and chance ---- */
+
+static int64_t monotonic_ms(void *user)
+{
+    return ((fake_host *)user)->clock_ms;
+}
+
+static int64_t wall_ms(void *user)
+{
+    return FAKE_EPOCH + ((fake_host *)user)->clock_ms;
+}
+
+static uint64_t next_chance(fake_host *h)
+{
+    uint64_t z = h->chance += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+uint32_t fake_host_chance(fake_host *h, uint32_t n)
+{
+    return (uint32_t)(next_chance(h) % n);
+}
+
+static int32_t random_bytes(void *user, void *bytes, size_t len)
+{
+    fake_host *h = user;
+    unsigned char *out = bytes;
+    for (size_t i = 0; i < len; i++)
+        out[i] = (unsigned char)next_chance(h);
+    return h->random_fails ? -1 : 0;
+}
+
+/* ---- what the engine calls ---- */
+
+static void lock(void *user)
+{
+    must(((fake_host *)user)->locked++ == 0, "locked twice");
+}
+
+static void unlock(void *user)
+{
+    must(--((fake_host *)user)->locked == 0, "unlocked without a lock");
+}
+
+static void log_line(void *user, int32_t level, const char *text)
+{
+    (void)level;
+    (void)text;
+    ((fake_host *)user)->logs++;
+}
+
+static void wake(void *user)
+{
+    ((fake_host *)user)->wakes++;
+}
+
+static void output(void *user, sgi_conn *conn)
+{
+    (void)conn;
+    ((fake_host *)user)->outputs++;
+}
+
+static void input(void *user, sgi_conn *conn)
+{
+    (void)conn;
+    ((fake_host *)user)->inputs++;
+}
+
+static void close_conn(void *user, sgi_conn *conn)
+{
+    fake_host *h = user;
+    h->closes++;
+    h->closing = conn;
+}
+
+static bool reopen(void *user, sgi_conn *conn)
+{
+    fake_host *h = user;
+    (void)conn;
+    h->reopens++;
+    return !h->no_reopen;
+}
+
+static void store_due(void *user, sgi_keeper *keeper)
+{
+    (void)keeper;
+    ((fake_host *)user)->stores++;
+}
+
+static void retain(void *user)
+{
+    ((fake_host *)user)->handles++;
+}
+
+static void release(void *user)
+{
+    ((fake_host *)user)->handles--;
+}
+
+/* A digest that is short of nothing but secrecy. */
+static bool digest(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts, size_t count)
+{
+    uint64_t seed[2] = {count, 0};
+    for (int word = 0; word < SGI_DIGEST_SIZE / 8; word++) {
+        for (size_t i = 0; i < count; i++)
+            seed[0] = sgi_siphash(seed, parts[i].p, parts[i].n) + (uint64_t)word;
+        memcpy(out + word * 8, seed, 8);
+    }
+    return true;
+}
+
+void fake_host_init(fake_host *h, const sgi_mem *mem, uint64_t seed)
+{
+    *h = (fake_host){.chance = seed, .locked = 1};
+    h->hooks = (segue_hooks){sizeof h->hooks, h, monotonic_ms, wall_ms, random_bytes};
+    sgi_env env = {mem, &h->hooks};
+    sgi_host host = {h,     lock,       unlock, log_line,  wake,   output,
+                     input, close_conn, reopen, store_due, retain, release};
+    LIST_INIT(&h->records);
+    TAILQ_INIT(&h->rows);
+    sgi_engine_init(&h->engine, &env, &host, digest);
+    sgi_engine_set_limits(&h->engine, (size_t)4 << 20, 64, (size_t)1 << 20);
+}
+
+void fake_host_free(fake_host *h)
+{
+    fake_record *record;
+    fake_row *row;
+    must(h->locked == 1, "the lock was left open");
+    must(TAILQ_EMPTY(&h->engine.ready), "callbacks are still due");
+    must(h->engine.timers.count == 0, "timers are still set");
+    sgi_batch_free(sgi_engine_mem(&h->engine), &h->batch);
+    sgi_engine_free(&h->engine);
+    while ((record = LIST_FIRST(&h->records))) {
+        LIST_REMOVE(record, link);
+        free(record);
+    }
+    while ((row = TAILQ_FIRST(&h->rows))) {
+        TAILQ_REMOVE(&h->rows, row, link);
+        free(row);
+    }
+}
+
+void fake_host_advance(fake_host *h, int64_t ms)
+{
+    int64_t end = h->clock_ms + ms;
+    for (;;) {
+        int64_t due = sgi_timers_next(&h->engine.timers);
+        if (due > end)
+            break;
+        if (due > h->clock_ms)
+            h->clock_ms = due;
+        sgi_timers_run(&h->engine.timers, h->clock_ms);
+    }
+    h->clock_ms = end;
+}
+
+int32_t fake_host_deliver(fake_host *h)
+{
+    int32_t ran = 0;
+    while (!TAILQ_EMPTY(&h->engine.ready))
+        ran += sgi_engine_deliver(&h->engine, 64);
+    return ran;
+}
+
+/* ---- operations ---- */
+
+static void on_call(void *user, segue_call *call)
+{
+    (void)user;
+    (void)call; /* held for ever: the tests do the appending */
+}
+
+segue_server *fake_server_new(fake_host *h)
+{
+    segue_server_options options = {
+        .struct_size = sizeof options,
+        .name = "fake",
+        .version = "1",
+        .page_size = 100,
+        .max_result_bytes = 16 << 20,
+        .max_log_bytes = 64 << 20,
+        .max_segments = 1000000,
+        .max_inputs = 64,
+        .max_tasks = 100,
+        .max_requests = 100,
+        .max_streams = 16,
+        .max_ttl_ms = -1,
+        .grace_ms = 1000,
+        .lookups_per_second = 100,
+    };
+    segue_item_options tool = {.struct_size = sizeof tool,
+                               .on_call = on_call,
+                               .task = SEGUE_TASK_MAY,
+                               .ttl_ms = 3600 * 1000,
+                               .poll_ms = 1000};
+    segue_server *server = NULL;
+    if (sgi_server_new(&h->engine, &options, true, &server) != SEGUE_OK)
+        return NULL;
+    if (sgi_tool_add(server, SGI_STR("{\"name\":\"tool\"}"), &tool, NULL) != SEGUE_OK) {
+        sgi_server_unref(server);
+        return NULL;
+    }
+    server->stage = SGI_SERVER_OPEN;
+    h->server = server;
+    return server;
+}
+
+void fake_server_end(segue_server *server)
+{
+    fake_host *h = server->engine->host.user;
+    if (h->batch.op_count)
+        fake_store_done(h, SEGUE_E_CLOSED);
+    sgi_server_die(server);
+    fake_host_deliver(h);
+    h->server = NULL;
+    sgi_server_unref(server);
+    fake_host_deliver(h);
+}
+
+sgi_op *fake_op_new(segue_server *server)
+{
+    static const uint8_t nobody[SGI_DIGEST_SIZE];
+    sgi_op *op = sgi_op_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
+    if (!op)
+        return NULL;
+    op->who = sgi_principal_get(&server->principals, &server->engine->env, nobody);
+    op->tool = sgi_tool_find(server, SGI_STR("tool"));
+    op->caps = SGI_CAP_TASKS | SGI_CAP_ELICITATION;
+    sgi_tool_ref(op->tool);
+    if (op->who)
+        return op;
+    sgi_op_unref(op);
+    return NULL;
+}
+
+/* As sgi_task_make does it, without the limit on live tasks. */
+sgi_op *fake_task_new(segue_server *server)
+{
+    char id[SGI_RANDOM_TEXT + 1];
+    sgi_op *op = fake_op_new(server);
+    if (!op)
+        return NULL;
+    sgi_engine_random_text(server->engine, id);
+    sgi_random(&server->engine->env, op->id, sizeof op->id);
+    op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
+    op->ttl_ms = op->tool->options.ttl_ms;
+    op->is_task = true;
+    if (!op->task_id || sgi_op_log(op) != SEGUE_OK) {
+        sgi_op_unref(op);
+        return NULL;
+    }
+    sgi_server_op_known(op);
+    return op;
+}
+
+/* ---- the store ---- */
+
+const fake_record *fake_store_find(const fake_host *h, const uint8_t *id)
+{
+    const fake_record *found;
+    LIST_FOREACH(found, &h->records, link)
+        if (!memcmp(found->record.id, id, sizeof found->record.id))
+            return found;
+    return NULL;
+}
+
+const fake_row *fake_store_next(const fake_host *h, const uint8_t *id, uint64_t after)
+{
+    const fake_row *row;
+    TAILQ_FOREACH(row, &h->rows, link)
+        if (row->entry.seq > after && !memcmp(row->id, id, sizeof row->id))
+            return row;
+    return NULL;
+}
+
+static void create(fake_host *h, const segue_store_record *record)
+{
+    size_t id_len = strlen(record->task_id);
+    must(!fake_store_find(h, record->id), "an operation is created twice");
+    fake_record *kept = malloc(sizeof *kept + id_len + 1 + record->data_len);
+    must(kept != NULL, "out of memory");
+    kept->record = *record;
+    kept->last_seq = 0;
+    memcpy(kept->text, record->task_id, id_len + 1);
+    memcpy(kept->text + id_len + 1, record->data, record->data_len);
+    kept->record.task_id = kept->text;
+    kept->record.data = kept->text + id_len + 1;
+    LIST_INSERT_HEAD(&h->records, kept, link);
+}
+
+static void append(fake_host *h, const segue_store_write *write)
+{
+    fake_record *record = (fake_record *)fake_store_find(h, write->id);
+    fake_row *row = malloc(sizeof *row + write->entry.data_len);
+    must(row != NULL, "out of memory");
+    must(record != NULL, "an entry of an operation that was not created");
+    must(!record->record.ended, "an entry behind the end");
+    must(write->entry.seq == ++record->last_seq, "a hole in the log");
+    memcpy(row->id, write->id, sizeof row->id);
+    row->entry = write->entry;
+    row->entry.data = row->data;
+    if (write->entry.data_len)
+        memcpy(row->data, write->entry.data, write->entry.data_len);
+    TAILQ_INSERT_TAIL(&h->rows, row, link);
+}
+
+static void apply(fake_host *h, const segue_store_write *write)
+{
+    fake_record *record = (fake_record *)fake_store_find(h, write->id);
+    switch (write->kind) {
+    case SEGUE_STORE_CREATE:
+        must(!memcmp(write->id, write->record->id, sizeof write->id),
+             "the record is not that of its write");
+        create(h, write->record);
+        break;
+    case SEGUE_STORE_APPEND:
+        append(h, write);
+        break;
+    case SEGUE_STORE_END:
+        must(record && !record->record.ended, "a second end");
+        record->record.ended = 1;
+        record->record.purge_ms = write->purge_ms;
+        break;
+    default:
+        must(false, "an unknown write");
+    }
+}
+
+bool fake_store_take(fake_host *h)
+{
+    must(h->batch.op_count == 0, "a commit is under way");
+    return sgi_keeper_take(&h->server->keeper, &h->batch);
+}
+
+void fake_store_done(fake_host *h, segue_status status)
+{
+    for (size_t i = 0; status == SEGUE_OK && i < h->batch.count; i++)
+        apply(h, &h->batch.writes[i]);
+    h->commits++;
+    sgi_keeper_done(&h->server->keeper, &h->batch, status);
+}
+
+bool fake_store_commit(fake_host *h, segue_status status)
+{
+    if (!fake_store_take(h))
+        return false;
+    fake_store_done(h, status);
+    return true;
+}
+
+static void find(fake_host *h, sgi_job *job)
+{
+    const fake_record *found;
+    LIST_FOREACH(found, &h->records, link) {
+        const segue_store_record *r = &found->record;
+        if (job->task_id
+                ? !strcmp(r->task_id, job->task_id)
+                : r->has_key && !memcmp(r->idempotency_key, job->key, sizeof job->key)) {
+            sgi_job_record(job, r);
+            return;
+        }
+    }
+    job->status = SEGUE_E_NOT_FOUND;
+}
+
+static void read_log(fake_host *h, sgi_job *job)
+{
+    const fake_row *row;
+    TAILQ_FOREACH(row, &h->rows, link)
+        if (row->entry.seq > job->after && !memcmp(row->id, job->id, sizeof row->id) &&
+            sgi_job_entry(job, &row->entry))
+            return;
+}
+
+bool fake_store_answer(fake_host *h, segue_status status)
+{
+    const fake_record *found;
+    sgi_job *job = sgi_keeper_job(&h->server->keeper);
+    if (!job)
+        return false;
+    if (status != SEGUE_OK)
+        job->status = status;
+    else if (job->kind == SGI_JOB_FIND)
+        find(h, job);
+    else if (job->kind == SGI_JOB_READ)
+        read_log(h, job);
+    else if (job->kind == SGI_JOB_PURGE)
+        job->next_ms = INT64_MAX;
+    else
+        LIST_FOREACH(found, &h->records, link)
+            if (!found->record.ended && sgi_job_record(job, &found->record))
+                break;
+    job->done(job);
+    return true;
+}
+
+void fake_store_settle(fake_host *h)
+{
+    bool more = true;
+    while (more) {
+        more = fake_store_commit(h, SEGUE_OK);
+        more |= fake_store_answer(h, SEGUE_OK);
+    }
+}

@@ -1,0 +1,238 @@
+/* The merge of segments and fields into a result (R-C-8). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "engine/fold.h"
+#include "support/test_mem.h"
+
+static test_mem tm;
+static sgi_fold fold;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    sgi_fold_init(&fold, &tm.mem);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sgi_fold_free(&fold);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static int32_t fixed_random(void *user, void *bytes, size_t len)
+{
+    (void)user;
+    memset(bytes, 5, len);
+    return 0;
+}
+
+/* What is written must be JSON without a key twice, whatever went in. */
+static void assert_json(sgi_str text)
+{
+    segue_hooks hooks = {.struct_size = sizeof hooks, .random = fixed_random};
+    sgi_env env = {&sgi_mem_libc, &hooks};
+    sgi_json_reader reader;
+    sgi_json_error error;
+    sgi_json_reader_init(&reader, &env, 1 << 20, 64);
+    bool passed = sgi_json_read(&reader, text, NULL, 0, NULL, &error);
+    if (!passed)
+        print_error("%s at %zu: %.*s\n", sgi_json_fault_text(error.fault), error.at,
+                    (int)text.n, text.p);
+    sgi_json_reader_free(&reader);
+    assert_true(passed);
+}
+
+static void assert_result(bool is_error, sgi_str extra, const char *expected)
+{
+    sgi_buf out;
+    sgi_buf_init(&out, &sgi_mem_libc);
+    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&fold, &w, is_error, extra);
+    sgi_jw_close(&w, '}');
+    assert_true(sgi_buf_terminate(&out));
+    assert_string_equal(out.p, expected);
+    assert_json(sgi_buf_str(&out));
+    sgi_buf_free(&out);
+}
+
+static void add_fields(const char *json)
+{
+    sgi_fold_fields(&fold, sgi_str_of(json));
+}
+
+static void nothing_folds_to_empty_content(void **state)
+{
+    (void)state;
+    assert_result(false, (sgi_str){0}, "{\"content\":[]}");
+    assert_int_equal(fold.count, 0);
+    assert_int_equal(sgi_fold_size(&fold), 0);
+}
+
+static void segments_keep_their_order(void **state)
+{
+    (void)state;
+    sgi_fold_segment(&fold, SGI_STR("{\"a\":1}"));
+    sgi_fold_segment(&fold, SGI_STR("{\"b\":2}"));
+    sgi_fold_segment(&fold, SGI_STR("{\"a\":1}"));
+    assert_int_equal(fold.count, 3);
+    assert_result(false, (sgi_str){0}, "{\"content\":[{\"a\":1},{\"b\":2},{\"a\":1}]}");
+}
+
+static void the_last_value_of_a_field_wins(void **state)
+{
+    (void)state;
+    add_fields("{\"structuredContent\":{\"a\":1,\"b\":2},\"x\":1}");
+    add_fields("{\"y\":[],\"structuredContent\":{\"c\":3}}");
+    add_fields("{\"x\":null}");
+    assert_result(false, (sgi_str){0},
+                  "{\"content\":[],\"y\":[],\"structuredContent\":{\"c\":3},\"x\":null}");
+}
+
+static void meta_is_merged_key_by_key_and_no_deeper(void **state)
+{
+    (void)state;
+    add_fields("{\"_meta\":{\"a\":{\"p\":1},\"b\":1}}");
+    add_fields("{\"_meta\":{\"a\":{\"q\":2},\"c\":3}}");
+    assert_result(false, (sgi_str){0},
+                  "{\"content\":[],\"_meta\":{\"b\":1,\"a\":{\"q\":2},\"c\":3}}");
+}
+
+static void meta_of_ours_stands_before_that_of_the_tool(void **state)
+{
+    (void)state;
+    assert_result(false, SGI_STR("\"ours\":1"), "{\"content\":[],\"_meta\":{\"ours\":1}}");
+    add_fields("{\"_meta\":{\"its\":2}}");
+    assert_result(true, SGI_STR("\"ours\":1"),
+                  "{\"content\":[],\"isError\":true,\"_meta\":{\"ours\":1,\"its\":2}}");
+}
+
+static void a_meta_that_is_no_object_is_replaced_as_any_field(void **state)
+{
+    (void)state;
+    add_fields("{\"_meta\":{\"a\":1}}");
+    add_fields("{\"_meta\":7}");
+    assert_result(false, (sgi_str){0}, "{\"content\":[],\"_meta\":7}");
+    add_fields("{\"_meta\":{\"b\":1}}");
+    assert_result(false, (sgi_str){0}, "{\"content\":[],\"_meta\":{\"b\":1}}");
+}
+
+/* Names are compared decoded: two spellings of one name are one field. */
+static void an_escaped_name_is_the_same_field(void **state)
+{
+    (void)state;
+    add_fields("{\"name\":1,\"keep\":2}");
+    add_fields("{\"\\u006eame\":3}");
+    assert_result(false, (sgi_str){0}, "{\"content\":[],\"keep\":2,\"\\u006eame\":3}");
+    sgi_fold_replace(&fold);
+    add_fields("{\"_meta\":{\"a\":1,\"b\":1}}");
+    add_fields("{\"_\\u006deta\":{\"\\u0061\":2}}");
+    assert_result(false, (sgi_str){0},
+                  "{\"content\":[],\"_meta\":{\"b\":1,\"\\u0061\":2}}");
+}
+
+static void an_escaped_name_may_be_very_long(void **state)
+{
+    (void)state;
+    sgi_buf name;
+    sgi_buf_init(&name, &sgi_mem_libc);
+    sgi_buf_add_lit(&name, "{\"");
+    for (int i = 0; i < 5000; i++)
+        sgi_buf_add_lit(&name, "\\u0061");
+    sgi_buf_add_lit(&name, "\":1}");
+    assert_true(sgi_buf_terminate(&name));
+    add_fields("{\"a\":0}");
+    add_fields(name.p);
+    add_fields(name.p);
+    add_fields("{\"a\":2}");
+    sgi_json_member member;
+    size_t at = 0;
+    assert_true(sgi_json_next_member(sgi_buf_str(&fold.fields), &at, &member));
+    assert_int_equal(member.key.n, 30000);
+    assert_true(sgi_json_next_member(sgi_buf_str(&fold.fields), &at, &member));
+    assert_false(sgi_json_next_member(sgi_buf_str(&fold.fields), &at, &member));
+    sgi_buf_free(&name);
+}
+
+static void replace_throws_away_what_came_before(void **state)
+{
+    (void)state;
+    sgi_fold_segment(&fold, SGI_STR("1"));
+    add_fields("{\"a\":1,\"_meta\":{\"m\":1}}");
+    sgi_fold_replace(&fold);
+    sgi_fold_segment(&fold, SGI_STR("2"));
+    add_fields("{\"b\":1}");
+    assert_int_equal(fold.count, 1);
+    assert_result(false, (sgi_str){0}, "{\"content\":[2],\"b\":1}");
+}
+
+static void empty_objects_add_nothing(void **state)
+{
+    (void)state;
+    add_fields("{}");
+    assert_result(false, (sgi_str){0}, "{\"content\":[]}");
+    add_fields("{ \"a\" : 1 }");
+    add_fields("{ }");
+    assert_result(false, (sgi_str){0}, "{\"content\":[],\"a\":1}");
+}
+
+static void run_all(void)
+{
+    sgi_fold_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"one\"}"));
+    add_fields("{\"a\":1,\"_meta\":{\"m\":1}}");
+    add_fields("{\"b\":1,\"_meta\":{\"n\":1}}");
+    add_fields("{\"\\u0062\":2}");
+    sgi_fold_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"two\"}"));
+}
+
+static void without_memory_it_fails_and_says_so(void **state)
+{
+    (void)state;
+    size_t refused = 1;
+    for (size_t at = 1; refused; at++) {
+        test_mem_rearm(&tm);
+        tm.fail_at = at;
+        run_all();
+        refused = tm.failed;
+        assert_int_equal(sgi_fold_failed(&fold), refused > 0);
+        sgi_buf out;
+        sgi_buf_init(&out, &sgi_mem_libc);
+        sgi_jw w = sgi_jw_on(&out);
+        sgi_jw_open(&w, '{');
+        sgi_fold_write(&fold, &w, false, (sgi_str){0});
+        assert_int_equal(out.failed, refused > 0);
+        sgi_buf_free(&out);
+        sgi_fold_free(&fold);
+        sgi_fold_init(&fold, &tm.mem);
+        assert_int_equal(tm.live, 0);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(nothing_folds_to_empty_content),
+        CASE(segments_keep_their_order),
+        CASE(the_last_value_of_a_field_wins),
+        CASE(meta_is_merged_key_by_key_and_no_deeper),
+        CASE(meta_of_ours_stands_before_that_of_the_tool),
+        CASE(a_meta_that_is_no_object_is_replaced_as_any_field),
+        CASE(an_escaped_name_is_the_same_field),
+        CASE(an_escaped_name_may_be_very_long),
+        CASE(replace_throws_away_what_came_before),
+        CASE(empty_objects_add_nothing),
+        CASE(without_memory_it_fails_and_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

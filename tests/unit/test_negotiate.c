@@ -1,0 +1,172 @@
+/* The negotiation matrix, written down once more from requirements 5.3, R-C-14 to R-C-17:
+ * every version with every set of declarations and every set of switches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "engine/negotiate.h"
+
+#define ALL_SWITCHES 256u
+#define ALL_SAYINGS 64u
+
+static const sgi_version handshakes[] = {
+    SGI_VERSION_2024_11_05, SGI_VERSION_2025_03_26, SGI_VERSION_2025_06_18,
+    SGI_VERSION_2025_11_25, SGI_VERSION_DRAFT_2026_V1};
+
+/* One cell: the dialects that one declaration alone opens. Columns of 5.3, in its order. */
+typedef struct row {
+    sgi_version version;
+    uint32_t nothing, task, modes, partial, resumable, extension, results;
+} row;
+
+static const row matrix[] = {
+    {SGI_VERSION_UNKNOWN, 0, 0, 0, 0, 0, 0, 0},
+    {SGI_VERSION_2024_11_05, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
+    {SGI_VERSION_2025_03_26, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
+    {SGI_VERSION_2025_06_18, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
+    {SGI_VERSION_2025_11_25, 0, SGI_DIALECT_L, SGI_DIALECT_S, SGI_DIALECT_P, SGI_DIALECT_Z,
+     0, 0},
+    {SGI_VERSION_DRAFT_2026_V1, SGI_DIALECT_D, 0, 0, SGI_DIALECT_P, 0, 0, 0},
+    {SGI_VERSION_2026_07_28, 0, 0, 0, 0, 0, SGI_DIALECT_X | SGI_DIALECT_E, SGI_DIALECT_PN},
+};
+
+static uint32_t expected(const row *r, uint32_t says, uint32_t enabled)
+{
+    uint32_t set = r->nothing;
+    if (says & SGI_SAYS_TASK_PARAM)
+        set |= r->task;
+    if (says & SGI_SAYS_TASK_PARAM && says & SGI_SAYS_RESPONSE_MODES)
+        set |= r->modes;
+    if (says & SGI_SAYS_ALLOW_PARTIAL)
+        set |= r->partial;
+    if (says & SGI_SAYS_RESUMABLE)
+        set |= r->resumable;
+    if (says & SGI_SAYS_TASKS_EXTENSION)
+        set |= r->extension;
+    if (says & SGI_SAYS_PARTIAL_RESULTS)
+        set |= r->results;
+    set &= enabled;
+    if (set & (SGI_DIALECT_L | SGI_DIALECT_S)) /* "P (if no task)": a task was asked for */
+        set &= ~(uint32_t)SGI_DIALECT_P;
+    if (!(set & SGI_DIALECT_X)) /* "X, and E for its stream" */
+        set &= ~(uint32_t)SGI_DIALECT_E;
+    return set;
+}
+
+static void the_whole_matrix(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
+        for (uint32_t says = 0; says < ALL_SAYINGS; says++)
+            for (uint32_t enabled = 0; enabled < ALL_SWITCHES; enabled++)
+                assert_int_equal(sgi_negotiate(matrix[i].version, says, enabled),
+                                 expected(&matrix[i], says, enabled));
+}
+
+static void with_all_switches_off_nothing_is_admitted(void **state)
+{
+    (void)state;
+    for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++)
+        assert_int_equal(sgi_negotiate((sgi_version)v, ALL_SAYINGS - 1, 0), 0);
+}
+
+static void a_client_that_says_nothing_gets_the_plain_protocol(void **state)
+{
+    (void)state;
+    uint32_t all_but_d = (ALL_SWITCHES - 1) & ~(uint32_t)SGI_DIALECT_D;
+    for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++)
+        assert_int_equal(sgi_negotiate((sgi_version)v, 0, all_but_d), 0);
+}
+
+static void the_modern_era_knows_nothing_of_the_handshake_dialects(void **state)
+{
+    (void)state;
+    uint32_t set = sgi_negotiate(SGI_VERSION_2026_07_28, ALL_SAYINGS - 1, ALL_SWITCHES - 1);
+    assert_int_equal(set, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN);
+}
+
+/* Who makes a task of a call: the server (D, X, the client having said it can) or the client
+ * (L); a tool that must be one and cannot is refused in the words of the era. */
+static void decides_by_policy_and_dialect(void **state)
+{
+    (void)state;
+    static const struct {
+        sgi_version version;
+        uint32_t dialects;
+        sgi_verdict never, may, must;
+    } rows[] = {
+        {SGI_VERSION_2026_07_28, 0, SGI_VERDICT_PLAIN, SGI_VERDICT_PLAIN,
+         SGI_VERDICT_MISSING_CAPABILITY},
+        {SGI_VERSION_2026_07_28, SGI_DIALECT_PN, SGI_VERDICT_PLAIN, SGI_VERDICT_PLAIN,
+         SGI_VERDICT_MISSING_CAPABILITY},
+        {SGI_VERSION_2026_07_28, SGI_DIALECT_X, SGI_VERDICT_PLAIN, SGI_VERDICT_TASK,
+         SGI_VERDICT_TASK},
+        {SGI_VERSION_2026_07_28, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN,
+         SGI_VERDICT_PLAIN, SGI_VERDICT_TASK, SGI_VERDICT_TASK},
+        {SGI_VERSION_2025_11_25, 0, SGI_VERDICT_PLAIN, SGI_VERDICT_PLAIN,
+         SGI_VERDICT_METHOD_NOT_FOUND},
+        {SGI_VERSION_2025_11_25, SGI_DIALECT_L, SGI_VERDICT_METHOD_NOT_FOUND,
+         SGI_VERDICT_TASK, SGI_VERDICT_TASK},
+        {SGI_VERSION_2025_11_25, SGI_DIALECT_L | SGI_DIALECT_S,
+         SGI_VERDICT_METHOD_NOT_FOUND, SGI_VERDICT_TASK, SGI_VERDICT_TASK},
+        {SGI_VERSION_2025_11_25, SGI_DIALECT_P | SGI_DIALECT_Z, SGI_VERDICT_PLAIN,
+         SGI_VERDICT_PLAIN, SGI_VERDICT_METHOD_NOT_FOUND},
+        {SGI_VERSION_2025_06_18, SGI_DIALECT_P, SGI_VERDICT_PLAIN, SGI_VERDICT_PLAIN,
+         SGI_VERDICT_METHOD_NOT_FOUND},
+        {SGI_VERSION_2024_11_05, 0, SGI_VERDICT_PLAIN, SGI_VERDICT_PLAIN,
+         SGI_VERDICT_METHOD_NOT_FOUND},
+        {SGI_VERSION_DRAFT_2026_V1, SGI_DIALECT_D, SGI_VERDICT_PLAIN, SGI_VERDICT_TASK,
+         SGI_VERDICT_TASK},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sgi_version v = rows[i].version;
+        uint32_t set = rows[i].dialects;
+        assert_int_equal(sgi_decide(v, set, SEGUE_TASK_NEVER), rows[i].never);
+        assert_int_equal(sgi_decide(v, set, SEGUE_TASK_MAY), rows[i].may);
+        assert_int_equal(sgi_decide(v, set, SEGUE_TASK_MUST), rows[i].must);
+    }
+}
+
+static void versions_are_known_by_their_exact_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"2024-11-05", "2025-03-26",    "2025-06-18",
+                                        "2025-11-25", "DRAFT-2026-v1", "2026-07-28"};
+    static const char *const others[] = {"",           "2025-11-2",   "2025-11-255",
+                                         "2026-07-29", "2023-01-01",  "draft-2026-v1",
+                                         "1.0",        " 2025-11-25", "DRAFT-2026-v2"};
+    for (int i = 0; i < 6; i++) {
+        sgi_version v = sgi_version_parse(sgi_str_of(names[i]));
+        assert_int_equal(v, SGI_VERSION_2024_11_05 + i);
+        assert_string_equal(sgi_version_name(v), names[i]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(sgi_version_parse(sgi_str_of(others[i])), SGI_VERSION_UNKNOWN);
+    assert_int_equal(sgi_version_parse((sgi_str){0}), SGI_VERSION_UNKNOWN);
+}
+
+static void one_version_is_modern(void **state)
+{
+    (void)state;
+    assert_true(sgi_version_is_modern(SGI_VERSION_2026_07_28));
+    for (size_t i = 0; i < sizeof handshakes / sizeof *handshakes; i++)
+        assert_false(sgi_version_is_modern(handshakes[i]));
+    assert_false(sgi_version_is_modern(SGI_VERSION_UNKNOWN));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_whole_matrix),
+        cmocka_unit_test(with_all_switches_off_nothing_is_admitted),
+        cmocka_unit_test(a_client_that_says_nothing_gets_the_plain_protocol),
+        cmocka_unit_test(the_modern_era_knows_nothing_of_the_handshake_dialects),
+        cmocka_unit_test(decides_by_policy_and_dialect),
+        cmocka_unit_test(versions_are_known_by_their_exact_names),
+        cmocka_unit_test(one_version_is_modern),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
