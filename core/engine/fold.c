@@ -33,11 +33,34 @@ void sgi_fold_segment(sgi_fold *fold, sgi_json block)
     fold->count++;
 }
 
-static sgi_json find_same(sgi_json object, const sgi_json_member *member)
+static sgi_json quoted(const sgi_json_member *member)
+{
+    return (sgi_json){member->key.p - 1, member->key.n + 2};
+}
+
+/* Compares decoded: two spellings of a name are one name. Out of memory fails out. */
+static bool is_same_name(sgi_buf *out, const sgi_json_member *a, const sgi_json_member *b)
+{
+    if (!a->escaped && !b->escaped)
+        return sgi_str_eq(a->key, b->key);
+    if (!a->escaped)
+        return sgi_json_string_is(quoted(b), a->key);
+    if (!b->escaped)
+        return sgi_json_string_is(quoted(a), b->key);
+    sgi_buf name;
+    sgi_buf_init(&name, out->mem);
+    sgi_json_decode(quoted(a), &name);
+    bool same = !name.failed && sgi_json_string_is(quoted(b), sgi_buf_str(&name));
+    out->failed |= name.failed;
+    sgi_buf_free(&name);
+    return same;
+}
+
+static sgi_json find_same(sgi_buf *out, sgi_json object, const sgi_json_member *member)
 {
     sgi_json_member other;
     for (size_t at = 0; sgi_json_next_member(object, &at, &other);)
-        if (sgi_str_eq(other.key, member->key))
+        if (is_same_name(out, &other, member))
             return other.value;
     return (sgi_json){0};
 }
@@ -61,10 +84,10 @@ static void write_merged(sgi_jw *w, sgi_json a, sgi_json b, bool deep)
     sgi_json_member member;
     sgi_jw_open(w, '{');
     for (size_t at = 0; sgi_json_next_member(a, &at, &member);)
-        if (!find_same(b, &member).n)
+        if (!find_same(w->buf, b, &member).n)
             write_member(w, &member, member.value);
     for (size_t at = 0; sgi_json_next_member(b, &at, &member);) {
-        sgi_json old = deep ? find_same(a, &member) : (sgi_json){0};
+        sgi_json old = deep ? find_same(w->buf, a, &member) : (sgi_json){0};
         if (sgi_json_key_is(&member, "_meta") && old.n &&
             sgi_json_kind_of(old) == SGI_JSON_OBJECT &&
             sgi_json_kind_of(member.value) == SGI_JSON_OBJECT) {
@@ -79,6 +102,8 @@ static void write_merged(sgi_jw *w, sgi_json a, sgi_json b, bool deep)
 
 void sgi_fold_fields(sgi_fold *fold, sgi_json members)
 {
+    if (fold->fields.failed)
+        return; /* what is lost stays lost, whatever can be merged now */
     if (!fold->fields.len) {
         sgi_buf_add_str(&fold->fields, members);
         return;

@@ -56,32 +56,22 @@ void sgi_keeper_free(sgi_keeper *keeper)
     TAILQ_INIT(&keeper->jobs);
 }
 
-void sgi_keeper_drop(sgi_keeper *keeper)
-{
-    sgi_job *job;
-    sgi_op *op;
-    keeper->dropped = true;
-    sgi_engine_timer_clear(keeper->engine, &keeper->retry);
-    sgi_engine_timer_clear(keeper->engine, &keeper->purge);
-    while ((op = TAILQ_FIRST(&keeper->dirty))) {
-        TAILQ_REMOVE(&keeper->dirty, op, dirty_link);
-        op->dirty = false;
-        sgi_op_unref(op);
-    }
-    while ((job = sgi_keeper_job(keeper))) {
-        job->status = SEGUE_E_CLOSED;
-        job->done(job);
-    }
-}
-
 static void call_host(sgi_keeper *keeper)
 {
     keeper->engine->host.store(keeper->engine->host.user, keeper);
 }
 
+void sgi_keeper_die(sgi_keeper *keeper)
+{
+    keeper->dying = true;
+    sgi_engine_timer_clear(keeper->engine, &keeper->retry);
+    sgi_engine_timer_clear(keeper->engine, &keeper->purge);
+    call_host(keeper);
+}
+
 void sgi_keeper_dirty(sgi_keeper *keeper, sgi_op *op)
 {
-    if (op->dirty || op->committing || keeper->dropped)
+    if (op->dirty || op->committing)
         return;
     op->dirty = true;
     sgi_op_ref(op);
@@ -171,12 +161,15 @@ static bool add_all(const sgi_mem *mem, sgi_batch *batch, sgi_op *op)
         if (ok)
             write->purge_ms = sgi_server_purge_time(op);
     }
+    if (ok && op->releasing && !sgi_op_has_ended(op))
+        ok = add_write(mem, batch, SEGUE_STORE_RELEASE, op) != NULL;
     if (!ok) {
         batch->count = before;
         batch->op_count--;
         return false;
     }
     batch->ops[batch->op_count - 1].upto = upto;
+    op->releasing = false; /* said in this commit; nobody says it twice */
     return true;
 }
 
@@ -201,8 +194,19 @@ static void retry_now(sgi_timer *timer)
 
 static void retry_later(sgi_keeper *keeper)
 {
-    if (!keeper->retry.slot)
+    if (!keeper->retry.slot && !keeper->dying)
         sgi_engine_timer(keeper->engine, &keeper->retry, RETRY_MS, retry_now);
+}
+
+/* The runtime goes away and the store cannot be reached: nobody tries again. */
+static bool give_up(sgi_keeper *keeper, sgi_op *op)
+{
+    if (!keeper->dying)
+        return false;
+    TAILQ_REMOVE(&keeper->dirty, op, dirty_link);
+    op->dirty = false;
+    sgi_op_unref(op);
+    return true;
 }
 
 bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
@@ -214,7 +218,7 @@ bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
         return false;
     while ((op = TAILQ_FIRST(&keeper->dirty)) && batch->count < MAX_BATCH_WRITES) {
         if (!add_all(mem, batch, op)) {
-            if (!batch->op_count)
+            if (!batch->op_count && !give_up(keeper, op))
                 retry_later(keeper);
             break;
         }
@@ -243,7 +247,7 @@ static void write_done(sgi_keeper *keeper, sgi_op *op, uint64_t upto)
         sgi_record_written(op);
     op->created = true;
     sgi_op_durable(op, upto);
-    if (op->pending)
+    if (op->pending || op->releasing)
         sgi_keeper_dirty(keeper, op);
 }
 
@@ -269,7 +273,7 @@ void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status)
             write_done(keeper, op, batch->ops[i].upto);
         else if (shared)
             put_back(keeper, op);
-        else
+        else if (!keeper->dying)
             write_lost(keeper, op, status);
         sgi_op_unref(op);
     }
@@ -311,11 +315,6 @@ void sgi_job_free(sgi_job *job)
 
 void sgi_keeper_ask(sgi_keeper *keeper, sgi_job *job)
 {
-    if (keeper->dropped) {
-        job->status = SEGUE_E_CLOSED;
-        job->done(job);
-        return;
-    }
     TAILQ_INSERT_TAIL(&keeper->jobs, job, link);
     call_host(keeper);
 }

@@ -88,15 +88,15 @@ struct sgi_keeper {
     size_t solo; /* so many operations are tried one by one: a commit of several failed */
     sgi_timer retry;      /* after a commit that failed */
     sgi_timer purge;
-    bool dropped;
+    bool dying;
 };
 
 void sgi_keeper_init(sgi_keeper *keeper, sgi_engine *engine);
 /* Drops what waits; operations must be gone. */
 void sgi_keeper_free(sgi_keeper *keeper);
 
-/* The runtime goes away: jobs are answered with SEGUE_E_CLOSED, what is dirty is given up. */
-void sgi_keeper_drop(sgi_keeper *keeper);
+/* The runtime goes away: what is dirty is tried once more and then given up. */
+void sgi_keeper_die(sgi_keeper *keeper);
 
 /* ---- for the engine ---- */
 

@@ -1,6 +1,7 @@
 /* Cells of the matrix, read row by row: a version admits a dialect when the client said what
- * the cell asks for. P yields to a task of the same request, so it is dropped beside L, S and
- * D (C-14). */
+ * the cell asks for. P yields to a task of the same request, so it is dropped beside L and S,
+ * where the client asks for one (C-14); with D only the call itself tells. E is the stream of
+ * an X task: without X there is nothing it could stream. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>
@@ -33,20 +34,23 @@ static const struct cell {
     uint8_t declared;   /* all of these; 0 = nothing is asked for */
     uint8_t dialect;
     uint8_t unless;     /* ... and none of these was admitted before it */
+    uint8_t beside;     /* ... and all of these were */
 } cells[] = {
-    {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L, 0},
+    {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L, 0,
+     0},
     {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25,
-     SGI_SAYS_TASK_PARAM | SGI_SAYS_RESPONSE_MODES, SGI_DIALECT_S, 0},
-    {SGI_VERSION_DRAFT_2026_V1, SGI_VERSION_DRAFT_2026_V1, 0, SGI_DIALECT_D, 0},
+     SGI_SAYS_TASK_PARAM | SGI_SAYS_RESPONSE_MODES, SGI_DIALECT_S, 0, 0},
+    {SGI_VERSION_DRAFT_2026_V1, SGI_VERSION_DRAFT_2026_V1, 0, SGI_DIALECT_D, 0, 0},
     {SGI_VERSION_2024_11_05, SGI_VERSION_DRAFT_2026_V1, SGI_SAYS_ALLOW_PARTIAL,
-     SGI_DIALECT_P, SGI_DIALECT_L | SGI_DIALECT_S},
-    {SGI_VERSION_2024_11_05, SGI_VERSION_2025_11_25, SGI_SAYS_RESUMABLE, SGI_DIALECT_Z, 0},
+     SGI_DIALECT_P, SGI_DIALECT_L | SGI_DIALECT_S, 0},
+    {SGI_VERSION_2024_11_05, SGI_VERSION_2025_11_25, SGI_SAYS_RESUMABLE, SGI_DIALECT_Z, 0,
+     0},
     {SGI_VERSION_2026_07_28, SGI_VERSION_2026_07_28, SGI_SAYS_TASKS_EXTENSION,
-     SGI_DIALECT_X, 0},
+     SGI_DIALECT_X, 0, 0},
     {SGI_VERSION_2026_07_28, SGI_VERSION_2026_07_28, SGI_SAYS_TASKS_EXTENSION,
-     SGI_DIALECT_E, 0},
+     SGI_DIALECT_E, 0, SGI_DIALECT_X},
     {SGI_VERSION_2026_07_28, SGI_VERSION_2026_07_28, SGI_SAYS_PARTIAL_RESULTS,
-     SGI_DIALECT_PN, 0},
+     SGI_DIALECT_PN, 0, 0},
 };
 
 uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled)
@@ -55,7 +59,8 @@ uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled)
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const struct cell *cell = &cells[i];
         if (version >= cell->from && version <= cell->upto &&
-            (declared & cell->declared) == cell->declared && !(admitted & cell->unless))
+            (declared & cell->declared) == cell->declared && !(admitted & cell->unless) &&
+            (admitted & cell->beside) == cell->beside)
             admitted |= cell->dialect & enabled;
     }
     return admitted;

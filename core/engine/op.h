@@ -150,6 +150,7 @@ struct sgi_op {
     /* the store */
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
+    bool releasing; /* its server goes: the store lets another claim it */
     struct sgi_record *record; /* until it is created; see record.h */
 
     /* who looks */

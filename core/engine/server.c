@@ -169,6 +169,16 @@ static void forget(sgi_op *op)
     sgi_op_unref(op);
 }
 
+/* What has not ended is let go in the store: a later server goes on with it. */
+static void release(sgi_op *op)
+{
+    if (!sgi_op_has_ended(op)) {
+        op->releasing = true;
+        sgi_keeper_dirty(&op->server->keeper, op);
+    }
+    forget(op);
+}
+
 void sgi_server_die(segue_server *server)
 {
     sgi_map_node *node;
@@ -179,8 +189,8 @@ void sgi_server_die(segue_server *server)
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_die(call);
     while ((node = sgi_map_any(&server->by_task)))
-        forget(SGI_OWNER(node, sgi_op, by_task));
-    sgi_keeper_drop(&server->keeper);
+        release(SGI_OWNER(node, sgi_op, by_task));
+    sgi_keeper_die(&server->keeper);
     sgi_server_unref(server);
 }
 
@@ -294,7 +304,8 @@ static void uncount(sgi_op *op)
 void sgi_server_op_visible(sgi_op *op)
 {
     /* a keyed call runs from here on: its key is known to be ours */
-    if (op->has_key && !op->call && !sgi_op_has_ended(op) && !op->ran) {
+    if (op->has_key && !op->call && !sgi_op_has_ended(op) && !op->ran &&
+        op->server->stage < SGI_SERVER_DEAD) {
         op->ran = true;
         if (sgi_call_start(op, false) != SEGUE_OK)
             sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,

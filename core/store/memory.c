@@ -306,7 +306,7 @@ static segue_status stage(memory_store *store, const segue_store_write *write,
     case SEGUE_STORE_DELETE:
         *recent = NULL;
         return op ? stage_delete(store, op) : SEGUE_OK;
-    case SGI_STORE_RELEASE:
+    case SEGUE_STORE_RELEASE:
         return op ? stage_release(store, op) : SEGUE_OK;
     default:
         return SEGUE_E_INVALID;

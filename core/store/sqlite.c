@@ -142,7 +142,7 @@ static segue_status apply(sgi_sqlite_store *store, const segue_store_write *writ
     switch (write->kind) {
     case SEGUE_STORE_CREATE:
         return create(store, write->record);
-    case SGI_STORE_RELEASE:
+    case SEGUE_STORE_RELEASE:
         return release_owner(store, write->id);
     case SEGUE_STORE_APPEND:
     case SEGUE_STORE_END:

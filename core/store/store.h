@@ -7,12 +7,6 @@
 
 #include "base/base.h"
 
-/* One more kind of write, beside segue_store_write_kind: whoever owns the operation lets
- * go of it and the next claim hands it over again. A server that goes before its
- * operations have ended writes this for each of them, since the store it shares lives on;
- * when the store itself closes nothing needs to be written. Leaves alone what has ended,
- * what is gone and what another instance owns. */
-enum { SGI_STORE_RELEASE = 5 };
 
 /* A store shared by servers and runtimes. Counted: the handle of the application is one
  * reference, each server one more. The count and the calls are thread-safe; calls into

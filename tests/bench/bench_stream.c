@@ -2,11 +2,13 @@
  *
  *   bench_stream [--cpu N] stream SEGMENTS BYTES COMMAND...
  *   bench_stream [--cpu N] calls WINDOW MILLISECONDS COMMAND...
+ *   bench_stream [--cpu N] unkeyed WINDOW MILLISECONDS COMMAND...
  *
  * stream: one tools/call that becomes a task and streams; each segment is looked at as an
  * application would, and counted and checked: a number that is missing or repeated ends the
  * program. The time is that from the start of the request to its completion.
- * calls: echo, WINDOW in flight; each completion starts the next call. */
+ * calls: echo, WINDOW in flight; each completion starts the next call. They carry idempotency
+ * keys, which the server keeps in its store; unkeyed ones carry none. */
 #include "bench.h"
 
 #include <segue/segue.h>
@@ -21,6 +23,7 @@ typedef struct client {
     int64_t end_ns; /* calls: no new one from then on */
     int64_t calls;
     int32_t in_flight;
+    int32_t unkeyed;
     long long commits;
     long long rows;
 } client;
@@ -166,10 +169,13 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
 static void run(client *c, char **command)
 {
     segue_spawn_options options;
+    segue_session_options session;
     segue_session_events events;
     segue_transport *transport;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+    segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    session.no_idempotency = c->unkeyed;
     options.argv = (const char *const *)command;
     options.close_timeout_ms = 1; /* it runs until it is killed */
     events.user = c;
@@ -177,7 +183,8 @@ static void run(client *c, char **command)
     events.on_closed = on_closed;
     if (segue_runtime_new(NULL, &c->runtime, NULL) != SEGUE_OK ||
         segue_transport_spawn(c->runtime, &options, &transport) != SEGUE_OK ||
-        segue_session_open(c->runtime, transport, NULL, &events, &c->session) != SEGUE_OK)
+        segue_session_open(c->runtime, transport, &session, &events, &c->session) !=
+            SEGUE_OK)
         bench_fail("the client cannot be made");
     segue_runtime_run(c->runtime);
 }
@@ -194,6 +201,7 @@ int main(int argc, char **argv)
         run(&c, argv + 4);
         say_stream(&c);
     } else {
+        c.unkeyed = strcmp(argv[1], "unkeyed") == 0;
         c.in_flight = atoi(argv[2]);
         c.end_ns = atoll(argv[3]) * 1000000;
         run(&c, argv + 4);

@@ -43,9 +43,6 @@ class Programs:
     def path(self, name):
         return os.path.join(self.directory, name)
 
-    def exists(self, name):
-        return os.access(self.path(name), os.X_OK)
-
     def command(self, name, cpu, *arguments):
         pin = ["--cpu", str(cpu)] if cpu is not None else []
         return [self.path(name), *pin, *map(str, arguments)]
@@ -57,13 +54,17 @@ class Programs:
         return run(self.command(name, self.load_cpu, *arguments))
 
 
-def run(command):
-    """Runs a program; returns what it says, name to value."""
+def run_rows(command):
+    """Runs a program; returns what it says, one object per line."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         raise SystemExit("failed: " + " ".join(command))
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {row["name"]: row["value"] for row in rows}
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def run(command):
+    """The same for programs that say {"name", "value"}: name to value."""
+    return {row["name"]: row["value"] for row in run_rows(command)}
 
 
 def alternate(rounds, *runs):
@@ -199,19 +200,27 @@ def measure_start(programs, report):
 
 
 def measure_client(programs, report, plan):
+    """Calls of a client on the library. By default each carries an idempotency key."""
     server = programs.server("bench_server")
-    for window in (1, WINDOW):
-        said, = alternate(plan.rounds, lambda: programs.load("bench_stream", "calls", window,
+    for name, kind, window in (("client_calls_1", "calls", 1),
+                               (f"client_calls_{WINDOW}", "calls", WINDOW),
+                               (f"client_unkeyed_{WINDOW}", "unkeyed", WINDOW)):
+        said, = alternate(plan.rounds, lambda: programs.load("bench_stream", kind, window,
                                                              plan.run_ms, *server))
-        report.add(f"client_calls_{window}", column(said, "calls_per_s"), "calls/s")
+        report.add(name, column(said, "calls_per_s"), "calls/s")
 
 
-def measure_rooms(programs, report):
-    """Figures of single rooms, where their programs are there."""
-    for name in ("bench_store", "bench_pipe"):
-        if programs.exists(name):
-            for figure, value in run([programs.path(name)]).items():
-                report.add(figure, [value], "")
+def measure_store(programs, report, plan, directory):
+    """Rows per second into the stores alone: bench_store alternates and takes medians."""
+    for row in run_rows([programs.path("bench_store"), directory, str(plan.run_ms / 6000)]):
+        if "bytes_per_task" in row:
+            report.add("store_parked_task", [row["bytes_per_task"]], "bytes")
+            continue
+        words = ["store", row["store"], row.get("durability"), str(row["batch"])]
+        if row.get("operations", 1) > 1:
+            words.append(f"x{row['operations']}")
+        bare = [row["bare_rows_per_s"]] if "bare_rows_per_s" in row else None
+        report.add("_".join(filter(None, words)), [row["rows_per_s"]], "rows/s", bare)
 
 
 def main():
@@ -233,10 +242,10 @@ def main():
     measure_stream(programs, report, plan)
     with tempfile.TemporaryDirectory(dir=options.build) as directory:
         measure_durable_stream(programs, report, plan, directory)
+        measure_store(programs, report, plan, directory)
     measure_parked(programs, report, plan)
     measure_start(programs, report)
     measure_client(programs, report, plan)
-    measure_rooms(programs, report)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

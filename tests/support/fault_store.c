@@ -255,7 +255,7 @@ void fault_store_revive(fault_store *f)
     }
     /* a memory store lives on: what the dead process owned is let go of */
     for (size_t i = 0; i < f->count; i++) {
-        segue_store_write release = {.kind = SGI_STORE_RELEASE};
+        segue_store_write release = {.kind = SEGUE_STORE_RELEASE};
         memcpy(release.id, f->all[i].id, sizeof release.id);
         sgi_store_commit(f->inner, &release, 1);
     }

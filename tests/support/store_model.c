@@ -93,7 +93,7 @@ static segue_status add_write(model *m, model_batch *b, dice *d)
         return SEGUE_OK;
     }
     if (what < 98) {
-        b->writes[i] = test_write_simple(SGI_STORE_RELEASE, n);
+        b->writes[i] = test_write_simple(SEGUE_STORE_RELEASE, n);
         op->loose = op->loose || !op->ended;
         return SEGUE_OK;
     }

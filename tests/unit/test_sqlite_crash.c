@@ -180,10 +180,10 @@ static void two_stores_of_one_process_are_two_owners(void **state)
     assert_int_equal(test_claim_count(one), 0);
     assert_int_equal(test_claim_count(two), 0);
     /* Only the owner can let go. */
-    assert_int_equal(test_commit_one(two, test_write_simple(SGI_STORE_RELEASE, 1)),
+    assert_int_equal(test_commit_one(two, test_write_simple(SEGUE_STORE_RELEASE, 1)),
                      SEGUE_OK);
     assert_int_equal(test_claim_count(two), 0);
-    assert_int_equal(test_commit_one(one, test_write_simple(SGI_STORE_RELEASE, 1)),
+    assert_int_equal(test_commit_one(one, test_write_simple(SEGUE_STORE_RELEASE, 1)),
                      SEGUE_OK);
     assert_int_equal(test_claim_count(two), 1);
     assert_int_equal(test_claim_count(one), 0);

@@ -71,6 +71,9 @@ void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     if (state == SGI_STATE_COMPLETED && fold) {
         sgi_jw_key(w, "result");
         sgi_jw_open(w, '{');
+        /* the examples leave it out, but every result of this version has it, and clients
+         * that validate the inlined one refuse it without */
+        sgi_jw_member_string(w, "resultType", SGI_STR("complete"));
         sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, (sgi_str){0});
         sgi_jw_close(w, '}');
     }

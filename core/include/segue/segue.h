@@ -298,7 +298,7 @@ SEGUE_API segue_status segue_runtime_run(segue_runtime *runtime);
 SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
 
 /* Gives a descriptor that is readable while segue_runtime_dispatch has callbacks to run,
- * and once the runtime was stopped. Level-triggered; wait on it, never read it. It is for a
+ * and once the runtime was stopped. Level-triggered; wait on it, never read it. For a
  * background runtime: an inline one finds its callbacks in input that only dispatch reads.
  *
  * fd        receives the descriptor; it belongs to the runtime.

@@ -123,7 +123,8 @@ enum segue_store_write_kind {
     SEGUE_STORE_CREATE = 1, /* record */
     SEGUE_STORE_APPEND = 2, /* id, entry */
     SEGUE_STORE_END = 3,    /* id, purge_ms: the operation has ended */
-    SEGUE_STORE_DELETE = 4  /* id */
+    SEGUE_STORE_DELETE = 4, /* id */
+    SEGUE_STORE_RELEASE = 5 /* id: its server goes, unended; the next claim finds it */
 };
 
 typedef struct segue_store_write {
