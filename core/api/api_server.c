@@ -288,7 +288,7 @@ void segue_server_free(segue_server *server)
         return;
     segue_runtime *runtime = sgi_handle_runtime(server);
     sgi_engine *engine = server->engine;
-    sgi_server_unref(server);
+    sgi_server_abandon(server);
     sgi_handle_freed(engine);
     sgi_runtime_unlock(runtime);
 }

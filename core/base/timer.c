@@ -1,5 +1,7 @@
 #include "base/timer.h"
 
+#define SPILLED SIZE_MAX
+
 void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem)
 {
     *timers = (sgi_timers){.mem = mem};
@@ -9,6 +11,8 @@ void sgi_timers_free(sgi_timers *timers)
 {
     for (size_t i = 0; i < timers->count; i++)
         timers->heap[i]->slot = 0;
+    for (; timers->spilled; timers->spilled = timers->spilled->next)
+        timers->spilled->slot = 0;
     sgi_release(timers->mem, timers->heap, timers->cap * sizeof *timers->heap);
     sgi_timers_init(timers, timers->mem);
 }
@@ -62,6 +66,10 @@ static bool make_room(sgi_timers *timers)
 bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_timer_fn fn)
 {
     timer->fn = fn;
+    if (timer->slot == SPILLED) {
+        timer->at_ms = at_ms;
+        return true;
+    }
     if (!timer->slot) {
         if (!make_room(timers))
             return false;
@@ -79,10 +87,34 @@ bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_time
     return true;
 }
 
+void sgi_timer_must_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms,
+                        sgi_timer_fn fn)
+{
+    if (sgi_timer_set(timers, timer, at_ms, fn))
+        return;
+    timer->at_ms = at_ms;
+    timer->slot = SPILLED;
+    timer->next = timers->spilled;
+    timers->spilled = timer;
+}
+
+static void clear_spilled(sgi_timers *timers, sgi_timer *timer)
+{
+    sgi_timer **at = &timers->spilled;
+    while (*at != timer)
+        at = &(*at)->next;
+    *at = timer->next;
+    timer->slot = 0;
+}
+
 void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer)
 {
     if (!timer->slot)
         return;
+    if (timer->slot == SPILLED) {
+        clear_spilled(timers, timer);
+        return;
+    }
     size_t i = timer->slot - 1;
     timer->slot = 0;
     sgi_timer *last = timers->heap[--timers->count];
@@ -93,15 +125,25 @@ void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer)
     sift_down(timers, last->slot - 1);
 }
 
+static sgi_timer *first(const sgi_timers *timers)
+{
+    sgi_timer *earliest = timers->count ? timers->heap[0] : NULL;
+    for (sgi_timer *timer = timers->spilled; timer; timer = timer->next)
+        if (!earliest || timer->at_ms < earliest->at_ms)
+            earliest = timer;
+    return earliest;
+}
+
 int64_t sgi_timers_next(const sgi_timers *timers)
 {
-    return timers->count ? timers->heap[0]->at_ms : INT64_MAX;
+    const sgi_timer *timer = first(timers);
+    return timer ? timer->at_ms : INT64_MAX;
 }
 
 void sgi_timers_run(sgi_timers *timers, int64_t now)
 {
-    while (timers->count && timers->heap[0]->at_ms <= now) {
-        sgi_timer *timer = timers->heap[0];
+    sgi_timer *timer;
+    while ((timer = first(timers)) && timer->at_ms <= now) {
         sgi_timer_clear(timers, timer);
         timer->fn(timer);
     }

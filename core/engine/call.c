@@ -211,8 +211,7 @@ void sgi_call_let_go(segue_call *call)
 void sgi_call_free(segue_call *call)
 {
     if (!sgi_op_has_ended(call->op))
-        sgi_call_fail(call, SGI_RPC_INTERNAL_ERROR, "The tool gave up without a result",
-                      NULL, 0);
+        sgi_op_give_up(call->op, "The tool gave up without a result");
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || due_answer(call->op))

@@ -50,10 +50,12 @@ static segue_status after_append(segue_call *call, segue_status status)
     sgi_op *op = call->op;
     if (status != SEGUE_E_LIMIT)
         return status;
-    sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
-                SGI_STR("The result is larger than the server keeps"),
-                op->logged ? SGI_STR("{\"reason\":\"log_overflow\"}")
-                           : SGI_STR("{\"reason\":\"partial_results_required\"}"));
+    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The result is larger than the server keeps"),
+                    op->logged ? SGI_STR("{\"reason\":\"log_overflow\"}")
+                               : SGI_STR("{\"reason\":\"partial_results_required\"}")) ==
+        SEGUE_E_NOMEM)
+        sgi_op_give_up(op, "The result is larger than the server keeps");
     return status;
 }
 

@@ -63,8 +63,7 @@ void sgi_engine_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
     int64_t now = sgi_now(&engine->env);
     int64_t at = delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
     int64_t before = sgi_timers_next(&engine->timers);
-    if (!sgi_timer_set(&engine->timers, timer, at, fn))
-        sgi_engine_log(engine, SEGUE_LOG_ERROR, "out of memory for a timer");
+    sgi_timer_must_set(&engine->timers, timer, at, fn);
     if (sgi_timers_next(&engine->timers) < before)
         engine->host.wake(engine->host.user);
 }

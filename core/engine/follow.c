@@ -143,9 +143,13 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
     }
     request->phase = SGI_PHASE_FOLLOW;
     note_poll(request, task);
-    sgi_deliver(request, &head, sgi_str_of(request->task_id));
-    note_status(request, task);
     request->hook_pending = request->events.on_task != NULL;
+    if (request->hook_pending &&
+        !sgi_deliver(request, &head, sgi_str_of(request->task_id))) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task's id");
+        return;
+    }
+    note_status(request, task);
     if (!request->hook_pending)
         sgi_follow_go(request);
 }
@@ -158,14 +162,13 @@ void sgi_follow_go(segue_request *request)
     TAILQ_FOREACH(question, &request->questions, link)
         if (question->answer && !question->updating && !question->settled)
             sgi_follow_answer(request, question);
-    if (request->streaming || request->getting || request->retry.slot)
+    if (request->getting || request->retry.slot)
         return;
-    if (request->session->has_streams && !request->no_stream) {
-        if (!request->paused)
-            send_stream(request);
-    } else {
+    bool streams = request->session->has_streams && !request->no_stream;
+    if (streams && !request->streaming && !request->paused)
+        send_stream(request);
+    if (request->look_due || !streams)
         send_get(request);
-    }
 }
 
 /* The stream of this request is over, or is being dropped. */
@@ -246,9 +249,13 @@ static void take_question(segue_request *request, const sgi_json_member *member)
     if (question && question->key && !text.failed &&
         sgi_deliver(request, &head, sgi_buf_str(&text))) {
         TAILQ_INSERT_TAIL(&request->questions, question, link);
-    } else if (question) {
-        sgi_text_free(mem, question->key); /* it is asked again at the next poll */
+    } else {
+        if (question)
+            sgi_text_free(mem, question->key);
         sgi_release(mem, question, sizeof *question);
+        request->question_count--;
+        request->look_due = true; /* it is read again a little later */
+        back_off(request, BACKOFF_FIRST_MS);
     }
     sgi_buf_free(&text);
 }
@@ -295,9 +302,12 @@ static void take_task(segue_request *request, sgi_json task)
         take_questions(request, task);
         if (request->phase != SGI_PHASE_FOLLOW)
             return;
-        if (request->streaming)
-            return; /* the stream says when to look again */
-        poll_later(request);
+        if (request->retry.slot)
+            break;
+        if (request->look_due)
+            send_get(request); /* something was said after this answer was given */
+        else if (!request->streaming) /* else the stream says when to look again */
+            poll_later(request);
         break;
     default:
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task with an unknown status");
@@ -330,6 +340,8 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     request->getting = NULL;
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
+    if (outcome->kind != SGI_OUTCOME_RESULT)
+        request->look_due = true;
     if (outcome->kind == SGI_OUTCOME_ERROR)
         take_get_error(request, outcome->json);
     else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
@@ -346,11 +358,16 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
 static void send_get(segue_request *request)
 {
     sgi_sending sending;
+    request->look_due = true;
+    if (request->getting)
+        return; /* its answer may be older than what made this necessary */
     sgi_emitter *emitter = begin(request, &sending, "tasks/get", got);
-    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
         request->getting = emitter;
-    else
+        request->look_due = false;
+    } else {
         back_off(request, BACKOFF_FIRST_MS);
+    }
 }
 
 /* ---- tasks/stream ---- */
@@ -414,7 +431,7 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
         take_stream_error(request, outcome->json);
     } else if (outcome->kind == SGI_OUTCOME_RESULT) {
         request->failures = 0;
-        if (!complete_from_events(request, outcome->json) && !request->getting)
+        if (!complete_from_events(request, outcome->json))
             send_get(request);
     }
 }
@@ -468,7 +485,7 @@ static void take_event(segue_request *request, uint64_t seq, sgi_json params)
         sgi_fold_replace(&request->fold);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         note_status(request, payload);
-        if (request->state == SEGUE_TASK_INPUT_REQUIRED && !request->getting)
+        if (request->state == SEGUE_TASK_INPUT_REQUIRED)
             send_get(request);
     }
 }
@@ -477,7 +494,8 @@ void sgi_follow_event(segue_request *request, sgi_json params)
 {
     int64_t seq;
     size_t limit = (size_t)request->session->options.max_result_bytes;
-    if (!sgi_json_int(sgi_json_get(params, "seq"), &seq) || seq < 0) {
+    if (!sgi_json_int(sgi_json_get(params, "seq"), &seq) || seq < 0 ||
+        seq >= SGI_COUNT_MAX) {
         request->engine->warnings++;
         return;
     }
@@ -538,10 +556,10 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
         take_get_error(request, outcome->json);
     else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
         back_off(request, 0);
-    if (question->settled && !request->streaming && !request->getting &&
-        request->phase == SGI_PHASE_FOLLOW) {
+    if (question->settled && request->phase == SGI_PHASE_FOLLOW) {
         sgi_engine_timer_clear(request->engine, &request->retry);
-        sgi_follow_go(request); /* look at once: the answer was waited for */
+        request->look_due = true; /* at once: the answer was waited for, or more is asked */
+        sgi_follow_go(request);
     }
 }
 

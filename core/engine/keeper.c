@@ -1,7 +1,10 @@
 /* The dirty list holds operations with entries that are not durable and no commit under way.
  * An operation is in at most one batch at a time, so its entries reach the store in order.
- * After a failed commit the keeper goes `solo`: one operation per commit until all that was
- * dirty has been tried, so that one bad operation does not end the others (AS-114). */
+ * After a failed commit its operations go back to the front of the list and the keeper goes
+ * `solo`: one operation per commit until all of them have been tried, so that one bad
+ * operation does not end the others (AS-114), nor is put off by what others write. One whose
+ * very end cannot be written waits on the `broken` list (it counts as dirty) and is tried
+ * again from time to time; the others do not wait with it. */
 #include "engine/keeper.h"
 
 #include "engine/record.h"
@@ -13,6 +16,7 @@
 struct sgi_batch_op {
     sgi_op *op;
     uint64_t upto;
+    bool releases;
 };
 
 sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len)
@@ -43,6 +47,7 @@ void sgi_keeper_init(sgi_keeper *keeper, sgi_engine *engine)
 {
     *keeper = (sgi_keeper){.engine = engine};
     TAILQ_INIT(&keeper->dirty);
+    TAILQ_INIT(&keeper->broken);
     TAILQ_INIT(&keeper->jobs);
 }
 
@@ -64,6 +69,8 @@ static void call_host(sgi_keeper *keeper)
 void sgi_keeper_die(sgi_keeper *keeper)
 {
     keeper->dying = true;
+    keeper->starved = false;
+    TAILQ_CONCAT(&keeper->dirty, &keeper->broken, dirty_link);
     sgi_engine_timer_clear(keeper->engine, &keeper->retry);
     sgi_engine_timer_clear(keeper->engine, &keeper->purge);
     call_host(keeper);
@@ -76,7 +83,7 @@ void sgi_keeper_dirty(sgi_keeper *keeper, sgi_op *op)
     op->dirty = true;
     sgi_op_ref(op);
     TAILQ_INSERT_TAIL(&keeper->dirty, op, dirty_link);
-    if (!keeper->retry.slot)
+    if (!keeper->starved)
         call_host(keeper);
 }
 
@@ -119,7 +126,7 @@ static struct sgi_batch_op *add_op(const sgi_mem *mem, sgi_batch *batch, sgi_op 
         batch->ops = ops;
         batch->op_cap = cap;
     }
-    batch->ops[batch->op_count] = (struct sgi_batch_op){op, op->durable};
+    batch->ops[batch->op_count] = (struct sgi_batch_op){.op = op};
     return &batch->ops[batch->op_count++];
 }
 
@@ -161,15 +168,16 @@ static bool add_all(const sgi_mem *mem, sgi_batch *batch, sgi_op *op)
         if (ok)
             write->purge_ms = sgi_server_purge_time(op);
     }
-    if (ok && op->releasing && !sgi_op_has_ended(op))
+    bool releases = op->releasing && !sgi_op_has_ended(op) && upto + 1 == op->next_log;
+    if (ok && releases)
         ok = add_write(mem, batch, SEGUE_STORE_RELEASE, op) != NULL;
     if (!ok) {
         batch->count = before;
         batch->op_count--;
         return false;
     }
-    batch->ops[batch->op_count - 1].upto = upto;
-    op->releasing = false; /* said in this commit; nobody says it twice */
+    row->upto = upto;
+    row->releases = releases;
     return true;
 }
 
@@ -189,24 +197,29 @@ static void link_records(sgi_batch *batch)
 
 static void retry_now(sgi_timer *timer)
 {
-    call_host(SGI_OWNER(timer, sgi_keeper, retry));
+    sgi_keeper *keeper = SGI_OWNER(timer, sgi_keeper, retry);
+    keeper->starved = false;
+    TAILQ_CONCAT(&keeper->dirty, &keeper->broken, dirty_link);
+    call_host(keeper);
 }
 
-static void retry_later(sgi_keeper *keeper)
+/* False when nothing will say that the time has come. */
+static bool retry_later(sgi_keeper *keeper)
 {
     if (!keeper->retry.slot && !keeper->dying)
         sgi_engine_timer(keeper->engine, &keeper->retry, RETRY_MS, retry_now);
+    return keeper->retry.slot != 0;
 }
 
-/* The runtime goes away and the store cannot be reached: nobody tries again. */
-static bool give_up(sgi_keeper *keeper, sgi_op *op)
+/* The runtime goes away and there is no memory for a batch: nobody tries again. */
+static void give_up(sgi_keeper *keeper)
 {
-    if (!keeper->dying)
-        return false;
-    TAILQ_REMOVE(&keeper->dirty, op, dirty_link);
-    op->dirty = false;
-    sgi_op_unref(op);
-    return true;
+    sgi_op *op;
+    while ((op = TAILQ_FIRST(&keeper->dirty))) {
+        TAILQ_REMOVE(&keeper->dirty, op, dirty_link);
+        op->dirty = false;
+        sgi_op_unref(op);
+    }
 }
 
 bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
@@ -214,12 +227,14 @@ bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
     const sgi_mem *mem = sgi_engine_mem(keeper->engine);
     sgi_op *op;
     batch->count = batch->op_count = 0;
-    if (keeper->retry.slot)
+    if (keeper->starved)
         return false;
     while ((op = TAILQ_FIRST(&keeper->dirty)) && batch->count < MAX_BATCH_WRITES) {
         if (!add_all(mem, batch, op)) {
-            if (!batch->op_count && !give_up(keeper, op))
-                retry_later(keeper);
+            if (!batch->op_count && keeper->dying)
+                give_up(keeper);
+            else if (!batch->op_count)
+                keeper->starved = retry_later(keeper);
             break;
         }
         TAILQ_REMOVE(&keeper->dirty, op, dirty_link);
@@ -234,19 +249,15 @@ bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
     return batch->op_count > 0;
 }
 
-static void put_back(sgi_keeper *keeper, sgi_op *op)
+static void write_done(sgi_keeper *keeper, const struct sgi_batch_op *row)
 {
-    op->dirty = true;
-    sgi_op_ref(op);
-    TAILQ_INSERT_TAIL(&keeper->dirty, op, dirty_link);
-}
-
-static void write_done(sgi_keeper *keeper, sgi_op *op, uint64_t upto)
-{
+    sgi_op *op = row->op;
     if (!op->created)
         sgi_record_written(op);
     op->created = true;
-    sgi_op_durable(op, upto);
+    if (row->releases || sgi_op_has_ended(op))
+        op->releasing = false;
+    sgi_op_durable(op, row->upto);
     if (op->pending || op->releasing)
         sgi_keeper_dirty(keeper, op);
 }
@@ -254,34 +265,53 @@ static void write_done(sgi_keeper *keeper, sgi_op *op, uint64_t upto)
 static void write_lost(sgi_keeper *keeper, sgi_op *op, segue_status status)
 {
     bool again = op->store_broken;
+    if (keeper->dying)
+        return;
     sgi_op_write_failed(op, status);
-    if (again) {
-        put_back(keeper, op);
-        retry_later(keeper);
+    if (again && retry_later(keeper)) {
+        op->dirty = true;
+        sgi_op_ref(op);
+        TAILQ_INSERT_TAIL(&keeper->broken, op, dirty_link);
     } else if (op->pending) {
         sgi_keeper_dirty(keeper, op);
     }
 }
 
+/* A commit of several failed: the reference of the batch becomes that of the list. */
+static void try_each(sgi_keeper *keeper, sgi_batch *batch)
+{
+    for (size_t i = batch->op_count; i-- > 0;) {
+        sgi_op *op = batch->ops[i].op;
+        op->committing = false;
+        op->dirty = true;
+        TAILQ_INSERT_HEAD(&keeper->dirty, op, dirty_link);
+    }
+    keeper->solo = batch->op_count;
+}
+
 void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status)
 {
-    bool shared = batch->op_count > 1;
+    segue_server *server = batch->op_count ? batch->ops[0].op->server : NULL;
+    if (server)
+        sgi_server_ref(server); /* the last operation may be the last that holds it */
+    if (status != SEGUE_OK && batch->op_count > 1) {
+        try_each(keeper, batch);
+        batch->op_count = 0;
+    }
     for (size_t i = 0; i < batch->op_count; i++) {
         sgi_op *op = batch->ops[i].op;
         op->committing = false;
         if (status == SEGUE_OK)
-            write_done(keeper, op, batch->ops[i].upto);
-        else if (shared)
-            put_back(keeper, op);
-        else if (!keeper->dying)
+            write_done(keeper, &batch->ops[i]);
+        else
             write_lost(keeper, op, status);
         sgi_op_unref(op);
     }
-    if (status != SEGUE_OK && shared)
-        keeper->solo = batch->op_count;
     batch->count = batch->op_count = 0;
-    if (!TAILQ_EMPTY(&keeper->dirty) && !keeper->retry.slot)
+    if (!TAILQ_EMPTY(&keeper->dirty) && !keeper->starved)
         call_host(keeper);
+    if (server)
+        sgi_server_unref(server);
 }
 
 /* ---- jobs ---- */
@@ -341,7 +371,8 @@ int32_t sgi_job_record(void *user, const segue_store_record *record)
     found->record = *record;
     found->size = size;
     memcpy(text, record->task_id, id_len + 1);
-    memcpy(text + id_len + 1, record->data, record->data_len);
+    if (record->data_len)
+        memcpy(text + id_len + 1, record->data, record->data_len);
     text[id_len + 1 + record->data_len] = 0;
     found->record.task_id = text;
     found->record.data = text + id_len + 1;

@@ -84,9 +84,11 @@ struct sgi_keeper {
     sgi_engine *engine;
     void *host_user; /* the host's: which store this is */
     TAILQ_HEAD(, sgi_op) dirty;
+    TAILQ_HEAD(, sgi_op) broken; /* their end could not be written: wait for the retry */
     TAILQ_HEAD(, sgi_job) jobs;
     size_t solo; /* so many operations are tried one by one: a commit of several failed */
     sgi_timer retry;      /* after a commit that failed */
+    bool starved;         /* no memory for a batch: all wait for the retry */
     sgi_timer purge;
     bool dying;
 };

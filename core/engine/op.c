@@ -16,6 +16,7 @@
 
 #define TAIL_KEEP (256 * 1024)   /* kept for readers that follow */
 #define LINGER_KEEP (64 * 1024)  /* kept of an ended operation while it stays in memory */
+#define END_RETRY_MS 100
 
 sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
 {
@@ -85,6 +86,7 @@ static void free_op(sgi_op *op)
     if (op->final_data)
         sgi_release(mem, op->final_data, op->final_len + 1);
     sgi_text_free(mem, op->status_message);
+    sgi_text_free(mem, op->shown_message);
     sgi_release(mem, op->checkpoint, op->checkpoint_len);
     sgi_record_written(op);
     if (op->who)
@@ -114,12 +116,13 @@ static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text
     return true;
 }
 
+/* Up to the first NUL: this process writes none, but who knows what the store holds. */
 static char *decode_text(const sgi_mem *mem, sgi_json value)
 {
     sgi_buf text;
     sgi_buf_init(&text, mem);
     sgi_json_decode(value, &text);
-    char *copy = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
+    char *copy = sgi_buf_terminate(&text) ? sgi_text_dup(mem, sgi_str_of(text.p)) : NULL;
     sgi_buf_free(&text);
     return copy;
 }
@@ -133,7 +136,13 @@ static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
     char *text = decode_text(mem, message);
     if (!text)
         return false;
-    sgi_text_free(mem, op->status_message);
+    if (op->status_seq <= sgi_op_horizon(op)) {
+        sgi_text_free(mem, op->shown_message);
+        op->shown_message = op->status_message;
+        op->shown_seq = op->status_seq;
+    } else {
+        sgi_text_free(mem, op->status_message);
+    }
     op->status_message = text;
     op->status_seq = seq;
     return true;
@@ -249,9 +258,23 @@ static void note_update(sgi_op *op, const sgi_entry *entry)
         op->updated_ms = entry->at_ms;
 }
 
+static bool is_event(int32_t kind)
+{
+    return kind <= SGI_ENTRY_STATUS; /* the kinds that E numbers (R-E-2) */
+}
+
+/* Is it what would have been appended next? */
+static bool continues(const sgi_op *op, const sgi_entry *entry)
+{
+    uint64_t segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
+    uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
+    return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_EXPIRED &&
+           entry->seq == op->next_log && entry->segment == segment && entry->event == event;
+}
+
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
 {
-    if (entry->seq != op->next_log || sgi_op_has_ended(op))
+    if (!continues(op, entry) || sgi_op_has_ended(op))
         return SEGUE_E_STORE_CORRUPT;
     if (!apply_head(op, entry))
         return SEGUE_E_NOMEM;
@@ -261,11 +284,6 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
 }
 
 /* ---- append ---- */
-
-static bool is_event(int32_t kind)
-{
-    return kind <= SGI_ENTRY_STATUS; /* the kinds that E numbers (R-E-2) */
-}
 
 /* Numbers the entry and takes it; false and unchanged when out of memory. */
 static bool take_entry(sgi_op *op, sgi_entry *entry)
@@ -307,7 +325,7 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
     sgi_entry *entry;
     if (op->server->stage == SGI_SERVER_DEAD)
         status = SEGUE_E_CLOSED;
-    if (sgi_op_has_ended(op))
+    if (sgi_op_has_ended(op) || (op->store_broken && limited))
         status = SEGUE_E_TERMINAL;
     while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, entry, link);
@@ -367,6 +385,29 @@ segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str 
         payload.failed ? SEGUE_E_NOMEM : sgi_op_end(op, kind, sgi_buf_str(&payload));
     sgi_buf_free(&payload);
     return status;
+}
+
+static void became_visible(sgi_op *op, uint64_t after, uint64_t upto);
+
+static void try_the_end_again(sgi_timer *timer)
+{
+    sgi_op_give_up(SGI_OWNER(timer, sgi_op, promote), "Out of memory");
+}
+
+void sgi_op_give_up(sgi_op *op, const char *text)
+{
+    segue_status status = SEGUE_E_TERMINAL;
+    sgi_op_ref(op); /* with its end it may go */
+    if (!sgi_op_has_ended(op))
+        status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                             sgi_str_of(text), (sgi_json){0});
+    if (status == SEGUE_E_NOMEM) {
+        sgi_engine_timer(op->engine, &op->promote, END_RETRY_MS, try_the_end_again);
+    } else if (op->store_broken && sgi_op_has_ended(op)) {
+        op->updated_ms = op->ended_ms;
+        became_visible(op, op->durable, UINT64_MAX);
+    }
+    sgi_op_unref(op);
 }
 
 segue_status sgi_op_log(sgi_op *op)
@@ -438,6 +479,11 @@ static void trim_tail(sgi_op *op)
     }
 }
 
+const char *sgi_op_status_message(const sgi_op *op)
+{
+    return op->status_seq <= sgi_op_horizon(op) ? op->status_message : op->shown_message;
+}
+
 /* Is what the waiter waits for visible? */
 static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
 {
@@ -448,12 +494,20 @@ static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
     return waiter->seq <= sgi_op_horizon(op);
 }
 
+static sgi_waiter *first_due(const sgi_op *op, segue_status status)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link)
+        if (status != SEGUE_OK || is_due(op, waiter))
+            return waiter;
+    return NULL;
+}
+
+/* Looked for anew each time: one that fires may end others. */
 static void fire_waiters(sgi_op *op, segue_status status)
 {
-    sgi_waiter *waiter, *next;
-    SGI_TAILQ_EACH(waiter, &op->waiters, link, next) {
-        if (status == SEGUE_OK && !is_due(op, waiter))
-            continue;
+    sgi_waiter *waiter;
+    while ((waiter = first_due(op, status))) {
         sgi_op_wait_end(waiter);
         waiter->fire(waiter, op, status);
     }
@@ -515,6 +569,28 @@ void sgi_op_durable(sgi_op *op, uint64_t seq)
     became_visible(op, before, seq);
 }
 
+/* Takes back from the head what entries behind `durable` did to it. (Not the checkpoint: it
+ * is asked for only when the handler runs again, which it does not after the end.) */
+static void revert_head(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_input *input, *next;
+    SGI_TAILQ_EACH(input, &op->inputs, link, next) {
+        if (input->answered > op->durable) {
+            sgi_release(mem, input->answer, input->answer_len + 1);
+            input->answer = NULL;
+            input->answered = 0;
+        }
+    }
+    if (op->status_seq > op->durable) {
+        sgi_text_free(mem, op->status_message);
+        op->status_message = op->shown_message;
+        op->status_seq = op->shown_seq;
+        op->shown_message = NULL;
+    }
+    op->final = SGI_FINAL_NONE;
+}
+
 /* Drops what could not be written and ends the operation in memory: nothing that was not
  * durable has been seen, so the log simply never had it (AS-114). */
 static void drop_pending(sgi_op *op)
@@ -534,7 +610,7 @@ static void drop_pending(sgi_op *op)
         sgi_entry_free(mem, entry);
     }
     op->pending_bytes = 0;
-    op->final = SGI_FINAL_NONE;
+    revert_head(op);
 }
 
 void sgi_op_write_failed(sgi_op *op, segue_status status)
@@ -550,13 +626,10 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
         sgi_server_op_lost(op, status);
     } else {
         drop_pending(op);
-        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The server cannot store the operation"), (sgi_json){0});
         op->store_broken = true;
-        op->updated_ms = op->ended_ms;
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
                        sgi_status_name(status));
-        became_visible(op, op->durable, UINT64_MAX);
+        sgi_op_give_up(op, "The server cannot store the operation");
     }
     sgi_op_unref(op);
 }

@@ -125,7 +125,7 @@ struct sgi_op {
     int64_t poll_ms;
     int64_t grace_ms;
     sgi_timer timer;   /* expiry, then purge from memory */
-    sgi_timer promote; /* plain call that becomes a task */
+    sgi_timer promote; /* plain call that becomes a task; or the end is tried again */
 
     /* the log */
     sgi_limits limits;
@@ -142,6 +142,8 @@ struct sgi_op {
     size_t final_len;
     char *status_message;
     uint64_t status_seq;
+    char *shown_message; /* the one before, while that one is not visible */
+    uint64_t shown_seq;
     struct sgi_input_list inputs;
     int32_t input_count;
     void *checkpoint;
@@ -196,6 +198,8 @@ segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
 segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
 /* Ends the operation, whatever its limits. */
 segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
+/* Ends it with -32603 even without memory: it is tried again until it works. */
+void sgi_op_give_up(sgi_op *op, const char *text);
 /* Ends it with a JSON-RPC error object made of these; data may be empty. */
 segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
                          sgi_json data);
@@ -222,6 +226,8 @@ static inline bool sgi_op_has_ended(const sgi_op *op)
 /* As a peer may see it. */
 sgi_state sgi_op_state(const sgi_op *op);
 bool sgi_input_is_open(const sgi_op *op, const sgi_input *input);
+/* NULL when there is none. */
+const char *sgi_op_status_message(const sgi_op *op);
 
 sgi_input *sgi_op_input(sgi_op *op, sgi_str key);
 

@@ -385,6 +385,7 @@ static void detached(void *self)
     sgi_peer *peer = self;
     sgi_ready_remove(peer->server->engine, &peer->ready);
     TAILQ_REMOVE(&peer->server->peers, peer, link);
+    sgi_server_peer_left(peer->server);
     free_peer(peer);
 }
 

@@ -132,8 +132,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
         if (expired)
             sgi_task_expire(op);
         else if (!restartable || sgi_server_run(op, true) != SEGUE_OK)
-            sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("Server restarted"), (sgi_json){0});
+            sgi_op_give_up(op, "Server restarted");
         else
             sgi_server_start_ttl(op);
     }

@@ -100,7 +100,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->next_event = request->delivered_event = spec->next_event;
     request->next_segment = spec->next_segment ? spec->next_segment : 1;
     request->delivered_segment = request->next_segment - 1;
-    request->partial = spec->next_event > 0;
+    request->partial = request->look_due = spec->next_event > 0; /* what was asked before? */
     request->ready.run = sgi_deliver_run;
     TAILQ_INIT(&request->questions);
     sgi_fold_init(&request->fold, mem);
@@ -336,6 +336,8 @@ static void send_call(segue_request *request)
     }
     emitter->request = request;
     emitter->done = call_done;
+    if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
+        emitter->timeout_ms = 0; /* its answer is its end, which may be days away */
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
     write_extra(request, &extra, emitter->id);
     write_params(&sending.w, params);

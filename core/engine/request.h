@@ -16,6 +16,9 @@
 
 typedef enum sgi_phase { SGI_PHASE_WAIT = 0, SGI_PHASE_FOLLOW, SGI_PHASE_DONE } sgi_phase;
 
+/* Events and segments are counted up to here; whoever names a larger number is wrong. */
+#define SGI_COUNT_MAX (INT64_C(1) << 53)
+
 /* A question of the server. */
 typedef struct sgi_question {
     TAILQ_ENTRY(sgi_question) link;
@@ -77,6 +80,7 @@ struct segue_request {
     int64_t poll_ms;
     int32_t failures; /* in a row, of exchanges about the task */
     bool no_stream;   /* the server streams, but not this */
+    bool look_due;    /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count;
     bool paused;      /* the stream was stopped: the inbox is full */

@@ -15,6 +15,7 @@
 #define LINGER_MAX 1024
 #define PURGE_MAX_MS 60000
 #define PURGE_MIN_MS 1000
+#define EXPIRE_RETRY_MS 1000
 
 static int32_t run_free_user(sgi_ready *ready, int32_t budget);
 static void schedule_purge(segue_server *server, int64_t delay_ms);
@@ -169,6 +170,33 @@ static void forget(sgi_op *op)
     sgi_op_unref(op);
 }
 
+/* Nobody can ask for an operation any more, nor bring somebody who could. */
+static bool is_deserted(const segue_server *server)
+{
+    return server->abandoned && TAILQ_EMPTY(&server->peers);
+}
+
+/* An operation holds its server: what only lingers must not keep a deserted one alive. */
+static void forget_lingering(segue_server *server)
+{
+    sgi_server_ref(server);
+    while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
+        forget(TAILQ_FIRST(&server->lingering));
+    sgi_server_unref(server);
+}
+
+void sgi_server_abandon(segue_server *server)
+{
+    server->abandoned = true;
+    forget_lingering(server);
+    sgi_server_unref(server);
+}
+
+void sgi_server_peer_left(segue_server *server)
+{
+    forget_lingering(server);
+}
+
 /* What has not ended is let go in the store: a later server goes on with it. */
 static void release(sgi_op *op)
 {
@@ -209,10 +237,15 @@ int64_t sgi_server_purge_time(const sgi_op *op)
 static void on_timer(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_op, timer);
-    if (sgi_op_has_ended(op))
+    if (sgi_op_has_ended(op)) {
         forget(op);
-    else
-        sgi_task_expire(op);
+        return;
+    }
+    sgi_op_ref(op);
+    sgi_task_expire(op);
+    if (!sgi_op_has_ended(op) && op->known) /* no memory for it: again, a little later */
+        sgi_engine_timer(op->engine, &op->timer, EXPIRE_RETRY_MS, on_timer);
+    sgi_op_unref(op);
 }
 
 void sgi_server_start_ttl(sgi_op *op)
@@ -238,6 +271,7 @@ static void start_linger(sgi_op *op)
     TAILQ_INSERT_TAIL(&server->lingering, op, linger_link);
     if (++server->linger_count > LINGER_MAX)
         forget(TAILQ_FIRST(&server->lingering));
+    forget_lingering(server);
 }
 
 static void purged(sgi_job *job)
@@ -308,8 +342,7 @@ void sgi_server_op_visible(sgi_op *op)
         op->server->stage < SGI_SERVER_DEAD) {
         op->ran = true;
         if (sgi_call_start(op, false) != SEGUE_OK)
-            sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("Out of memory"), (sgi_json){0});
+            sgi_op_give_up(op, "Out of memory");
     }
     if (op->call)
         sgi_call_progressed(op->call);

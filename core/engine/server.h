@@ -44,6 +44,7 @@ struct segue_server {
     sgi_server_stage stage;
     segue_server_options options; /* numbers resolved; texts owned */
     char *texts[4];
+    bool abandoned;   /* its handle was freed */
     bool idempotency; /* a store was given: keys are advertised */
     uint32_t dialects;
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
@@ -72,6 +73,10 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
 void sgi_server_ref(segue_server *server);
 void sgi_server_unref(segue_server *server);
 void sgi_server_close(segue_server *server);
+/* The application gives its handle up. */
+void sgi_server_abandon(segue_server *server);
+/* A conversation has left the list. */
+void sgi_server_peer_left(segue_server *server);
 /* The runtime goes away: handlers are told, timers stop, what is stored stays. */
 void sgi_server_die(segue_server *server);
 

@@ -94,23 +94,27 @@ segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message)
 
 /* ---- the end ---- */
 
-static void stop_handler(sgi_op *op)
+/* Nobody wants the result any more. Without memory for the entry the handler is stopped all
+ * the same: the operation then ends when it gives the call up. */
+static void stop_handler(sgi_op *op, segue_status status)
 {
-    if (op->call)
+    if (op->call && (status == SEGUE_OK || status == SEGUE_E_NOMEM))
         sgi_call_cancel(op->call);
 }
 
 void sgi_task_cancel(sgi_op *op)
 {
-    if (sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")) == SEGUE_OK)
-        stop_handler(op);
+    sgi_op_ref(op); /* its call may be the last to hold it, and goes with the end */
+    stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
+    sgi_op_unref(op);
 }
 
 void sgi_task_expire(sgi_op *op)
 {
-    if (sgi_op_fail(op, SGI_ENTRY_EXPIRED, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("Task TTL expired"), (sgi_json){0}) == SEGUE_OK)
-        stop_handler(op);
+    sgi_op_ref(op);
+    stop_handler(op, sgi_op_fail(op, SGI_ENTRY_EXPIRED, SGI_RPC_INTERNAL_ERROR,
+                                 SGI_STR("Task TTL expired"), (sgi_json){0}));
+    sgi_op_unref(op);
 }
 
 segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
@@ -205,11 +209,12 @@ static segue_status ask(sgi_op *op, const char *method, sgi_json params, sgi_inp
     sgi_jw_member_string(&w, "method", sgi_str_of(method));
     sgi_jw_member_raw(&w, "params", params);
     sgi_jw_close(&w, '}');
-    const char *change = any_open(op) ? NULL : "{\"status\":\"input_required\"}";
+    /* said anew for each question: who reads the stream looks only when told to */
     segue_status status = payload.failed
                               ? SEGUE_E_NOMEM
                               : append_with_status(op, SGI_ENTRY_INPUT_ASK,
-                                                   sgi_buf_str(&payload), change);
+                                                   sgi_buf_str(&payload),
+                                                   "{\"status\":\"input_required\"}");
     sgi_buf_free(&payload);
     if (status == SEGUE_OK)
         *out = TAILQ_LAST(&op->inputs, sgi_input_list);
@@ -267,10 +272,12 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
 {
     char text[128];
     if (++input->bad_answers >= MAX_BAD_ANSWERS) {
-        if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
-                        SGI_STR("Too many answers that do not fit their question"),
-                        (sgi_json){0}) == SEGUE_OK)
-            stop_handler(op);
+        sgi_op_ref(op);
+        stop_handler(op, sgi_op_fail(
+                             op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
+                             SGI_STR("Too many answers that do not fit their question"),
+                             (sgi_json){0}));
+        sgi_op_unref(op);
         return;
     }
     snprintf(text, sizeof text, "The answer to %s does not fit the question", input->key);

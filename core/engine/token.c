@@ -84,7 +84,8 @@ static segue_status resume_task(segue_session *session, sgi_json state,
     segue_status status = SEGUE_E_INVALID;
     if (id.failed)
         status = SEGUE_E_NOMEM;
-    else if (event >= 0 && segment > 0 && id.len && !memchr(id.p, 0, id.len))
+    else if (event >= 0 && event <= SGI_COUNT_MAX && segment > 0 &&
+             segment <= SGI_COUNT_MAX && id.len && !memchr(id.p, 0, id.len))
         status = sgi_request_new(session, spec, out);
     sgi_buf_free(&id);
     return status;
@@ -95,7 +96,8 @@ static segue_status resume_call(segue_session *session, sgi_json state,
 {
     spec->params = sgi_json_get(state, "p");
     if (!sgi_json_plain_string(sgi_json_get(state, "m"), &spec->method) ||
-        !sgi_json_plain_string(sgi_json_get(state, "k"), &spec->key))
+        !sgi_json_plain_string(sgi_json_get(state, "k"), &spec->key) || !spec->key.n ||
+        (spec->params.n && sgi_json_kind_of(spec->params) != SGI_JSON_OBJECT))
         return SEGUE_E_INVALID;
     return sgi_request_new(session, spec, out);
 }

@@ -9,6 +9,9 @@
  *      |                                                         v
  *      \------ it has ended: reaped, from any stage -------- KILLED: SIGKILL
  *
+ * What a child said before it ended is still read, also when the conversation wants it only
+ * later: `reaped` marks a child that has ended and whose output has not.
+ *
  * The conversation is told once per child that it is lost (`up` guards that), with what
  * the child's end says about it; the end of the child's output waits TELL_MS for that
  * text. A failure to start is a loss right after the start, so whoever waits hears of it
@@ -45,9 +48,10 @@ typedef struct spawn {
     sgi_relay *relay; /* NULL = neither on_stderr nor free_user */
     sgi_child child;
     stage stage;
-    bool up;    /* the conversation was started and not told of a loss */
-    bool over;  /* ends with the child */
-    bool again; /* reopen was asked while the last child is still there */
+    bool up;     /* the conversation was started and not told of a loss */
+    bool over;   /* ends with the child */
+    bool again;  /* reopen was asked while the last child is still there */
+    bool reaped; /* the child has ended; why says how */
     ev_io exited;
     ev_io complains;
     sgi_timer next_stage;
@@ -157,23 +161,6 @@ static void enter_stage(spawn *s, stage next)
     }
 }
 
-static void on_drained(segue_transport *transport)
-{
-    spawn *s = spawn_of(transport);
-    if (s->stage == RUNNING)
-        enter_stage(s, CLOSING);
-}
-
-static void on_broken(segue_transport *transport, const char *why)
-{
-    spawn *s = spawn_of(transport);
-    snprintf(s->why, sizeof s->why, "%s", why);
-    if (s->stage == RUNNING)
-        enter_stage(s, CLOSING);
-    close_fd(&s->child.out);
-    sgi_engine_timer(engine_of(s), &s->tell, TELL_MS, tell_now);
-}
-
 /* ---- a child comes and goes ---- */
 
 static void launch(spawn *s);
@@ -187,6 +174,7 @@ static void forget_child(spawn *s)
     sgi_engine_timer_clear(engine_of(s), &s->tell);
     sgi_child_close(&s->child);
     s->stage = ABSENT;
+    s->reaped = false;
 }
 
 /* No child is there: what now? */
@@ -211,25 +199,64 @@ static void describe_exit(const sgi_exit *how, char why[SGI_WHY_SIZE])
         snprintf(why, SGI_WHY_SIZE, "the program exited with status %d", how->value);
 }
 
+/* The child has ended, and so has its output, or nobody wants the rest. */
+static void bury_child(spawn *s)
+{
+    if (s->with_err)
+        read_complaints(s);
+    forget_child(s);
+    sgi_engine_log(engine_of(s), SEGUE_LOG_INFO, "%s: %s", s->command->argv[0], s->why);
+    go_on(s, s->why);
+}
+
+/* Not the end of its output is waited for, which a grandchild may hold open, but that
+ * nothing is left in the pipe. */
+static void bury_once_read(spawn *s)
+{
+    sgi_stream_drain(&s->stream);
+    bool unread = s->stage == RUNNING && s->stream.running && !s->over &&
+                  !sgi_conn_wants_input(sgi_transport_conn(&s->base));
+    if (!unread)
+        bury_child(s);
+}
+
 static void on_exit_of_child(struct ev_loop *loop, ev_io *watcher, int revents)
 {
     spawn *s = watcher->data;
     segue_runtime *rt = sgi_transport_runtime(&s->base);
-    char why[SGI_WHY_SIZE];
     sgi_exit how;
-    (void)loop;
     (void)revents;
     sgi_runtime_lock(rt);
     if (sgi_child_reap(&s->child, false, &how)) {
-        sgi_stream_drain(&s->stream);
-        if (s->with_err)
-            read_complaints(s);
-        forget_child(s);
-        describe_exit(&how, why);
-        sgi_engine_log(engine_of(s), SEGUE_LOG_INFO, "%s: %s", s->command->argv[0], why);
-        go_on(s, why);
+        ev_io_stop(loop, &s->exited);
+        s->reaped = true;
+        describe_exit(&how, s->why);
+        bury_once_read(s);
     }
     sgi_runtime_unlock(rt);
+}
+
+static void on_drained(segue_transport *transport)
+{
+    spawn *s = spawn_of(transport);
+    if (s->reaped)
+        bury_child(s);
+    else if (s->stage == RUNNING)
+        enter_stage(s, CLOSING);
+}
+
+static void on_broken(segue_transport *transport, const char *why)
+{
+    spawn *s = spawn_of(transport);
+    if (s->reaped) {
+        bury_child(s);
+        return;
+    }
+    snprintf(s->why, sizeof s->why, "%s", why);
+    if (s->stage == RUNNING)
+        enter_stage(s, CLOSING);
+    close_fd(&s->child.out);
+    sgi_engine_timer(engine_of(s), &s->tell, TELL_MS, tell_now);
 }
 
 static void watch(spawn *s)
@@ -282,7 +309,11 @@ static void reopen(segue_transport *transport)
 
 static void resume(segue_transport *transport)
 {
-    sgi_stream_resume(&spawn_of(transport)->stream);
+    spawn *s = spawn_of(transport);
+    if (s->reaped)
+        bury_once_read(s);
+    else
+        sgi_stream_resume(&s->stream);
 }
 
 static void quiet(segue_transport *transport)
@@ -299,7 +330,9 @@ static void finish(segue_transport *transport)
 {
     spawn *s = spawn_of(transport);
     s->over = true;
-    if (s->stage == RUNNING)
+    if (s->reaped)
+        bury_child(s);
+    else if (s->stage == RUNNING)
         sgi_stream_finish(&s->stream);
     else if (s->stage == ABSENT)
         sgi_transport_end(transport);

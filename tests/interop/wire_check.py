@@ -97,10 +97,12 @@ class Ours:
 
 def check(role, path):
     ours = Ours(role)
+    exit_code = None
     with open(path, "rb") as log:
         for number, line in enumerate(log, 1):
             mark, text = line[:1], line[2:].rstrip(b"\n")
             if mark == b"=":
+                exit_code = int(text)
                 break
             by_us = mark == (b">" if role == "server" else b"<")
             if not by_us and text.endswith(b"<cut>"):
@@ -114,6 +116,9 @@ def check(role, path):
             except Exception as error:
                 shown = text[:300].decode(errors="replace")
                 raise AssertionError(f"{path}:{number}: {error} in {shown}") from error
+    equal(exit_code is None, False, f"{path}: the server still runs")
+    if role == "server":  # -15: a client that only looks ends its server so
+        equal(exit_code in (0, -15), True, f"{path}: exit code {exit_code} as it should be")
     return ours.count
 
 

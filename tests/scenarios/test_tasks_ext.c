@@ -276,8 +276,11 @@ static void ids_are_unguessable(world *w)
         burst_of_calls(BURST, "\"name\":\"big\",\"arguments\":{\"bytes\":1}", CAPS_TASKS);
     for (int n = 0; n < IDS; n += BURST) {
         wire_send(c, burst);
-        for (int i = 0; i < BURST; i++)
-            ids[n + i] = strdup(json_at(wire_next(c), "result.taskId"));
+        for (int i = 0; i < BURST; i++) {
+            char id[16];
+            snprintf(id, sizeof id, "%d", i);
+            ids[n + i] = strdup(json_at(wire_response(c, id), "result.taskId"));
+        }
     }
     free(burst);
     qsort(ids, IDS, sizeof *ids, compare_text);

@@ -13,8 +13,9 @@ struct sgi_conn {
     sgi_engine *engine;
     segue_runtime *rt;
     void *transport;
-    bool echo;  /* send back what comes in */
-    bool wants; /* input is wanted */
+    bool echo;    /* send back what comes in */
+    bool wants;   /* input is wanted */
+    bool stalled; /* it was asked for and not wanted */
     bool up;
     bool told;
     bool detached;

@@ -113,7 +113,9 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
 
 bool sgi_conn_wants_input(const sgi_conn *conn)
 {
-    return conn->wants && conn->out.len < conn->engine->max_queue;
+    bool wants = conn->wants && conn->out.len < conn->engine->max_queue;
+    ((sgi_conn *)conn)->stalled = !wants;
+    return wants;
 }
 
 void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
@@ -136,7 +138,7 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
         sgi_buf_reset(&conn->out, SIZE_MAX);
     }
     tell_output(conn);
-    if (conn->wants)
+    if (conn->stalled && sgi_conn_wants_input(conn))
         conn->engine->host.input(conn->engine->host.user, conn);
 }
 

@@ -4,6 +4,8 @@
  * accounts of a test allocator show the engine alone. */
 #include "fake_host.h"
 
+#include "engine/record.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -137,6 +139,7 @@ void fake_host_init(fake_host *h, const sgi_mem *mem, uint64_t seed)
                      input, close_conn, reopen, store_due, retain, release};
     LIST_INIT(&h->records);
     TAILQ_INIT(&h->rows);
+    sgi_buf_init(&h->said, &sgi_mem_libc);
     sgi_engine_init(&h->engine, &env, &host, digest);
     sgi_engine_set_limits(&h->engine, (size_t)4 << 20, 64, (size_t)1 << 20);
 }
@@ -147,9 +150,10 @@ void fake_host_free(fake_host *h)
     fake_row *row;
     must(h->locked == 1, "the lock was left open");
     must(TAILQ_EMPTY(&h->engine.ready), "callbacks are still due");
-    must(h->engine.timers.count == 0, "timers are still set");
+    must(sgi_timers_next(&h->engine.timers) == INT64_MAX, "timers are still set");
     sgi_batch_free(sgi_engine_mem(&h->engine), &h->batch);
     sgi_engine_free(&h->engine);
+    sgi_buf_free(&h->said);
     while ((record = LIST_FIRST(&h->records))) {
         LIST_REMOVE(record, link);
         free(record);
@@ -228,9 +232,10 @@ segue_server *fake_server_new(fake_host *h)
 void fake_server_end(segue_server *server)
 {
     fake_host *h = server->engine->host.user;
-    if (h->batch.op_count)
-        fake_store_done(h, SEGUE_E_CLOSED);
     sgi_server_die(server);
+    if (h->batch.op_count)
+        fake_store_done(h, SEGUE_OK);
+    fake_store_settle(h);
     fake_host_deliver(h);
     h->server = NULL;
     sgi_server_unref(server);
@@ -273,6 +278,144 @@ sgi_op *fake_task_new(segue_server *server)
     return op;
 }
 
+sgi_op *fake_op_replay(fake_host *h, const sgi_op *op)
+{
+    sgi_op *copy = NULL;
+    const fake_row *row = NULL;
+    segue_status status = sgi_record_read(
+        h->server, &fake_store_find(h, op->id)->record, &copy);
+    const sgi_mem *mem = sgi_engine_mem(&h->engine);
+    while (status == SEGUE_OK &&
+           (row = fake_store_next(h, op->id, row ? row->entry.seq : 0))) {
+        const segue_store_entry *from = &row->entry;
+        sgi_entry *entry = sgi_entry_new(mem, from->kind, from->data, from->data_len);
+        if (!entry) {
+            status = SEGUE_E_NOMEM;
+            break;
+        }
+        entry->seq = from->seq;
+        entry->segment = from->segment;
+        entry->event = from->event;
+        entry->at_ms = from->at_ms;
+        status = sgi_op_apply(copy, entry);
+        sgi_entry_free(mem, entry);
+    }
+    must(status == SEGUE_OK || status == SEGUE_E_NOMEM, "what was stored is refused");
+    if (status == SEGUE_OK || !copy)
+        return copy;
+    sgi_op_unref(copy);
+    return NULL;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+static const char *input_difference(const sgi_op *a, const sgi_op *b)
+{
+    const sgi_input *one = TAILQ_FIRST(&a->inputs);
+    const sgi_input *other = TAILQ_FIRST(&b->inputs);
+    for (; one && other; one = TAILQ_NEXT(one, link), other = TAILQ_NEXT(other, link)) {
+        if (!is_same_text(one->key, other->key) ||
+            !is_same_text(one->method, other->method) || one->asked != other->asked ||
+            !is_same_text(one->params, other->params))
+            return "a question";
+        if (one->answered != other->answered ||
+            (one->answered && !is_same_text(one->answer, other->answer)))
+            return "an answer";
+    }
+    return one || other || a->input_count != b->input_count ? "the questions" : NULL;
+}
+
+const char *fake_op_difference(const sgi_op *a, const sgi_op *b)
+{
+    if (a->next_log != b->next_log || a->next_seg != b->next_seg ||
+        a->next_evt != b->next_evt)
+        return "the counters";
+    if (a->log_bytes != b->log_bytes)
+        return "the size of the log";
+    if (a->final != b->final || a->final_seq != b->final_seq ||
+        a->ended_ms != b->ended_ms || !is_same_text(a->final_data, b->final_data))
+        return "the end";
+    if (a->status_seq != b->status_seq ||
+        !is_same_text(a->status_message, b->status_message))
+        return "the status";
+    if (a->checkpoint_len != b->checkpoint_len ||
+        (a->checkpoint_len && memcmp(a->checkpoint, b->checkpoint, a->checkpoint_len) != 0))
+        return "the checkpoint";
+    if (a->updated_ms != b->updated_ms)
+        return "the last update";
+    return input_difference(a, b);
+}
+
+/* ---- sessions ---- */
+
+segue_session *fake_session_new(fake_host *h, const segue_session_events *events)
+{
+    segue_session_options options = {
+        .struct_size = sizeof options,
+        .name = "fake",
+        .version = "1",
+        .probe_timeout_ms = 5000,
+        .request_timeout_ms = 60000,
+        .max_reconnects = 20,
+        .max_result_bytes = 64 << 20,
+        .max_requests = 64,
+    };
+    segue_session *session = NULL;
+    if (sgi_session_new(&h->engine, NULL, &options, (sgi_json){0}, events, &session) !=
+        SEGUE_OK)
+        return NULL;
+    session->conn->can_reopen = true;
+    return session;
+}
+
+void fake_session_feed(segue_session *session, const char *line)
+{
+    sgi_conn *conn = session->conn;
+    sgi_conn_feed(conn, line, strlen(line));
+    sgi_conn_feed(conn, "\n", 1);
+}
+
+const char *fake_session_said(segue_session *session)
+{
+    fake_host *h = session->engine->host.user;
+    sgi_buf taken;
+    sgi_buf_init(&taken, sgi_engine_mem(session->engine));
+    sgi_conn_output(session->conn, &taken);
+    sgi_buf_reset(&h->said, SIZE_MAX);
+    sgi_buf_add_str(&h->said, sgi_buf_str(&taken));
+    must(sgi_buf_terminate(&h->said), "out of memory");
+    sgi_buf_free(&taken);
+    return h->said.p;
+}
+
+void fake_session_open(segue_session *session)
+{
+    char answer[600];
+    long long id = session->next_id;
+    sgi_conn_start(session->conn);
+    snprintf(answer, sizeof answer,
+             "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"resultType\":\"complete\","
+             "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"extensions\":{"
+             "\"io.modelcontextprotocol/tasks\":{\"eventStreams\":{}},"
+             "\"dev.segue/idempotency\":{}}}}}",
+             id);
+    fake_session_feed(session, answer);
+    must(sgi_session_is_open(session), "the session did not open");
+}
+
+void fake_session_end(segue_session *session)
+{
+    fake_host *h = session->engine->host.user;
+    sgi_session_close(session);
+    sgi_conn_detach(session->conn);
+    fake_host_deliver(h);
+    sgi_session_unref(session);
+    fake_host_deliver(h);
+}
+
 /* ---- the store ---- */
 
 const fake_record *fake_store_find(const fake_host *h, const uint8_t *id)
@@ -301,6 +444,7 @@ static void create(fake_host *h, const segue_store_record *record)
     must(kept != NULL, "out of memory");
     kept->record = *record;
     kept->last_seq = 0;
+    kept->releases = 0;
     memcpy(kept->text, record->task_id, id_len + 1);
     memcpy(kept->text + id_len + 1, record->data, record->data_len);
     kept->record.task_id = kept->text;
@@ -340,6 +484,10 @@ static void apply(fake_host *h, const segue_store_write *write)
         must(record && !record->record.ended, "a second end");
         record->record.ended = 1;
         record->record.purge_ms = write->purge_ms;
+        break;
+    case SEGUE_STORE_RELEASE:
+        must(record && !record->record.ended, "a release of what has ended");
+        record->releases++;
         break;
     default:
         must(false, "an unknown write");

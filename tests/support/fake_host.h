@@ -13,6 +13,7 @@
 #ifndef FAKE_HOST_H
 #define FAKE_HOST_H
 
+#include "engine/request.h"
 #include "engine/server.h"
 
 #define FAKE_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */
@@ -31,6 +32,7 @@ typedef struct fake_host {
     int32_t wakes, outputs, inputs, closes, reopens, stores, handles, logs;
     sgi_conn *closing; /* the last one that was to be closed */
     segue_server *server;
+    sgi_buf said;    /* of sessions; libc memory */
     sgi_batch batch; /* in flight, between take and done */
     LIST_HEAD(, fake_record) records;
     TAILQ_HEAD(, fake_row) rows; /* all entries committed, in order */
@@ -58,6 +60,26 @@ sgi_op *fake_op_new(segue_server *server);
 /* The same made a task: logged, known to the server, dirty. */
 sgi_op *fake_task_new(segue_server *server);
 
+/* The operation as it comes back from what the store holds of it; the caller's. NULL when
+ * memory runs out. */
+sgi_op *fake_op_replay(fake_host *h, const sgi_op *op);
+/* The first part of the state in which two operations differ, NULL when they are equal
+ * (R-C-1). */
+const char *fake_op_difference(const sgi_op *a, const sgi_op *b);
+
+/* ---- sessions ---- */
+
+/* A session with the usual limits whose connection can be reopened; not started. */
+segue_session *fake_session_new(fake_host *h, const segue_session_events *events);
+/* Starts it and answers its discovery as a server with tasks, streams and keys does. */
+void fake_session_open(segue_session *session);
+/* Closes it, takes its transport away and gives the handle up. */
+void fake_session_end(segue_session *session);
+/* One line from the server, without its newline. */
+void fake_session_feed(segue_session *session, const char *line);
+/* Takes what the session has to say: lines, NUL-terminated. Lives until the next call. */
+const char *fake_session_said(segue_session *session);
+
 /* ---- the store ---- */
 
 /* Takes what is dirty; false when nothing is. Then fake_store_done. */
@@ -82,6 +104,7 @@ struct fake_record {
     LIST_ENTRY(fake_record) link;
     segue_store_record record; /* its texts stand behind */
     uint64_t last_seq;
+    int32_t releases;
     char text[];
 };
 

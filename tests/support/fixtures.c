@@ -338,6 +338,8 @@ static void run_multi_input(fixtures *f, segue_call *call)
     j->asks = 2;
 }
 
+static void ask_in_turn(job *j);
+
 static void on_turn(void *user, segue_call *call, segue_status status, const char *json,
                     size_t len)
 {
@@ -347,19 +349,25 @@ static void on_turn(void *user, segue_call *call, segue_status status, const cha
     (void)len;
     if (j->ended)
         return;
-    if (status != SEGUE_OK || ++j->answers == 3) {
+    if (status == SEGUE_OK && ++j->answers < 3)
+        ask_in_turn(j);
+    else
         finish_text(j, status == SEGUE_OK ? "asked 3 times" : "no answer");
-        return;
+}
+
+static void ask_in_turn(job *j)
+{
+    segue_status status = segue_call_require_input(
+        j->call, "elicitation/create", ask_form, strlen(ask_form), on_turn, j, NULL);
+    if (status != SEGUE_OK) {
+        snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
+        finish_text(j, j->text);
     }
-    segue_call_require_input(j->call, "elicitation/create", ask_form, strlen(ask_form),
-                             on_turn, j, NULL);
 }
 
 static void run_ask_in_turn(fixtures *f, segue_call *call)
 {
-    job *j = new_job(f, call, step_never, 3600 * 1000);
-    segue_call_require_input(call, "elicitation/create", ask_form, strlen(ask_form),
-                             on_turn, j, NULL);
+    ask_in_turn(new_job(f, call, step_never, 3600 * 1000));
 }
 
 /* ---- streams ---- */
@@ -484,6 +492,21 @@ static void run_chatty(fixtures *f, segue_call *call)
     complete_text(f, call, "end", 0);
 }
 
+static void run_chatty_task(fixtures *f, segue_call *call)
+{
+    int64_t n = int_arg(call, "n", 3);
+    char status[32];
+    for (int64_t i = 1; i <= n; i++) {
+        segue_call_progress(call, (double)i, (double)n, NULL);
+        segue_call_send_text(call, "piece", 5);
+        segue_call_log(call, "emergency", "{\"i\":1}", 7);
+        snprintf(status, sizeof status, "%d of %d", (int)i, (int)n);
+        segue_call_set_status(call, status);
+        segue_call_checkpoint(call, &i, sizeof i);
+    }
+    complete_text(f, call, "end", 0);
+}
+
 static void run_fields(fixtures *f, segue_call *call)
 {
     (void)f;
@@ -554,6 +577,8 @@ static const tool_row rows[] = {
     {"{\"name\":\"hang\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, 0},
     {"{\"name\":\"hang_plain\"," OBJECT "}", run_hang, 0, SEGUE_TASK_NEVER, 0, 0, 0},
     {"{\"name\":\"give_up\"," OBJECT "}", run_give_up, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"chatty_task\"," OBJECT "}", run_chatty_task, SEGUE_TOOL_INCREMENTAL,
+     SEGUE_TASK_MUST, 100, 0, 0},
     {"{\"name\":\"stubborn\"," OBJECT "}", run_stubborn, 0, SEGUE_TASK_MAY, 0, 0, 0},
     {"{\"name\":\"defer\"," OBJECT "}", run_defer, 0, SEGUE_TASK_MAY, 0, 3600000, 0},
     {"{\"name\":\"promote\"," OBJECT "}", run_slow_compute, 0, SEGUE_TASK_MAY, 0, 500, 0},

@@ -400,7 +400,7 @@ static void put(wire *c, const char *bytes, size_t len)
     if (c->w->place == WORLD_PAIR) {
         assert_int_equal(segue_transport_feed(c->transport, bytes, len), SEGUE_OK);
         if (c->w->drive != WORLD_WHOLE && world_chance(c->w, 8) == 0)
-            world_run(c->w);
+            segue_runtime_dispatch(c->w->runtime, 0, 0, NULL);
         return;
     }
     while (len) {
@@ -696,6 +696,8 @@ const char *json_at(const char *message, const char *path)
 {
     static char *ring[16];
     static int turn;
+    if (!message)
+        fail_msg("there is no message to look for %s in", path);
     sgi_json value = walk(sgi_json_trim((sgi_str){message, strlen(message)}), path);
     turn = (turn + 1) % 16;
     free(ring[turn]);
@@ -725,22 +727,27 @@ int json_mentions(const char *message, const char *name)
 /* Values that differ from run to run become their name in angle brackets. */
 static char *mask(const char *message)
 {
-    static const char *const names[] = {"taskId", "createdAt", "lastUpdatedAt"};
+    static const struct {
+        const char *key, *name;
+        char end;
+    } masks[] = {{"\"taskId\":\"", "taskId", '"'},
+                 {"\"createdAt\":\"", "createdAt", '"'},
+                 {"\"lastUpdatedAt\":\"", "lastUpdatedAt", '"'},
+                 {"\"taskIds\":[\"", "taskIds", ']'}};
     char *text = malloc(strlen(message) * 2 + 64);
     char *out = text;
     for (const char *in = message; *in;) {
-        int masked = 0;
-        for (size_t i = 0; i < 3 && !masked; i++) {
-            char key[32];
-            size_t n = (size_t)snprintf(key, sizeof key, "\"%s\":\"", names[i]);
-            if (strncmp(in, key, n) != 0)
-                continue;
-            out += sprintf(out, "%s<%s>", key, names[i]);
-            in += n + strcspn(in + n, "\"");
-            masked = 1;
-        }
-        if (!masked)
+        size_t i = 0, n = 0;
+        for (; i < sizeof masks / sizeof *masks; i++)
+            if (!strncmp(in, masks[i].key, n = strlen(masks[i].key)))
+                break;
+        if (i == sizeof masks / sizeof *masks) {
             *out++ = *in++;
+            continue;
+        }
+        out += sprintf(out, "%s<%s>%s", masks[i].key, masks[i].name,
+                       masks[i].end == '"' ? "" : "\"");
+        in = strchr(in + n, masks[i].end);
     }
     *out = 0;
     return text;
@@ -818,6 +825,9 @@ int scenarios_run_prepared(const scenario *scenarios, size_t count,
                 (s->flags & ONLY_SQLITE && r->store != WORLD_SQLITE) ||
                 (r->drive != WORLD_WHOLE &&
                  (s->flags & ONE_DRIVE || r->place == WORLD_STDIO)))
+                continue;
+            const char *only = getenv("SEGUE_SCENARIO");
+            if (only && !strstr(s->name, only))
                 continue;
             snprintf(r->name, sizeof r->name, "%s [%s %s %s]", s->name, places[r->place],
                      stores[r->store], drives[r->drive]);

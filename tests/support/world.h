@@ -156,7 +156,8 @@ typedef struct scenario {
 } scenario;
 
 /* Runs every scenario over the places, stores and drives its flags allow, as cmocka tests
- * named "<name> [place store drive]"; the result for main. */
+ * named "<name> [place store drive]"; the result for main. SEGUE_SCENARIO in the environment:
+ * only those whose name contains it. */
 int scenarios_run(const scenario *scenarios, size_t count);
 /* The same; prepare is called with each world before it begins. */
 int scenarios_run_prepared(const scenario *scenarios, size_t count,

@@ -249,6 +249,19 @@ static void a_full_send_waits_for_writable(void **state)
     suite_tear_down(&rig);
 }
 
+static void writable_may_come_before_send_returns(void **state)
+{
+    suite_rig rig;
+    (void)state;
+    loop *l = set_up(&rig, &custom_kind);
+    l->portion = 4;
+    l->keep = true; /* nothing else wakes the transport */
+    fake_conn_send(rig.conn, "12345678", 8);
+    settle(&rig);
+    assert_int_equal(l->kept.len, 8);
+    suite_tear_down(&rig);
+}
+
 static void output_behind_a_full_send_stays_with_the_engine(void **state)
 {
     suite_rig rig;
@@ -463,6 +476,7 @@ int main(void)
         cmocka_unit_test(bytes_are_taken_only_between_start_and_end),
         cmocka_unit_test(other_transports_take_no_bytes),
         cmocka_unit_test(a_full_send_waits_for_writable),
+        cmocka_unit_test(writable_may_come_before_send_returns),
         cmocka_unit_test(output_behind_a_full_send_stays_with_the_engine),
         cmocka_unit_test(feeding_is_bounded_and_pause_tells),
         cmocka_unit_test(a_refused_feed_is_told_when_to_go_on),

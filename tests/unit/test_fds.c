@@ -242,11 +242,13 @@ static void a_peer_that_stops_reading_is_lost_and_raises_no_signal(void **state)
     signal(SIGPIPE, SIG_DFL); /* would end the test */
     suite_set_up(&rig, &broken_kind);
     pipes *p = rig.state;
+    rig.conn->wants = false; /* so that the failed write is seen before the last words */
     fake_conn_attach(rig.conn);
     RUN_UNTIL(rig.rt, rig.conn->up);
     close(p->out);
     p->out = -1;
     assert_int_equal(write(p->in, "last words\n", 11), 11);
+    rig.conn->wants = true;
     fake_conn_send(rig.conn, "hello\n", 6);
     RUN_UNTIL(rig.rt, rig.conn->detached);
     assert_string_equal(rig.conn->why, "the peer closed the connection");

@@ -104,6 +104,15 @@ static int run_child(int argc, char **argv)
         signal(SIGTERM, SIG_IGN);
         return child_wait_for_signal();
     }
+    if (!strcmp(mode, "--silent")) { /* says nothing more, and stays */
+        close(1);
+        for (;;)
+            pause();
+    }
+    if (!strcmp(mode, "--say")) {
+        puts(argv[2]);
+        return 5;
+    }
     if (!strcmp(mode, "--mute")) {
         close(1);
         while (read(0, argv[1], 1) > 0)
@@ -203,6 +212,12 @@ static void set_up(suite_rig *rig, plan *p)
     assert_int_equal(open_planned(rig, p), SEGUE_OK);
     rig->conn = fake_conn_new(rig->rt, rig->near);
     fake_conn_attach(rig->conn);
+}
+
+static void settle(suite_rig *rig)
+{
+    for (int i = 0; i < 10; i++)
+        sgi_runtime_dispatch(rig->rt, 1, 0, NULL);
 }
 
 static bool has_line(const sgi_conn *conn, const char *line)
@@ -366,6 +381,23 @@ static void a_child_that_closes_its_output_is_lost_and_let_go(void **state)
     suite_tear_down(&rig);
 }
 
+static void what_it_said_before_it_ended_waits_to_be_wanted(void **state)
+{
+    plan p = {.mode = "--say", .argument = "last words"};
+    suite_rig rig;
+    (void)state;
+    set_up(&rig, &p);
+    rig.conn->wants = false;
+    RUN_UNTIL(rig.rt, waitpid(-1, NULL, WNOHANG) < 0 && rig.conn->up);
+    settle(&rig);
+    assert_int_equal(rig.conn->losses, 0);
+    fake_conn_want(rig.conn, true);
+    RUN_UNTIL(rig.rt, rig.conn->detached);
+    assert_int_equal(rig.conn->in_len, 11);
+    assert_string_equal(rig.conn->why, "the program exited with status 5");
+    suite_tear_down(&rig);
+}
+
 static void everything_is_written_before_the_input_is_closed(void **state)
 {
     static char text[200000];
@@ -400,12 +432,6 @@ static void set_clock(fake_clock *clock, plan *p)
 {
     *clock = (fake_clock){{sizeof clock->hooks, clock, read_clock, NULL, NULL}, 1000};
     p->hooks = &clock->hooks;
-}
-
-static void settle(suite_rig *rig)
-{
-    for (int i = 0; i < 10; i++)
-        sgi_runtime_dispatch(rig->rt, 1, 0, NULL);
 }
 
 static void one_that_ignores_the_end_of_input_is_terminated_in_time(void **state)
@@ -484,6 +510,34 @@ static void a_restart_brings_a_new_child(void **state)
     rig.conn->retry = false;
     fake_conn_close(rig.conn);
     RUN_UNTIL(rig.rt, rig.conn->detached);
+    suite_tear_down(&rig);
+}
+
+static void a_restart_waits_for_the_last_child_to_go(void **state)
+{
+    plan p = {.mode = "--silent", .restart = true};
+    fake_clock clock;
+    suite_rig rig;
+    (void)state;
+    set_clock(&clock, &p);
+    set_up(&rig, &p);
+    rig.conn->retry = true;
+    RUN_UNTIL(rig.rt, rig.conn->up);
+    for (int i = 0; !rig.conn->losses; i++) { /* its output is seen to end, then 100 ms */
+        assert_true(i < 1000);
+        settle(&rig);
+        clock.now += 1;
+    }
+    settle(&rig);
+    assert_int_equal(rig.conn->starts, 1);
+    clock.now += 2000;
+    RUN_UNTIL(rig.rt, rig.conn->starts == 2);
+    fake_conn_close(rig.conn);
+    for (int i = 0; !rig.conn->detached; i++) {
+        assert_true(i < 1000);
+        settle(&rig);
+        clock.now += 100;
+    }
     suite_tear_down(&rig);
 }
 
@@ -588,11 +642,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_signal_that_ended_it_is_told),
         cmocka_unit_test(an_exit_is_seen_though_a_grandchild_holds_the_pipe),
         cmocka_unit_test(a_child_that_closes_its_output_is_lost_and_let_go),
+        cmocka_unit_test(what_it_said_before_it_ended_waits_to_be_wanted),
         cmocka_unit_test(everything_is_written_before_the_input_is_closed),
         cmocka_unit_test(one_that_ignores_the_end_of_input_is_terminated_in_time),
         cmocka_unit_test(one_that_ignores_sigterm_is_killed_in_time),
         cmocka_unit_test(freeing_the_runtime_ends_a_deaf_child_in_bounded_time),
         cmocka_unit_test(a_restart_brings_a_new_child),
+        cmocka_unit_test(a_restart_waits_for_the_last_child_to_go),
         cmocka_unit_test(a_lost_one_waits_to_be_reopened_or_closed),
         cmocka_unit_test(a_program_that_cannot_be_started_can_be_tried_again),
         cmocka_unit_test(without_restart_it_cannot_be_reopened),

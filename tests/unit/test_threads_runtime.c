@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "runtime/state.h"
 #include "store/store.h"
 #include "support/fake_engine_body.h"
 #include "support/test_mem.h"
@@ -31,16 +32,43 @@ static void count_wake(void *user)
     atomic_fetch_add(&((rig *)user)->woken, 1);
 }
 
-static void set_up(rig *r)
+/* hooks NULL = the real clock. */
+static void set_up_with(rig *r, const segue_hooks *hooks)
 {
     *r = (rig){0};
     test_mem_init(&r->mem);
     segue_runtime_options options = {.struct_size = sizeof options,
                                      .allocator = &r->mem.mem,
+                                     .hooks = hooks,
                                      .user = r,
                                      .on_wake = count_wake};
     assert_int_equal(sgi_runtime_new(&options, &r->rt, NULL), SEGUE_OK);
     r->engine = sgi_runtime_engine(r->rt);
+}
+
+static void set_up(rig *r)
+{
+    set_up_with(r, NULL);
+}
+
+/* The I/O thread has nothing left to do. */
+static void wait_until_asleep(rig *r)
+{
+    for (bool asleep = false; !asleep; sched_yield()) {
+        sgi_runtime_lock(r->rt);
+        asleep = r->rt->asleep && !r->rt->work_count;
+        sgi_runtime_unlock(r->rt);
+    }
+}
+
+/* A transport has seen the end of its input. */
+static void wait_until_awaiting_quiet(rig *r)
+{
+    for (bool awaiting = false; !awaiting; sched_yield()) {
+        sgi_runtime_lock(r->rt);
+        awaiting = !TAILQ_EMPTY(&r->rt->awaiting);
+        sgi_runtime_unlock(r->rt);
+    }
 }
 
 static void tear_down(rig *r)
@@ -313,6 +341,7 @@ static void a_timer_set_elsewhere_shortens_the_wait(void **state)
     sgi_runtime_lock(r.rt);
     sgi_engine_timer(r.engine, &late, 3600000, make_due);
     sgi_runtime_unlock(r.rt);
+    wait_until_asleep(&r);
     sgi_runtime_lock(r.rt);
     sgi_engine_timer(r.engine, &soon, 5, make_due);
     sgi_runtime_unlock(r.rt);
@@ -377,46 +406,74 @@ static void output_of_the_hosts_thread_is_written_by_the_io_thread(void **state)
     fake_conn_free(conn);
 }
 
-static void answer_it(event *e)
+static int64_t still_clock(void *user)
 {
-    fake_conn_send(e->user, "answer\n", 7);
+    (void)user;
+    return 1000; /* so that no timer ends a wait */
 }
+
+static const segue_hooks standing = {sizeof standing, NULL, still_clock, NULL, NULL};
 
 static event *due_by_feed;
 
-static void queue_answer(sgi_conn *conn)
+static void queue_due(sgi_conn *conn)
 {
     sgi_ready_add(conn->engine, &due_by_feed->ready);
 }
 
-/* The peer has closed its side; the question waits for a host that dispatches late. */
-static void the_end_of_input_waits_for_the_host(void **state)
+/* Answers late: the loop has had its turns by then. */
+static void answer_it(event *e)
+{
+    sgi_conn *conn = e->user;
+    fake_conn_want(conn, true);
+    wait_until_asleep(e->r);
+    assert_false(is_detached(conn));
+    fake_conn_send(conn, "answer\n", 7);
+}
+
+/* A question and the end of input, before the host dispatches; what comes back. */
+static ssize_t ask_and_end(void (*body)(event *), char *got, size_t size)
 {
     rig r;
     event e;
     int fds[2];
-    char got[16];
     segue_transport *near;
-    (void)state;
-    set_up(&r);
-    prepare_event(&r, &e, 1, answer_it);
+    set_up_with(&r, &standing);
+    prepare_event(&r, &e, 1, body);
     due_by_feed = &e;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     assert_int_equal(sgi_runtime_start(r.rt), SEGUE_OK);
     assert_int_equal(sgi_transport_fds(r.rt, fds[0], fds[0], &near), SEGUE_OK);
     sgi_conn *conn = fake_conn_new(r.rt, near);
-    conn->on_feed = queue_answer;
+    conn->on_feed = queue_due;
     e.user = conn;
     fake_conn_attach(conn);
     assert_int_equal(write(fds[1], "question\n", 9), 9);
     shutdown(fds[1], SHUT_WR);
+    wait_until_awaiting_quiet(&r);
+    wait_until_asleep(&r);
     assert_int_equal(sgi_runtime_dispatch(r.rt, -1, 0, NULL), SEGUE_OK);
-    assert_int_equal(recv(fds[1], got, sizeof got, 0), 7);
+    ssize_t len = recv(fds[1], got, size, 0);
     while (!is_detached(conn))
         pause_a_little();
     tear_down(&r);
     fake_conn_free(conn);
     close(fds[1]);
+    return len;
+}
+
+static void the_end_of_input_waits_for_the_host(void **state)
+{
+    char got[16];
+    (void)state;
+    assert_int_equal(ask_and_end(answer_it, got, sizeof got), 7);
+}
+
+static void the_end_of_input_comes_when_nobody_answers(void **state)
+{
+    char got[16];
+    (void)state;
+    assert_int_equal(ask_and_end(NULL, got, sizeof got), 0);
 }
 
 static void the_io_thread_takes_no_signals(void **state)
@@ -776,6 +833,43 @@ static void free_waits_for_the_store(void **state)
     close_slow(&s);
 }
 
+static event *due_by_commit;
+
+static void make_commit_known(fake_keeper *keeper)
+{
+    (void)keeper;
+    sgi_ready_add(due_by_commit->r->engine, &due_by_commit->ready);
+}
+
+static void write_more(event *e)
+{
+    fake_keeper_dirty(e->user, 3);
+}
+
+static void free_goes_on_until_nothing_is_due(void **state)
+{
+    rig r;
+    event e;
+    slow_store s;
+    fake_keeper keeper;
+    (void)state;
+    set_up(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    sgi_store_unref(s.store);
+    prepare_event(&r, &e, 1, write_more);
+    e.user = &keeper;
+    due_by_commit = &e;
+    keeper.on_done = make_commit_known;
+    fake_keeper_dirty(&keeper, 2);
+    sem_post(&s.proceed);
+    sem_post(&s.proceed);
+    tear_down(&r);
+    assert_int_equal(e.ran, 1);
+    assert_int_equal(keeper.committed, 5);
+    close_slow(&s);
+}
+
 static void a_store_comes_and_goes_many_times(void **state)
 {
     rig r;
@@ -796,6 +890,7 @@ static void a_store_comes_and_goes_many_times(void **state)
             pause_a_little();
         close_slow(&s);
     }
+    wait_until_asleep(&r); /* nothing of it keeps the loop busy */
     tear_down(&r);
 }
 
@@ -812,6 +907,7 @@ int main(void)
         cmocka_unit_test(a_timer_set_elsewhere_shortens_the_wait),
         cmocka_unit_test(output_of_the_hosts_thread_is_written_by_the_io_thread),
         cmocka_unit_test(the_end_of_input_waits_for_the_host),
+        cmocka_unit_test(the_end_of_input_comes_when_nobody_answers),
         cmocka_unit_test(the_io_thread_takes_no_signals),
         cmocka_unit_test(a_custom_transport_is_fed_by_several_threads),
         cmocka_unit_test(what_comes_during_a_commit_is_in_the_next),
@@ -819,6 +915,7 @@ int main(void)
         cmocka_unit_test(removing_a_keeper_waits_for_its_commits),
         cmocka_unit_test(a_worker_outlives_the_keeper_it_removes),
         cmocka_unit_test(free_waits_for_the_store),
+        cmocka_unit_test(free_goes_on_until_nothing_is_due),
         cmocka_unit_test(a_store_comes_and_goes_many_times),
     };
     return cmocka_run_group_tests_name("threads_runtime", tests, NULL, NULL);

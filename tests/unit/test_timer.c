@@ -182,12 +182,52 @@ static void without_memory_a_timer_is_not_set_and_the_others_stay(void **state)
     assert_int_equal(timers.count, (size_t)set);
 }
 
+/* One that must be set is set, and behaves as the others do. */
+static void without_memory_a_timer_that_must_be_set_is(void **state)
+{
+    (void)state;
+    int64_t now = 0;
+    tm.fail_from = 1;
+    for (int step = 0; step < 5000; step++) {
+        alarm_clock *c = &clocks[below(COUNT)];
+        uint32_t what = below(8);
+        if (step == 2500) {
+            assert_int_equal(timers.count, 0);
+            assert_non_null(timers.spilled);
+            test_mem_rearm(&tm); /* from here on some stand here, some there */
+        }
+        if (what < 5) {
+            c->at_ms = now + below(1000);
+            c->set = true;
+            sgi_timer_must_set(&timers, &c->timer, c->at_ms, ring);
+        } else if (what < 7) {
+            c->set = false;
+            sgi_timer_clear(&timers, &c->timer);
+        } else {
+            now += below(50);
+            last_at = INT64_MIN;
+            sgi_timers_run(&timers, now);
+        }
+        assert_int_equal(sgi_timers_next(&timers), earliest());
+    }
+    assert_true(timers.count > 0);
+    last_at = INT64_MIN;
+    sgi_timers_run(&timers, INT64_MAX);
+    for (int i = 0; i < COUNT; i++)
+        assert_false(clocks[i].set);
+    assert_null(timers.spilled);
+}
+
 static void freeing_the_heap_clears_the_timers(void **state)
 {
     (void)state;
     sgi_timer_set(&timers, &clocks[0].timer, 1, ring);
+    tm.fail_from = 1;
+    for (int i = 1; i < COUNT; i++)
+        sgi_timer_must_set(&timers, &clocks[i].timer, 1, ring);
     sgi_timers_free(&timers);
-    assert_int_equal(clocks[0].timer.slot, 0);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(clocks[i].timer.slot, 0);
     sgi_timer_clear(&timers, &clocks[0].timer);
     assert_int_equal(sgi_timers_next(&timers), INT64_MAX);
 }
@@ -203,6 +243,7 @@ int main(void)
         CASE(one_that_runs_may_set_itself_again),
         CASE(moving_one_needs_no_memory),
         CASE(without_memory_a_timer_is_not_set_and_the_others_stay),
+        CASE(without_memory_a_timer_that_must_be_set_is),
         CASE(freeing_the_heap_clears_the_timers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

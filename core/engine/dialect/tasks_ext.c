@@ -34,13 +34,14 @@ static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
 static void write_status_message(sgi_jw *w, const sgi_op *op, sgi_state state)
 {
     static const char name[] = "statusMessage";
+    const char *message = sgi_op_status_message(op);
     if (state == SGI_STATE_CANCELLED)
         sgi_jw_member_string(w, name, SGI_STR("The task was cancelled by request."));
     else if (state == SGI_STATE_FAILED)
         sgi_jw_member_raw(w, name,
                           sgi_json_get((sgi_json){op->final_data, op->final_len}, "message"));
-    else if (op->status_message && op->status_seq <= sgi_op_horizon(op))
-        sgi_jw_member_string(w, name, sgi_str_of(op->status_message));
+    else if (message)
+        sgi_jw_member_string(w, name, sgi_str_of(message));
 }
 
 /* What the creation answer and tasks/get have in common. */

@@ -1,0 +1,119 @@
+/* A client: starts a server, lists its tools, calls one, and prints the segments of its
+ * result as they come.
+ *
+ *   client TOOL ARGUMENTS PROGRAM [ARGUMENT...]
+ *   client count '{"n":3}' ./server
+ *
+ * The same program serves for a plain answer, a task that is polled and one that is
+ * streamed: the library does what the server can. When the server dies it is started
+ * again, and a task goes on where it was. */
+#include <segue/segue.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct client {
+    segue_session *session;
+    int failed;
+} client;
+
+static void print_tools(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    (void)user;
+    (void)request;
+    if (status == SEGUE_OK)
+        printf("tools: %.*s\n", (int)len, json);
+    else
+        fprintf(stderr, "tools/list: %s\n", segue_error_message(error));
+}
+
+static void print_segment(void *user, segue_request *request,
+                          const segue_segment *segment)
+{
+    const char *text = segue_segment_text(segment, NULL);
+    (void)user;
+    (void)request;
+    printf("segment %" PRIu64 ": %s\n", segue_segment_number(segment),
+           text ? text : segue_segment_data(segment, NULL));
+}
+
+static void print_result(void *user, segue_request *request, segue_status status,
+                         const char *json, size_t len, const segue_error *error)
+{
+    client *c = user;
+    (void)request;
+    if (status == SEGUE_OK)
+        printf("result: %.*s\n", (int)len, json);
+    else
+        fprintf(stderr, "%s: %s\n", segue_status_name(status),
+                segue_error_message(error));
+    c->failed = status != SEGUE_OK;
+    segue_session_close(c->session); /* on_closed follows */
+}
+
+static void stop(void *user, segue_session *session, const segue_error *error)
+{
+    (void)session;
+    (void)error;
+    segue_runtime_stop(user);
+}
+
+static segue_status ask(client *c, const char *tool, const char *arguments)
+{
+    char params[4096];
+    segue_request_events events;
+    int len = snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
+                       arguments);
+    if (len < 0 || (size_t)len >= sizeof params)
+        return SEGUE_E_TOO_LARGE;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events.on_complete = print_tools;
+    segue_status status =
+        segue_request_start(c->session, "tools/list", NULL, 0, NULL, &events, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    events.user = c;
+    events.on_segment = print_segment;
+    events.on_complete = print_result;
+    return segue_request_start(c->session, "tools/call", params, (size_t)len, NULL,
+                               &events, NULL);
+}
+
+static segue_status run(client *c, segue_runtime *runtime, char **argv)
+{
+    segue_spawn_options options;
+    segue_session_events events;
+    segue_transport *transport;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    options.argv = (const char *const *)&argv[3];
+    options.restart = 1;
+    events.user = runtime;
+    events.on_closed = stop;
+    segue_status status = segue_transport_spawn(runtime, &options, &transport);
+    if (status == SEGUE_OK)
+        status = segue_session_open(runtime, transport, NULL, &events, &c->session);
+    if (status == SEGUE_OK)
+        status = ask(c, argv[1], argv[2]);
+    return status == SEGUE_OK ? segue_runtime_run(runtime) : status;
+}
+
+int main(int argc, char **argv)
+{
+    client c = {NULL, 0};
+    segue_runtime *runtime = NULL;
+    if (argc < 4) {
+        fprintf(stderr, "usage: client TOOL ARGUMENTS PROGRAM [ARGUMENT...]\n");
+        return 2;
+    }
+    segue_status status = segue_runtime_new(NULL, &runtime, NULL);
+    if (status == SEGUE_OK)
+        status = run(&c, runtime, argv);
+    if (status != SEGUE_OK)
+        fprintf(stderr, "%s\n", segue_status_name(status));
+    segue_session_free(c.session);
+    segue_runtime_free(runtime);
+    return status != SEGUE_OK || c.failed;
+}

@@ -1,0 +1,108 @@
+/* A server on standard input and output with two tools: greet answers at once, count is a
+ * task that streams its result and can go on after a crash. Argument: a SQLite file for the
+ * tasks; without it they are kept in memory.
+ *
+ * The handlers do their work at once. Work that takes long belongs on a thread of yours:
+ * every segue_call_ function may be called from there. */
+#include <segue/segue.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void greet(void *user, segue_call *call)
+{
+    const char *name = "world";
+    char text[128];
+    (void)user;
+    segue_call_argument_text(call, "name", &name, NULL);
+    int len = snprintf(text, sizeof text, "Hello, %.100s!", name);
+    if (segue_call_send_text(call, text, (size_t)len) == SEGUE_OK)
+        segue_call_complete(call, NULL); /* the result is what was sent */
+    segue_call_free(call); /* a call that has not been completed fails here */
+}
+
+static void count(void *user, segue_call *call)
+{
+    int64_t n = 3;
+    uint64_t done = 0; /* segments of an earlier run that are in the store */
+    segue_status status = SEGUE_OK;
+    (void)user;
+    segue_call_argument_int(call, "n", &n);
+    segue_call_resumed(call, &done, NULL, NULL);
+    for (int64_t i = (int64_t)done + 1; i <= n && i <= 1000 && status == SEGUE_OK; i++) {
+        char text[32];
+        int len = snprintf(text, sizeof text, "%" PRId64, i);
+        status = segue_call_send_text(call, text, (size_t)len);
+    }
+    if (status == SEGUE_OK)
+        segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+static segue_status add_tool(segue_server *server, const char *json,
+                             segue_call_fn on_call, int32_t flags, int32_t task)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = on_call;
+    options.flags = flags;
+    options.task = task;
+    return segue_server_add(server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL);
+}
+
+static void stop(void *runtime)
+{
+    segue_runtime_stop(runtime);
+}
+
+static segue_status serve(segue_runtime *runtime, segue_store *store)
+{
+    segue_server_options options;
+    segue_server *server;
+    segue_transport *transport;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    options.name = "example";
+    options.version = "1.0";
+    options.store = store; /* NULL = a store in memory */
+    options.user = runtime;
+    options.free_user = stop; /* runs when the client and the last call are gone */
+    segue_status status = segue_server_new(runtime, &options, &server);
+    if (status != SEGUE_OK)
+        return status;
+    status = add_tool(
+        server,
+        "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\",\"properties\":"
+        "{\"name\":{\"type\":\"string\"}}}}",
+        greet, 0, SEGUE_TASK_NEVER);
+    if (status == SEGUE_OK)
+        status = add_tool(server,
+                          "{\"name\":\"count\",\"inputSchema\":{\"type\":\"object\","
+                          "\"properties\":{\"n\":{\"type\":\"integer\"}}}}",
+                          count, SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE,
+                          SEGUE_TASK_MAY);
+    if (status == SEGUE_OK)
+        status = segue_transport_stdio(runtime, &transport);
+    if (status == SEGUE_OK)
+        status = segue_server_attach(server, transport);
+    segue_server_free(server); /* it lives on while it has a client */
+    return status == SEGUE_OK ? segue_runtime_run(runtime) : status;
+}
+
+int main(int argc, char **argv)
+{
+    segue_runtime *runtime = NULL;
+    segue_store *store = NULL;
+    segue_error *error = NULL;
+    segue_status status = segue_runtime_new(NULL, &runtime, &error);
+    if (status == SEGUE_OK && argc > 1)
+        status = segue_store_sqlite(argv[1], NULL, &store, &error);
+    if (status == SEGUE_OK)
+        status = serve(runtime, store);
+    if (status != SEGUE_OK)
+        fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
+    segue_error_free(error);
+    segue_store_free(store);
+    segue_runtime_free(runtime);
+    return status == SEGUE_OK ? 0 : 1;
+}

@@ -1,0 +1,674 @@
+/* Our client against a server that it spawns, one check after another, one JSON line each.
+ *
+ *   client modern|legacy|fallback COMMAND...
+ *
+ * modern and legacy force the era; fallback lets the client find out, of a server that knows
+ * only initialize. The servers here offer the same tools whatever SDK they are made with.
+ *
+ * A check returns NULL when it is satisfied, else the reason; one that begins with
+ * "missing: " says that the peer lacks the feature. */
+#include <segue/segue.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PATIENCE_MS 20000
+#define BIG (8 * 1024 * 1024)
+#define CALLS 20
+
+enum era { ERA_MODERN = 1, ERA_LEGACY = 2, ERA_FALLBACK = 4, ERA_ALL = 7 };
+
+typedef struct peer {
+    segue_runtime *runtime;
+    const char *const *argv;
+    int era;
+    segue_session *session;
+    int opens;
+    int closes;
+    int acknowledged;
+    int list_changes;
+} peer;
+
+/* One request and all that was said about it. */
+typedef struct exchange {
+    segue_request *request;
+    int done;
+    segue_status status;
+    int32_t code;
+    char *json;
+    char *text; /* of all text segments */
+    size_t text_len;
+    int progress_count;
+    int progress_in_order;
+    int log_count;
+    int rank; /* how many ended before it */
+} exchange;
+
+static int ended; /* exchanges */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static const char *because(const char *format, ...)
+{
+    static char reason[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    return reason;
+}
+
+/* ---- the session ---- */
+
+static void on_open(void *user, segue_session *session)
+{
+    (void)session;
+    ((peer *)user)->opens++;
+}
+
+static void on_closed(void *user, segue_session *session, const segue_error *error)
+{
+    (void)session;
+    (void)error;
+    ((peer *)user)->closes++;
+}
+
+static void on_notification(void *user, segue_session *session, const char *method,
+                            const char *params, size_t len)
+{
+    peer *p = user;
+    (void)session;
+    (void)params;
+    (void)len;
+    p->acknowledged += !strcmp(method, "notifications/subscriptions/acknowledged");
+    p->list_changes += !strcmp(method, "notifications/tools/list_changed");
+}
+
+static segue_status open_session(peer *p, int32_t era, int32_t restart,
+                                 int64_t request_timeout_ms)
+{
+    segue_spawn_options spawn;
+    segue_session_options options;
+    segue_session_events events;
+    segue_transport *transport;
+    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    spawn.argv = p->argv;
+    spawn.restart = restart;
+    options.name = "segue-judge";
+    options.version = segue_version();
+    options.era = era;
+    options.probe_timeout_ms = PATIENCE_MS;
+    options.request_timeout_ms = request_timeout_ms;
+    events.user = p;
+    events.on_open = on_open;
+    events.on_closed = on_closed;
+    events.on_notification = on_notification;
+    p->opens = p->closes = p->acknowledged = p->list_changes = 0;
+    segue_status status = segue_transport_spawn(p->runtime, &spawn, &transport);
+    if (status != SEGUE_OK)
+        return status;
+    status = segue_session_open(p->runtime, transport, &options, &events, &p->session);
+    if (status != SEGUE_OK)
+        segue_transport_free(transport);
+    return status;
+}
+
+/* Runs the loop until *counter reaches target; 0 when it takes too long. */
+static int wait_for(peer *p, const int *counter, int target)
+{
+    int64_t end = now_ms() + PATIENCE_MS;
+    while (*counter < target && now_ms() < end)
+        segue_runtime_dispatch(p->runtime, 100, 0, NULL);
+    return *counter >= target;
+}
+
+static void run_for(peer *p, int64_t ms)
+{
+    int64_t end = now_ms() + ms;
+    for (int64_t left = ms; left > 0; left = end - now_ms())
+        segue_runtime_dispatch(p->runtime, left, 0, NULL);
+}
+
+static int close_session(peer *p)
+{
+    segue_session_close(p->session);
+    segue_session_free(p->session);
+    p->session = NULL;
+    return wait_for(p, &p->closes, 1);
+}
+
+/* ---- requests ---- */
+
+static void on_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    exchange *x = user;
+    size_t len;
+    const char *text = segue_segment_text(segment, &len);
+    (void)request;
+    if (!text)
+        return;
+    x->text = realloc(x->text, x->text_len + len + 1);
+    if (!x->text)
+        abort();
+    memcpy(x->text + x->text_len, text, len + 1);
+    x->text_len += len;
+}
+
+static void on_progress(void *user, segue_request *request, double progress, double total,
+                        const char *message)
+{
+    exchange *x = user;
+    (void)request;
+    (void)total;
+    (void)message;
+    x->progress_in_order += progress == ++x->progress_count;
+}
+
+static void on_log(void *user, segue_request *request, const char *json, size_t len)
+{
+    (void)request;
+    (void)json;
+    (void)len;
+    ((exchange *)user)->log_count++;
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    exchange *x = user;
+    (void)request;
+    (void)len;
+    x->status = status;
+    x->code = segue_error_rpc_code(error);
+    x->json = strdup(json ? json : "");
+    x->rank = ended++;
+    x->done++;
+}
+
+static segue_status start(peer *p, exchange *x, const char *method, const char *params,
+                          const segue_request_options *options)
+{
+    segue_request_events events;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *x = (exchange){0};
+    events.user = x;
+    events.on_segment = on_segment;
+    events.on_progress = on_progress;
+    events.on_log = options && options->log_level ? on_log : NULL;
+    events.on_complete = on_complete;
+    return segue_request_start(p->session, method, params, params ? strlen(params) : 0,
+                               options, &events, &x->request);
+}
+
+static void clear(exchange *x)
+{
+    segue_request_free(x->request);
+    free(x->json);
+    free(x->text);
+    *x = (exchange){0};
+}
+
+/* Starts a request and waits for its end; NULL when that was SEGUE_OK. */
+static const char *ask(peer *p, exchange *x, const char *method, const char *params)
+{
+    segue_status status = start(p, x, method, params, NULL);
+    if (status != SEGUE_OK)
+        return because("%s was not taken: %s", method, segue_status_name(status));
+    if (!wait_for(p, &x->done, 1))
+        return because("%s did not end", method);
+    if (x->status != SEGUE_OK)
+        return because("%s ended with %s (%d)", method, segue_status_name(x->status),
+                       (int)x->code);
+    return NULL;
+}
+
+/* A request whose result must hold a text. */
+static const char *expect(peer *p, const char *method, const char *params,
+                          const char *part)
+{
+    exchange x;
+    const char *reason = ask(p, &x, method, params);
+    if (!reason && !strstr(x.json, part))
+        reason = because("%s is not in %.200s", part, x.json);
+    clear(&x);
+    return reason;
+}
+
+static const char *expect_text(peer *p, const char *params, const char *text, size_t len)
+{
+    exchange x;
+    const char *reason = ask(p, &x, "tools/call", params);
+    if (!reason && (x.text_len != len || memcmp(x.text, text, len) != 0))
+        reason = because("the text is %.200s", x.text ? x.text : "absent");
+    clear(&x);
+    return reason;
+}
+
+static const char *greet(peer *p)
+{
+    return expect_text(p, "{\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}}",
+                       "Hello, Ada!", 11);
+}
+
+/* ---- checks ---- */
+
+static const char *check_connect(peer *p)
+{
+    char json[4096];
+    size_t len = sizeof json;
+    const char *version = p->era == ERA_MODERN ? "\"2026-07-28\"" : "\"2025-11-25\"";
+    int32_t era = p->era == ERA_MODERN   ? SEGUE_ERA_MODERN
+                  : p->era == ERA_LEGACY ? SEGUE_ERA_LEGACY
+                                         : SEGUE_ERA_AUTO;
+    segue_status status = open_session(p, era, 0, 0);
+    if (status != SEGUE_OK)
+        return because("not opened: %s", segue_status_name(status));
+    if (!wait_for(p, &p->opens, 1))
+        return because("no on_open; closed %d times", p->closes);
+    if (segue_session_peer(p->session, json, &len) != SEGUE_OK)
+        return "no description of the peer";
+    if (!strstr(json, version) || !strstr(json, "\"judged\""))
+        return because("the peer is %.300s", json);
+    return NULL;
+}
+
+static const char *check_auto(peer *p)
+{
+    peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
+    char json[4096] = "";
+    size_t len = sizeof json;
+    const char *reason = NULL;
+    if (open_session(&other, SEGUE_ERA_AUTO, 0, 0) != SEGUE_OK)
+        return "not opened";
+    if (!wait_for(&other, &other.opens, 1))
+        reason = "no on_open";
+    else if (segue_session_peer(other.session, json, &len) != SEGUE_OK ||
+             !strstr(json, "\"2026-07-28\""))
+        reason = because("the peer is %.300s", json);
+    close_session(&other);
+    return reason;
+}
+
+static const char *check_ping(peer *p)
+{
+    return expect(p, "ping", NULL, "{");
+}
+
+static const char *check_list(peer *p)
+{
+    const char *reason = expect(p, "tools/list", NULL, "\"greet\"");
+    return reason ? reason : expect(p, "tools/list", "{}", "\"repeat\"");
+}
+
+static const char *check_unicode(peer *p)
+{
+    static const char params[] =
+        "{\"name\":\"repeat\",\"arguments\":{\"text\":\"snow \\u2603, emoji "
+        "\\ud83d\\ude00, "
+        "tab\\t, newline\\n, nul \\u0000, quote \\\" \\\\ \\u2028\"}}";
+    static const char text[] =
+        "snow \xe2\x98\x83, emoji \xf0\x9f\x98\x80, tab\t, newline\n, "
+        "nul \0, quote \" \\ \xe2\x80\xa8";
+    return expect_text(p, params, text, sizeof text - 1);
+}
+
+static const char *check_structured(peer *p)
+{
+    return expect(p, "tools/call", "{\"name\":\"add\",\"arguments\":{\"a\":40,\"b\":2}}",
+                  "\"structuredContent\":{\"sum\":42}");
+}
+
+static const char *check_media(peer *p)
+{
+    static const char *const parts[] = {"\"iVBORw==\"", "\"image/png\"", "\"audio/wav\"",
+                                        "\"inside\""};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *reason = expect(p, "tools/call", "{\"name\":\"media\"}", parts[i]);
+        if (reason)
+            return reason;
+    }
+    return NULL;
+}
+
+static const char *check_is_error(peer *p)
+{
+    return expect(p, "tools/call", "{\"name\":\"fail\",\"arguments\":{}}",
+                  "\"isError\":true");
+}
+
+/* A JSON-RPC error by the specification; some servers make it a result with isError. */
+static const char *check_unknown_tool(peer *p)
+{
+    exchange x;
+    const char *reason = ask(p, &x, "tools/call", "{\"name\":\"no_such_tool\"}");
+    if (reason && x.status == SEGUE_E_REMOTE)
+        reason = x.code == -32602 ? NULL : because("code %d", (int)x.code);
+    else if (!reason && !strstr(x.json, "\"isError\":true"))
+        reason = because("it answered %.200s", x.json);
+    clear(&x);
+    return reason;
+}
+
+static const char *check_unknown_method(peer *p)
+{
+    exchange x;
+    const char *reason = ask(p, &x, "no/such_method", "{}");
+    if (!reason)
+        reason = because("it answered %.200s", x.json);
+    else if (x.status == SEGUE_E_REMOTE && x.code == -32601)
+        reason = NULL;
+    clear(&x);
+    return reason;
+}
+
+static const char *check_progress(peer *p)
+{
+    exchange x;
+    const char *reason =
+        ask(p, &x, "tools/call",
+            "{\"name\":\"steps\",\"arguments\":{\"n\":3,\"delayMs\":20}}");
+    if (!reason && (x.progress_count != 3 || x.progress_in_order != 3))
+        reason =
+            because("%d reports, %d in order", x.progress_count, x.progress_in_order);
+    clear(&x);
+    return reason;
+}
+
+/* The handshake eras have a request that turns messages on. */
+static const char *turn_log_on(peer *p)
+{
+    exchange x;
+    const char *reason = ask(p, &x, "logging/setLevel", "{\"level\":\"info\"}");
+    if (reason && x.code == -32601)
+        reason = "missing: no logging/setLevel";
+    clear(&x);
+    return reason;
+}
+
+static const char *check_log(peer *p)
+{
+    exchange x;
+    segue_request_options options;
+    const char *reason = p->era == ERA_MODERN ? NULL : turn_log_on(p);
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.log_level = "info";
+    if (reason)
+        return reason;
+    start(p, &x, "tools/call",
+          "{\"name\":\"steps\",\"arguments\":{\"n\":2,\"delayMs\":20}}", &options);
+    if (!wait_for(p, &x.done, 1) || x.status != SEGUE_OK)
+        reason = because("the call ended with %s", segue_status_name(x.status));
+    else if (x.log_count != 2)
+        reason = because("%d messages", x.log_count);
+    clear(&x);
+    return reason;
+}
+
+static const char *check_cancel(peer *p)
+{
+    exchange x;
+    const char *reason = NULL;
+    if (start(p, &x, "tools/call", "{\"name\":\"hang\",\"arguments\":{}}", NULL) !=
+        SEGUE_OK)
+        return "not taken";
+    run_for(p, 100);
+    segue_request_cancel(x.request);
+    if (!wait_for(p, &x.done, 1) || x.status != SEGUE_E_CANCELLED)
+        reason = because("it ended with %s", segue_status_name(x.status));
+    clear(&x);
+    return reason ? reason : greet(p);
+}
+
+static const char *check_timeout(peer *p)
+{
+    exchange x;
+    segue_request_options options;
+    const char *reason = NULL;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.timeout_ms = 100;
+    if (start(p, &x, "tools/call", "{\"name\":\"hang\"}", &options) != SEGUE_OK)
+        return "not taken";
+    if (!wait_for(p, &x.done, 1) || x.status != SEGUE_E_TIMEOUT)
+        reason = because("it ended with %s", segue_status_name(x.status));
+    clear(&x);
+    return reason ? reason : greet(p);
+}
+
+static const char *check_concurrency(peer *p)
+{
+    exchange calls[CALLS + 1];
+    const char *reason = NULL;
+    char params[100], text[40];
+    ended = 0;
+    start(p, &calls[CALLS], "tools/call",
+          "{\"name\":\"steps\",\"arguments\":{\"n\":10,\"delayMs\":100}}", NULL);
+    for (int i = 0; i < CALLS; i++) {
+        snprintf(params, sizeof params,
+                 "{\"name\":\"greet\",\"arguments\":{\"name\":\"n%d\"}}", i);
+        start(p, &calls[i], "tools/call", params, NULL);
+    }
+    for (int i = 0; i <= CALLS && !reason; i++)
+        if (!wait_for(p, &calls[i].done, 1) || calls[i].status != SEGUE_OK)
+            reason =
+                because("call %d ended with %s", i, segue_status_name(calls[i].status));
+    for (int i = 0; i < CALLS && !reason; i++) {
+        snprintf(text, sizeof text, "Hello, n%d!", i);
+        if (!calls[i].text || strcmp(calls[i].text, text) != 0)
+            reason = because("call %d has the wrong answer", i);
+    }
+    if (!reason && calls[CALLS].rank != CALLS)
+        reason = "the slow call held others up";
+    for (int i = 0; i <= CALLS; i++)
+        clear(&calls[i]);
+    return reason;
+}
+
+static const char *check_big_result(peer *p)
+{
+    exchange x;
+    char params[80];
+    snprintf(params, sizeof params, "{\"name\":\"big\",\"arguments\":{\"bytes\":%d}}",
+             BIG);
+    const char *reason = ask(p, &x, "tools/call", params);
+    if (!reason && x.text_len != BIG)
+        reason = because("%zu bytes came", x.text_len);
+    clear(&x);
+    return reason;
+}
+
+static const char *check_big_arguments(peer *p)
+{
+    static const char head[] = "{\"name\":\"repeat\",\"arguments\":{\"text\":\"";
+    char *params = malloc(sizeof head + BIG + 4);
+    if (!params)
+        return "out of memory";
+    memcpy(params, head, sizeof head - 1);
+    memset(params + sizeof head - 1, 'y', BIG);
+    memcpy(params + sizeof head - 1 + BIG, "\"}}", 4);
+    const char *reason = expect_text(p, params, params + sizeof head - 1, BIG);
+    free(params);
+    return reason;
+}
+
+static const char *toggle_and_wait(peer *p)
+{
+    const char *reason = expect(p, "tools/call", "{\"name\":\"toggle\"}", "changed");
+    if (!reason && !wait_for(p, &p->list_changes, 1))
+        reason = "no notification";
+    return reason;
+}
+
+static const char *listen_and_toggle(peer *p, int64_t pause_ms)
+{
+    exchange listen;
+    const char *reason = NULL;
+    start(p, &listen, "subscriptions/listen",
+          "{\"notifications\":{\"toolsListChanged\":true}}", NULL);
+    if (!wait_for(p, &p->acknowledged, 1))
+        reason = because("no acknowledgement; the request is %s",
+                         segue_status_name(listen.status));
+    run_for(p, pause_ms);
+    if (!reason)
+        reason = toggle_and_wait(p);
+    segue_request_cancel(listen.request);
+    if (!wait_for(p, &listen.done, 1) || listen.status != SEGUE_E_CANCELLED)
+        reason =
+            because("the subscription ended with %s", segue_status_name(listen.status));
+    clear(&listen);
+    return reason ? reason : greet(p);
+}
+
+static const char *check_list_changed(peer *p)
+{
+    p->list_changes = p->acknowledged = 0;
+    return p->era == ERA_MODERN ? listen_and_toggle(p, 0) : toggle_and_wait(p);
+}
+
+static const char *check_long_subscription(peer *p)
+{
+    peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
+    if (open_session(&other, SEGUE_ERA_MODERN, 0, 1000) != SEGUE_OK)
+        return "not opened";
+    const char *reason = listen_and_toggle(&other, 1500);
+    if (!close_session(&other) && !reason)
+        reason = "no on_closed";
+    return reason;
+}
+
+static const char *check_close(peer *p)
+{
+    return close_session(p) ? NULL : "no on_closed";
+}
+
+/* Calls the tool that ends the process of the server. */
+static const char *kill_server(peer *p)
+{
+    exchange x;
+    const char *reason = ask(p, &x, "tools/call", "{\"name\":\"die\",\"arguments\":{}}");
+    if (!reason)
+        reason = because("it answered %.200s", x.json);
+    else if (x.done && x.status == SEGUE_E_DISCONNECTED)
+        reason = NULL;
+    clear(&x);
+    return reason;
+}
+
+static const char *check_death(peer *p)
+{
+    peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
+    exchange x;
+    if (open_session(&other, SEGUE_ERA_AUTO, 0, 0) != SEGUE_OK)
+        return "not opened";
+    const char *reason = kill_server(&other);
+    if (!reason && !wait_for(&other, &other.closes, 1))
+        reason = "no on_closed";
+    if (!reason && start(&other, &x, "tools/list", NULL, NULL) != SEGUE_E_CLOSED)
+        reason = "a request was taken after the end";
+    segue_session_free(other.session);
+    return reason;
+}
+
+static const char *check_restart(peer *p)
+{
+    peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
+    if (open_session(&other, SEGUE_ERA_AUTO, 1, 0) != SEGUE_OK)
+        return "not opened";
+    const char *reason = kill_server(&other);
+    if (!reason)
+        reason = greet(&other);
+    if (!reason && other.opens != 2)
+        reason = because("opened %d times", other.opens);
+    if (!close_session(&other) && !reason)
+        reason = "no on_closed";
+    return reason;
+}
+
+static const struct {
+    const char *what;
+    const char *(*run)(peer *p);
+    int eras;
+} checks[] = {
+    {"connect", check_connect, ERA_ALL},
+    {"connect: finds the era itself", check_auto, ERA_MODERN},
+    {"ping", check_ping, ERA_LEGACY | ERA_FALLBACK},
+    {"tools/list", check_list, ERA_ALL},
+    {"tools/call", greet, ERA_ALL},
+    {"tools/call: unicode and control characters", check_unicode, ERA_ALL},
+    {"structuredContent", check_structured, ERA_ALL},
+    {"content: image, audio, resource", check_media, ERA_ALL},
+    {"isError", check_is_error, ERA_ALL},
+    {"error: unknown tool", check_unknown_tool, ERA_ALL},
+    {"error: unknown method", check_unknown_method, ERA_ALL},
+    {"progress", check_progress, ERA_ALL},
+    {"log messages", check_log, ERA_ALL},
+    {"cancel", check_cancel, ERA_ALL},
+    {"timeout", check_timeout, ERA_ALL},
+    {"concurrency: 20 calls and a slow one", check_concurrency, ERA_ALL},
+    {"large result, 8 MiB", check_big_result, ERA_MODERN | ERA_LEGACY},
+    {"large arguments, 8 MiB", check_big_arguments, ERA_MODERN | ERA_LEGACY},
+    {"list_changed", check_list_changed, ERA_ALL},
+    {"a subscription outlives the request timeout", check_long_subscription, ERA_MODERN},
+    {"close", check_close, ERA_ALL},
+    {"the server dies in mid-call", check_death, ERA_MODERN | ERA_FALLBACK},
+    {"the server dies and is started again", check_restart, ERA_MODERN | ERA_FALLBACK},
+};
+
+/* A reason as part of a JSON string. */
+static void print_escaped(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar((unsigned char)*text < 0x20 ? ' ' : *text);
+    }
+}
+
+static void report(const char *what, const char *reason)
+{
+    static const char absent[] = "missing: ";
+    int is_absent = reason && !strncmp(reason, absent, sizeof absent - 1);
+    printf("{\"what\":\"%s\",\"state\":\"%s\"", what,
+           is_absent ? "missing"
+           : reason  ? "FAILED"
+                     : "green");
+    if (reason) {
+        printf(",\"reason\":\"");
+        print_escaped(is_absent ? reason + sizeof absent - 1 : reason);
+        putchar('"');
+    }
+    puts("}");
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    peer p = {0};
+    if (argc > 2)
+        p.era = !strcmp(argv[1], "modern")     ? ERA_MODERN
+                : !strcmp(argv[1], "legacy")   ? ERA_LEGACY
+                : !strcmp(argv[1], "fallback") ? ERA_FALLBACK
+                                               : 0;
+    if (!p.era) {
+        fprintf(stderr, "usage: %s modern|legacy|fallback COMMAND...\n", argv[0]);
+        return 2;
+    }
+    p.argv = (const char *const *)argv + 2;
+    if (segue_runtime_new(NULL, &p.runtime, NULL) != SEGUE_OK)
+        return 2;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (checks[i].eras & p.era)
+            report(checks[i].what, checks[i].run(&p));
+    segue_session_free(p.session);
+    segue_runtime_free(p.runtime);
+    return 0;
+}

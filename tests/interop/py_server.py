@@ -1,0 +1,101 @@
+"""A server on the Python SDK for our client.  py_server.py"""
+import base64
+import os
+import warnings
+
+import anyio
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import (
+    AudioContent,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    TextContent,
+    TextResourceContents,
+)
+from pydantic import BaseModel
+
+warnings.simplefilter("ignore")  # the SDK's own deprecations of what the old eras have
+server = MCPServer("judged", version="1.0.0", log_level="ERROR")
+
+
+class Sum(BaseModel):
+    sum: int
+
+
+@server.tool()
+def greet(name: str = "World") -> str:
+    return f"Hello, {name}!"
+
+
+@server.tool(structured_output=False)
+def repeat(text: str) -> str:
+    return text
+
+
+@server.tool(structured_output=False)
+def big(bytes: int) -> str:
+    return "x" * bytes
+
+
+@server.tool()
+def add(a: int, b: int) -> Sum:
+    return Sum(sum=a + b)
+
+
+@server.tool(structured_output=False)
+async def steps(n: int, delayMs: int, ctx: Context) -> str:
+    for at in range(1, n + 1):
+        await anyio.sleep(delayMs / 1000)
+        await ctx.info({"step": at})
+        await ctx.report_progress(at, n)
+    return "arrived"
+
+
+@server.tool(structured_output=False)
+def media() -> CallToolResult:
+    inside = TextResourceContents(uri="test://x", mime_type="text/plain", text="inside")
+    return CallToolResult(content=[
+        ImageContent(type="image", data=base64.b64encode(b"\x89PNG").decode(),
+                     mime_type="image/png"),
+        AudioContent(type="audio", data=base64.b64encode(b"RIFF").decode(),
+                     mime_type="audio/wav"),
+        EmbeddedResource(type="resource", resource=inside),
+    ])
+
+
+@server.tool(structured_output=False)
+def fail() -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text="failed on purpose")],
+                          is_error=True)
+
+
+@server.tool(structured_output=False)
+async def hang() -> str:
+    await anyio.sleep_forever()
+    return ""
+
+
+@server.tool(structured_output=False)
+def die() -> str:
+    os._exit(3)
+
+
+def extra() -> str:
+    return "extra"
+
+
+@server.tool(structured_output=False)
+async def toggle(ctx: Context) -> str:
+    if any(tool.name == "extra" for tool in await server.list_tools()):
+        server.remove_tool("extra")
+    else:
+        server.add_tool(extra)
+    if ctx.protocol_version == "2026-07-28":
+        await ctx.notify_tools_changed()
+    else:
+        await ctx.session.send_tool_list_changed()
+    return "changed"
+
+
+server.run("stdio")

@@ -1,0 +1,532 @@
+/* Group commits, what happens when one fails, and questions to the store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "support/fake_host.h"
+#include "support/test_mem.h"
+
+static test_mem tm;
+static fake_host host;
+static segue_server *server;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    fake_host_init(&host, &tm.mem, 21);
+    server = fake_server_new(&host);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake_server_end(server);
+    fake_host_free(&host);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static void say(sgi_op *op, const char *json)
+{
+    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, sgi_str_of(json)), SEGUE_OK);
+}
+
+static size_t rows_of(const sgi_op *op)
+{
+    size_t count = 0;
+    const fake_row *row = NULL;
+    while ((row = fake_store_next(&host, op->id, row ? row->entry.seq : 0)))
+        count++;
+    return count;
+}
+
+/* Commits with OK all but those that hold a write of `bad`. */
+static void commit_unless(const sgi_op *bad)
+{
+    bool holds = false;
+    for (size_t i = 0; i < host.batch.count; i++)
+        holds |= !memcmp(host.batch.writes[i].id, bad->id, sizeof bad->id);
+    fake_store_done(&host, holds ? SEGUE_E_STORE_FULL : SEGUE_OK);
+}
+
+static void all_that_is_dirty_goes_into_one_commit(void **state)
+{
+    (void)state;
+    sgi_op *ops[3];
+    for (int i = 0; i < 3; i++) {
+        ops[i] = fake_task_new(server);
+        say(ops[i], "1");
+        say(ops[i], "2");
+    }
+    assert_true(fake_store_take(&host));
+    assert_int_equal(host.batch.op_count, 3);
+    assert_int_equal(host.batch.count, 9);
+    for (size_t i = 0; i < 9; i++) {
+        const segue_store_write *write = &host.batch.writes[i];
+        assert_memory_equal(write->id, ops[i / 3]->id, sizeof write->id);
+        assert_int_equal(write->kind, i % 3 ? SEGUE_STORE_APPEND : SEGUE_STORE_CREATE);
+        if (i % 3)
+            assert_int_equal(write->entry.seq, i % 3);
+        else
+            assert_string_equal(write->record->task_id, ops[i / 3]->task_id);
+    }
+    fake_store_done(&host, SEGUE_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ops[i]->durable, 2);
+        assert_true(ops[i]->created);
+        assert_null(ops[i]->record);
+        sgi_op_unref(ops[i]);
+    }
+    assert_false(fake_store_take(&host));
+}
+
+static void what_comes_during_a_commit_goes_into_the_next(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    say(op, "1");
+    assert_true(fake_store_take(&host));
+    say(op, "2");
+    say(op, "3");
+    assert_true(TAILQ_EMPTY(&server->keeper.dirty)); /* one batch at a time */
+    fake_store_done(&host, SEGUE_OK);
+    assert_int_equal(op->durable, 1);
+    assert_true(fake_store_take(&host));
+    assert_int_equal(host.batch.count, 2);
+    assert_int_equal(host.batch.writes[0].kind, SEGUE_STORE_APPEND);
+    assert_int_equal(host.batch.writes[0].entry.seq, 2);
+    fake_store_done(&host, SEGUE_OK);
+    assert_int_equal(op->durable, 3);
+    sgi_op_unref(op);
+}
+
+static void the_end_is_written_behind_the_final_entry(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    say(op, "1");
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    assert_true(fake_store_take(&host));
+    assert_int_equal(host.batch.count, 4);
+    assert_int_equal(host.batch.writes[3].kind, SEGUE_STORE_END);
+    assert_int_equal(host.batch.writes[3].purge_ms, op->created_ms + op->ttl_ms);
+    fake_store_done(&host, SEGUE_OK);
+    assert_int_equal(sgi_op_state(op), SGI_STATE_COMPLETED);
+    sgi_op_unref(op);
+}
+
+static void a_very_long_log_is_written_in_several_commits(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    for (int i = 0; i < 20000; i++)
+        say(op, "0");
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    int commits = 0;
+    while (fake_store_commit(&host, SEGUE_OK))
+        commits++;
+    assert_in_range(commits, 3, 4);
+    assert_int_equal(op->durable, 20001);
+    assert_true(fake_store_find(&host, op->id)->record.ended);
+    sgi_op_unref(op);
+}
+
+static void after_a_failed_commit_each_is_tried_alone(void **state)
+{
+    (void)state;
+    sgi_op *ops[4];
+    for (int i = 0; i < 4; i++)
+        ops[i] = fake_task_new(server);
+    fake_store_settle(&host);
+    for (int i = 0; i < 4; i++)
+        say(ops[i], "1");
+    assert_true(fake_store_take(&host));
+    assert_int_equal(host.batch.op_count, 4);
+    fake_store_done(&host, SEGUE_E_STORE_FULL);
+    for (int i = 0; i < 4; i++) {
+        assert_false(sgi_op_has_ended(ops[i]));
+        assert_int_equal(ops[i]->durable, 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_true(fake_store_take(&host));
+        assert_int_equal(host.batch.op_count, 1);
+        commit_unless(ops[2]);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(ops[i]->final, i == 2 ? SGI_FINAL_ERROR : SGI_FINAL_NONE);
+        assert_int_equal(rows_of(ops[i]), i == 2 ? 0 : 1);
+        sgi_op_unref(ops[i]);
+    }
+}
+
+/* However much others write: those of the failed commit come first. */
+static void a_failed_commit_is_not_put_off_by_new_writes(void **state)
+{
+    (void)state;
+    sgi_op *bad = fake_task_new(server);
+    sgi_op *good = fake_task_new(server);
+    sgi_op *busy[3];
+    for (int i = 0; i < 3; i++)
+        busy[i] = fake_task_new(server);
+    fake_store_settle(&host);
+    say(bad, "1");
+    say(good, "1");
+    for (int round = 0; round < 4; round++) {
+        assert_true(fake_store_take(&host));
+        for (int i = 0; i < 3; i++)
+            say(busy[i], "1");
+        commit_unless(bad);
+    }
+    assert_int_equal(bad->final, SGI_FINAL_ERROR);
+    assert_int_equal(rows_of(good), 1);
+    assert_false(sgi_op_has_ended(good));
+    for (int i = 0; i < 3; i++) {
+        assert_false(sgi_op_has_ended(busy[i]));
+        sgi_op_unref(busy[i]);
+    }
+    sgi_op_unref(bad);
+    sgi_op_unref(good);
+}
+
+/* AS-114, as the engine sees it. */
+static void a_full_store_ends_the_operation_and_the_end_is_written_later(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    say(op, "1");
+    fake_store_settle(&host);
+    say(op, "2");
+    say(op, "3");
+    fake_store_commit(&host, SEGUE_E_STORE_FULL);
+    assert_true(op->store_broken);
+    assert_int_equal(op->final, SGI_FINAL_ERROR);
+    assert_int_equal(sgi_op_state(op), SGI_STATE_FAILED); /* visible, though not durable */
+    assert_int_equal(op->next_seg, 2);                    /* 2 and 3 never were */
+    assert_int_equal(op->final_seq, 2);
+    assert_non_null(strstr(op->final_data, "-32603"));
+    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("4")), SEGUE_E_TERMINAL);
+
+    fake_store_commit(&host, SEGUE_E_STORE_FULL); /* still full */
+    assert_false(fake_store_take(&host));         /* not at once again */
+    int32_t asked = host.stores;
+    fake_host_advance(&host, 250);
+    assert_true(host.stores > asked);
+    assert_true(fake_store_commit(&host, SEGUE_OK));
+    assert_int_equal(rows_of(op), 2);
+    assert_int_equal(fake_store_next(&host, op->id, 1)->entry.kind, SGI_ENTRY_ERROR);
+    assert_true(fake_store_find(&host, op->id)->record.ended);
+    sgi_op_unref(op);
+}
+
+static void others_go_on_while_one_cannot_be_written(void **state)
+{
+    (void)state;
+    sgi_op *bad = fake_task_new(server);
+    sgi_op *good = fake_task_new(server);
+    fake_store_settle(&host);
+    for (uint64_t round = 1; round <= 10; round++) {
+        if (!sgi_op_has_ended(bad))
+            say(bad, "1");
+        say(good, "1");
+        for (int i = 0; i < 4; i++) {
+            if (fake_store_take(&host))
+                commit_unless(bad);
+            else
+                fake_host_advance(&host, 250);
+        }
+        assert_int_equal(good->durable, round);
+    }
+    assert_true(bad->store_broken);
+    assert_false(sgi_op_has_ended(good));
+    sgi_op_unref(bad);
+    sgi_op_unref(good);
+}
+
+typedef struct listener {
+    sgi_waiter waiter;
+    int fired;
+    segue_status status;
+} listener;
+
+static void fire(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    listener *l = SGI_OWNER(waiter, listener, waiter);
+    (void)op;
+    l->fired++;
+    l->status = status;
+}
+
+static void a_creation_that_exists_fails_alone_and_is_forgotten(void **state)
+{
+    (void)state;
+    listener l = {.waiter.fire = fire};
+    sgi_op *lost = fake_task_new(server);
+    sgi_op *made = fake_task_new(server);
+    sgi_op_wait(lost, &l.waiter, 0);
+    assert_true(fake_store_take(&host));
+    assert_int_equal(host.batch.op_count, 2);
+    fake_store_done(&host, SEGUE_E_EXISTS);
+    assert_int_equal(l.fired, 0);
+    while (fake_store_take(&host))
+        fake_store_done(&host, memcmp(host.batch.writes[0].id, lost->id, 16)
+                                   ? SEGUE_OK
+                                   : SEGUE_E_EXISTS);
+    assert_int_equal(l.fired, 1);
+    assert_int_equal(l.status, SEGUE_E_EXISTS);
+    assert_false(lost->known);
+    assert_null(sgi_map_find(&server->by_task, sgi_str_of(lost->task_id)));
+    assert_true(made->created);
+    assert_non_null(sgi_map_find(&server->by_task, sgi_str_of(made->task_id)));
+    assert_int_equal(sgi_op_append(lost, SGI_ENTRY_SEGMENT, SGI_STR("1")),
+                     SEGUE_E_TERMINAL);
+    sgi_op_unref(lost);
+    sgi_op_unref(made);
+}
+
+/* The batch says "not now" and nothing is lost. */
+static void without_memory_for_a_batch_it_is_tried_again(void **state)
+{
+    (void)state;
+    sgi_op *ops[40];
+    for (int i = 0; i < 40; i++) {
+        ops[i] = fake_task_new(server);
+        say(ops[i], "1");
+        say(ops[i], "2");
+    }
+    fake_host_advance(&host, 1); /* the timers have room */
+    tm.fail_from = tm.calls + 1;
+    assert_false(fake_store_take(&host));
+    test_mem_rearm(&tm);
+    fake_host_advance(&host, 250);
+    size_t refused = 0;
+    for (int round = 0; round < 50; round++) {
+        test_mem_rearm(&tm);
+        tm.fail_at = (size_t)round % 3 + 1;
+        if (fake_store_take(&host)) {
+            refused += tm.failed;
+            fake_store_done(&host, SEGUE_OK);
+        } else {
+            refused += tm.failed;
+            fake_host_advance(&host, 250);
+        }
+    }
+    assert_true(refused > 0);
+    test_mem_rearm(&tm);
+    fake_store_settle(&host);
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(ops[i]->durable, 2);
+        assert_int_equal(rows_of(ops[i]), 2);
+        sgi_op_unref(ops[i]);
+    }
+}
+
+/* ---- the end of the runtime ---- */
+
+static int done_count;
+static segue_status done_status;
+
+static void job_done(sgi_job *job)
+{
+    done_count++;
+    done_status = job->status;
+    sgi_job_free(job);
+}
+
+static void jobs_that_wait_are_dropped_with_the_keeper(void **state)
+{
+    (void)state;
+    sgi_keeper keeper;
+    sgi_keeper_init(&keeper, &host.engine);
+    done_count = 0;
+    for (int i = 0; i < 3; i++)
+        sgi_keeper_ask(&keeper, sgi_job_new(&keeper, SGI_JOB_PURGE, job_done, NULL));
+    assert_int_equal(host.stores, 3);
+    sgi_keeper_free(&keeper); /* its server is gone: nobody is there to be told */
+    assert_int_equal(done_count, 0);
+    assert_null(sgi_keeper_job(&keeper));
+}
+
+static void jobs_are_answered_in_their_order_also_at_the_end(void **state)
+{
+    (void)state;
+    done_count = 0;
+    for (int i = 0; i < 3; i++)
+        sgi_keeper_ask(&server->keeper,
+                       sgi_job_new(&server->keeper, SGI_JOB_PURGE, job_done, NULL));
+    assert_true(fake_store_answer(&host, SEGUE_OK));
+    assert_int_equal(done_status, SEGUE_OK);
+    sgi_server_die(server);
+    assert_true(fake_store_answer(&host, SEGUE_E_CLOSED));
+    assert_int_equal(done_status, SEGUE_E_CLOSED);
+    assert_true(fake_store_answer(&host, SEGUE_OK));
+    assert_int_equal(done_count, 3);
+    assert_false(fake_store_answer(&host, SEGUE_OK));
+}
+
+/* What is dirty at the end is written; what has not ended is let go for the next claim. */
+static void at_the_end_all_is_written_and_released_once(void **state)
+{
+    (void)state;
+    sgi_op *open = fake_task_new(server);
+    sgi_op *ended = fake_task_new(server);
+    say(open, "1");
+    sgi_op_end(ended, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    sgi_server_die(server);
+    assert_int_equal(sgi_op_append(open, SGI_ENTRY_SEGMENT, SGI_STR("2")), SEGUE_E_CLOSED);
+    fake_store_settle(&host);
+    assert_int_equal(rows_of(open), 1);
+    assert_int_equal(fake_store_find(&host, open->id)->releases, 1);
+    assert_int_equal(fake_store_find(&host, ended->id)->releases, 0);
+    assert_true(fake_store_find(&host, ended->id)->record.ended);
+    sgi_op_unref(open);
+    sgi_op_unref(ended);
+}
+
+/* The last commit fails for all: each is tried alone, and is released if that goes well. */
+static void a_release_is_not_lost_with_a_failed_commit(void **state)
+{
+    (void)state;
+    sgi_op *bad = fake_task_new(server);
+    sgi_op *good = fake_task_new(server);
+    fake_store_settle(&host);
+    say(bad, "1");
+    say(good, "1");
+    sgi_server_die(server);
+    for (int i = 0; i < 3; i++) {
+        assert_true(fake_store_take(&host));
+        assert_int_equal(host.batch.op_count, i ? 1 : 2);
+        commit_unless(bad);
+    }
+    assert_false(fake_store_take(&host));
+    assert_int_equal(fake_store_find(&host, good->id)->releases, 1);
+    assert_int_equal(fake_store_find(&host, bad->id)->releases, 0);
+    assert_true(TAILQ_EMPTY(&server->keeper.dirty));
+    sgi_op_unref(bad);
+    sgi_op_unref(good);
+}
+
+/* The server goes while a commit is under way, which ends well or badly: nothing is kept. */
+static void a_commit_that_ends_late_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    static const segue_status ends[] = {SEGUE_OK, SEGUE_E_STORE_FULL, SEGUE_E_CLOSED};
+    for (size_t i = 0; i < 3; i++) {
+        for (int count = 1; count <= 2; count++) {
+            sgi_op *one = fake_task_new(server);
+            sgi_op *two = count == 2 ? fake_task_new(server) : NULL;
+            fake_store_settle(&host);
+            say(one, "1");
+            if (two)
+                say(two, "1");
+            assert_true(fake_store_take(&host));
+            sgi_server_die(server);
+            fake_store_done(&host, ends[i]);
+            while (fake_store_commit(&host, ends[i]))
+                ;
+            assert_true(TAILQ_EMPTY(&server->keeper.dirty));
+            assert_int_equal(server->keeper.retry.slot, 0);
+            assert_int_equal(fake_store_find(&host, one->id)->releases, i == 0);
+            sgi_op_unref(one);
+            if (two)
+                sgi_op_unref(two);
+            fake_server_end(server);
+            server = fake_server_new(&host);
+        }
+    }
+}
+
+static void a_broken_operation_is_given_up_at_the_end(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    fake_store_settle(&host);
+    say(op, "1");
+    fake_store_commit(&host, SEGUE_E_STORE_FULL);
+    assert_true(fake_store_take(&host)); /* its end */
+    sgi_server_die(server);
+    fake_store_done(&host, SEGUE_E_STORE_FULL);
+    while (fake_store_commit(&host, SEGUE_E_STORE_FULL))
+        ;
+    assert_true(TAILQ_EMPTY(&server->keeper.dirty));
+    assert_int_equal(server->keeper.retry.slot, 0);
+    sgi_op_unref(op);
+}
+
+static void without_memory_at_the_end_all_are_given_up(void **state)
+{
+    (void)state;
+    sgi_op *ops[3];
+    for (int i = 0; i < 3; i++) {
+        ops[i] = fake_task_new(server);
+        say(ops[i], "1");
+    }
+    sgi_server_die(server);
+    tm.fail_from = tm.calls + 1;
+    assert_false(fake_store_take(&host));
+    assert_true(TAILQ_EMPTY(&server->keeper.dirty));
+    test_mem_rearm(&tm);
+    for (int i = 0; i < 3; i++)
+        sgi_op_unref(ops[i]);
+}
+
+/* ---- what a store hands over ---- */
+
+static void records_and_entries_are_copied_or_the_job_says_so(void **state)
+{
+    (void)state;
+    segue_store_record record = {.task_id = "abc", .data = NULL, .data_len = 0};
+    segue_store_entry entry = {.seq = 1, .kind = SGI_ENTRY_SEGMENT, .data = NULL};
+    sgi_job *job = sgi_job_new(&server->keeper, SGI_JOB_READ, job_done, NULL);
+    job->max_bytes = 10;
+    assert_int_equal(sgi_job_record(job, &record), 0);
+    record.data = "xyz";
+    record.data_len = 3;
+    assert_int_equal(sgi_job_record(job, &record), 0);
+    assert_string_equal(TAILQ_FIRST(&job->found)->record.data, "");
+    assert_string_equal(TAILQ_NEXT(TAILQ_FIRST(&job->found), link)->record.data, "xyz");
+    assert_int_equal(sgi_job_entry(job, &entry), 0);
+    entry.data = "0123456789";
+    entry.data_len = 10;
+    assert_int_equal(sgi_job_entry(job, &entry), 1); /* enough */
+    assert_int_equal(job->status, SEGUE_OK);
+    tm.fail_from = tm.calls + 1;
+    assert_int_equal(sgi_job_record(job, &record), 1);
+    assert_int_equal(job->status, SEGUE_E_NOMEM);
+    job->status = SEGUE_OK;
+    assert_int_equal(sgi_job_entry(job, &entry), 1);
+    assert_int_equal(job->status, SEGUE_E_NOMEM);
+    test_mem_rearm(&tm);
+    sgi_job_free(job);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(all_that_is_dirty_goes_into_one_commit),
+        CASE(what_comes_during_a_commit_goes_into_the_next),
+        CASE(the_end_is_written_behind_the_final_entry),
+        CASE(a_very_long_log_is_written_in_several_commits),
+        CASE(after_a_failed_commit_each_is_tried_alone),
+        CASE(a_failed_commit_is_not_put_off_by_new_writes),
+        CASE(a_full_store_ends_the_operation_and_the_end_is_written_later),
+        CASE(others_go_on_while_one_cannot_be_written),
+        CASE(a_creation_that_exists_fails_alone_and_is_forgotten),
+        CASE(without_memory_for_a_batch_it_is_tried_again),
+        CASE(jobs_that_wait_are_dropped_with_the_keeper),
+        CASE(jobs_are_answered_in_their_order_also_at_the_end),
+        CASE(at_the_end_all_is_written_and_released_once),
+        CASE(a_release_is_not_lost_with_a_failed_commit),
+        CASE(a_commit_that_ends_late_leaves_nothing_behind),
+        CASE(a_broken_operation_is_given_up_at_the_end),
+        CASE(without_memory_at_the_end_all_are_given_up),
+        CASE(records_and_entries_are_copied_or_the_job_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
