@@ -72,8 +72,12 @@ static void read_message(sgi_conn *conn, sgi_str line)
                               "a message is not an object");
         return;
     }
-    sgi_message_sort(&message, members,
-                     count < SGI_MESSAGE_MEMBERS ? count : SGI_MESSAGE_MEMBERS);
+    if (count > SGI_MESSAGE_MEMBERS) { /* an id among those that are not seen would matter */
+        conn->role->bad_input(conn->self, SGI_RPC_INVALID_REQUEST,
+                              "a message has too many members");
+        return;
+    }
+    sgi_message_sort(&message, members, count);
     conn->role->message(conn->self, &message);
 }
 

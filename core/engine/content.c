@@ -53,13 +53,12 @@ static size_t begin_block(segue_content *content)
 static segue_status end_block(segue_content *content, size_t mark)
 {
     size_t end = content->blocks.len;
+    size_t ends_mark = content->ends.len;
     sgi_buf_add(&content->ends, &end, sizeof end);
     if (!content->blocks.failed && !content->ends.failed)
         return SEGUE_OK;
     sgi_buf_cut(&content->blocks, mark);
-    sgi_buf_cut(&content->ends, content->ends.len / sizeof end * sizeof end);
-    if (sgi_content_count(content) && block_end(content, sgi_content_count(content) - 1) > mark)
-        content->ends.len -= sizeof end;
+    sgi_buf_cut(&content->ends, ends_mark);
     return SEGUE_E_NOMEM;
 }
 

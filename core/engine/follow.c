@@ -133,8 +133,9 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
     }
     sgi_buf_init(&text, mem);
     sgi_json_decode(id, &text);
-    bool plain = !text.failed && !memchr(text.p, 0, text.len);
-    request->task_id = plain ? sgi_text_dup(mem, sgi_buf_str(&text)) : NULL;
+    bool plain = text.failed || !memchr(text.p, 0, text.len);
+    if (plain && !text.failed)
+        request->task_id = sgi_text_dup(mem, sgi_buf_str(&text));
     sgi_buf_free(&text);
     if (!request->task_id) {
         sgi_request_fail(request, plain ? SEGUE_E_NOMEM : SEGUE_E_PROTOCOL,
@@ -567,8 +568,10 @@ void sgi_follow_answer(segue_request *request, sgi_question *question)
 {
     sgi_sending sending;
     sgi_emitter *emitter = begin(request, &sending, "tasks/update", answered);
-    if (!emitter)
+    if (!emitter) {
+        back_off(request, BACKOFF_FIRST_MS);
         return;
+    }
     sgi_jw_key(&sending.w, "inputResponses");
     sgi_jw_open(&sending.w, '{');
     sgi_jw_key_str(&sending.w, sgi_str_of(question->key));

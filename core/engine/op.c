@@ -358,12 +358,12 @@ static segue_status append_one(sgi_op *op, int32_t kind, sgi_str payload, bool l
 
 segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
 {
-    return append_one(op, kind, payload, true);
+    return append_one(op, (int32_t)kind, payload, true);
 }
 
 segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
 {
-    segue_status status = append_one(op, kind, payload, false);
+    segue_status status = append_one(op, (int32_t)kind, payload, false);
     if (status == SEGUE_OK)
         sgi_op_settle(op);
     return status;
@@ -574,13 +574,15 @@ void sgi_op_durable(sgi_op *op, uint64_t seq)
 static void revert_head(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    sgi_input *input, *next;
-    SGI_TAILQ_EACH(input, &op->inputs, link, next) {
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link) {
         if (input->answered > op->durable) {
             sgi_release(mem, input->answer, input->answer_len + 1);
             input->answer = NULL;
             input->answered = 0;
         }
+        if (input->asked > op->durable)
+            input->asked = UINT64_MAX; /* never was; its handler still has to be told */
     }
     if (op->status_seq > op->durable) {
         sgi_text_free(mem, op->status_message);

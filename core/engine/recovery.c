@@ -17,6 +17,7 @@ typedef struct rebuilding {
 } rebuilding;
 
 static void read_more(rebuilding *build);
+static void go_on(void *user, sgi_op *op, segue_status status);
 
 static void end_rebuild(rebuilding *build, segue_status status)
 {
@@ -33,6 +34,10 @@ static void end_rebuild(rebuilding *build, segue_status status)
         sgi_op_ref(op);
         build->done(build->user, op, SEGUE_OK);
         sgi_server_op_visible(op);
+        /* not claimed by this process: its log grows in another one, so who asks again is
+         * told from the store again */
+        if (build->done != go_on && !sgi_op_has_ended(op))
+            sgi_server_op_forget(op);
         sgi_op_unref(op);
     } else {
         sgi_engine_log(engine, SEGUE_LOG_ERROR, "store: an operation cannot be rebuilt: %s",

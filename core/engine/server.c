@@ -150,7 +150,7 @@ void sgi_server_close(segue_server *server)
         sgi_peer_close(peer);
 }
 
-static void forget(sgi_op *op)
+void sgi_server_op_forget(sgi_op *op)
 {
     segue_server *server = op->server;
     if (!op->known)
@@ -181,7 +181,7 @@ static void forget_lingering(segue_server *server)
 {
     sgi_server_ref(server);
     while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
-        forget(TAILQ_FIRST(&server->lingering));
+        sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
     sgi_server_unref(server);
 }
 
@@ -204,7 +204,7 @@ static void release(sgi_op *op)
         op->releasing = true;
         sgi_keeper_dirty(&op->server->keeper, op);
     }
-    forget(op);
+    sgi_server_op_forget(op);
 }
 
 void sgi_server_die(segue_server *server)
@@ -218,6 +218,13 @@ void sgi_server_die(segue_server *server)
         sgi_call_die(call);
     while ((node = sgi_map_any(&server->by_task)))
         release(SGI_OWNER(node, sgi_op, by_task));
+    /* a plain operation is in no map: it and its call hold each other */
+    for (call = LIST_FIRST(&server->calls); call;) {
+        segue_call *next = LIST_NEXT(call, link);
+        if (call->op->call == call)
+            sgi_call_let_go(call);
+        call = next;
+    }
     sgi_keeper_die(&server->keeper);
     sgi_server_unref(server);
 }
@@ -238,7 +245,7 @@ static void on_timer(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_op, timer);
     if (sgi_op_has_ended(op)) {
-        forget(op);
+        sgi_server_op_forget(op);
         return;
     }
     sgi_op_ref(op);
@@ -270,7 +277,7 @@ static void start_linger(sgi_op *op)
     op->lingers = true;
     TAILQ_INSERT_TAIL(&server->lingering, op, linger_link);
     if (++server->linger_count > LINGER_MAX)
-        forget(TAILQ_FIRST(&server->lingering));
+        sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
     forget_lingering(server);
 }
 
@@ -351,6 +358,8 @@ void sgi_server_op_visible(sgi_op *op)
     uncount(op);
     if (op->known)
         start_linger(op);
+    if (op->call && op->final == SGI_FINAL_CANCELLED)
+        sgi_call_cancel(op->call); /* the last chance to tell a plain one */
     if (op->call)
         sgi_call_let_go(op->call);
 }
@@ -362,7 +371,7 @@ void sgi_server_op_lost(sgi_op *op, segue_status status)
     uncount(op);
     if (op->call)
         sgi_call_cancel(op->call);
-    forget(op);
+    sgi_server_op_forget(op);
 }
 
 /* ---- finding ---- */

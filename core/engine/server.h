@@ -102,6 +102,8 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
 void sgi_server_op_known(sgi_op *op);
 /* Something of it became visible, perhaps its end. */
 void sgi_server_op_visible(sgi_op *op);
+/* Takes it out of them again. */
+void sgi_server_op_forget(sgi_op *op);
 /* It could not be created. */
 void sgi_server_op_lost(sgi_op *op, segue_status status);
 /* Starts, or starts again, its handler. */

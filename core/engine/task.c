@@ -284,14 +284,14 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
     sgi_task_status(op, NULL, sgi_str_of(text));
 }
 
-void sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
+segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
 {
     sgi_input *input = sgi_op_input(op, key);
     if (!input || input->answered || !sgi_input_is_open(op, input) || sgi_op_has_ended(op))
-        return;
+        return SEGUE_OK;
     if (!fits(input, response)) {
         refuse_answer(op, input);
-        return;
+        return SEGUE_OK;
     }
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
@@ -303,7 +303,10 @@ void sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
     input->answered = UINT64_MAX; /* is another one left? */
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
     input->answered = 0;
-    if (!payload.failed)
-        append_with_status(op, SGI_ENTRY_INPUT_ANSWER, sgi_buf_str(&payload), change);
+    segue_status status = payload.failed
+                              ? SEGUE_E_NOMEM
+                              : append_with_status(op, SGI_ENTRY_INPUT_ANSWER,
+                                                   sgi_buf_str(&payload), change);
     sgi_buf_free(&payload);
+    return status;
 }

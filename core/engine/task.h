@@ -22,8 +22,9 @@ void sgi_task_cancel(sgi_op *op);
 void sgi_task_expire(sgi_op *op);
 
 /* An answer to an open question. A key that is not open is ignored (R-2557-26); an answer
- * that does not fit leaves the question open and says so in statusMessage (R-2557-27). */
-void sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
+ * that does not fit leaves the question open and says so in statusMessage (R-2557-27).
+ * SEGUE_E_NOMEM: it was not taken and is to be sent again. */
+segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
 
 /* "working" and so on, as X and D say it. */
 const char *sgi_state_name(sgi_state state);

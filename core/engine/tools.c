@@ -366,6 +366,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
 {
     sgi_rejoin *again = user;
     sgi_reply *reply = again->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
     if (op) {
         join_call(reply, op, again->digest, again->caps);
     } else {
@@ -375,7 +376,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
                         SGI_STR("The operation cannot be read back"), (sgi_json){0});
         sgi_reply_close(reply);
     }
-    sgi_release(sgi_engine_mem(reply->engine), again, sizeof *again);
+    sgi_release(mem, again, sizeof *again); /* the reply may be gone */
 }
 
 static void rejoin_by_key(sgi_reply *reply, sgi_op *op)

@@ -1,6 +1,6 @@
 /* A server on standard input and output with two tools: greet answers at once, count is a
- * task that streams its result and can go on after a crash. Argument: a SQLite file for the
- * tasks; without it they are kept in memory.
+ * task that streams its result and can go on after a crash. Argument: a SQLite file for
+ * the tasks; without it they are kept in memory.
  *
  * The handlers do their work at once. Work that takes long belongs on a thread of yours:
  * every segue_call_ function may be called from there. */

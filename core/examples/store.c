@@ -1,10 +1,11 @@
-/* A store of your own: it keeps everything in one array and counts what it keeps. A server
- * and a client in this process then run a task on it.
+/* A store of your own: it keeps everything in one array and counts what it keeps. A
+ * server and a client in this process then run a task on it.
  *
  * The array has a row for each write, in order; what an operation is now follows from its
- * rows. So undoing a commit is cutting off its rows, and that is all there is to "all writes
- * or none". Rows are taken out by claim and purge only, which are no part of a commit. To
- * find something every row is looked at: a store for more than a few tasks needs an index.
+ * rows. So undoing a commit is cutting off its rows, and that is all there is to "all
+ * writes or none". Rows are taken out by claim and purge only, which are no part of a
+ * commit. To find something every row is looked at: a store for more than a few tasks
+ * needs an index.
  *
  * The bytes of a row are its own and do not move when the array grows. */
 #include <segue/segue.h>
@@ -215,8 +216,8 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     return SEGUE_OK;
 }
 
-/* What a server let go of; nothing else can lose its owner, since the array lives no longer
- * than the process. */
+/* What a server let go of; nothing else can lose its owner, since the array lives no
+ * longer than the process. */
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 {
     array_store *s = self;
@@ -280,9 +281,10 @@ static segue_status array_store_new(array_store **self, segue_store **out)
     vtable.purge = purge;
     vtable.free = free_store;
     segue_status status = segue_store_custom(&vtable, s, NULL, out);
-    if (status != SEGUE_OK)
+    if (status == SEGUE_OK)
+        *self = s;
+    else
         free(s);
-    *self = s;
     return status;
 }
 

@@ -367,16 +367,16 @@ static void close_carriers(segue_runtime *rt)
     }
 }
 
-/* Attached ones retire; the others stay in memory for sgi_carrier_drop. */
+/* Attached ones retire; the others are their owner's, who may drop them at any time. */
 static void abandon_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;
     while ((carrier = TAILQ_FIRST(&rt->carriers))) {
+        if (!carrier->attached) {
+            carrier->listed = false;
+            TAILQ_REMOVE(&rt->carriers, carrier, link);
+        }
         carrier->ops->abandon(carrier);
-        if (carrier->retired)
-            continue;
-        carrier->listed = false;
-        TAILQ_REMOVE(&rt->carriers, carrier, link);
     }
     sgi_loop_bury(rt);
 }

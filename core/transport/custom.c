@@ -229,23 +229,26 @@ static void finish(segue_transport *transport)
 }
 
 /* One that was never attached is released on its owner's thread, where "inside a function
- * of a transport" must not be noted: that is the loop thread's note. */
+ * of a transport" must not be noted: that is the loop thread's note. While the lock is let
+ * go its memory may be freed: by the owner, when the runtime is freed elsewhere. */
 static void release(segue_transport *transport)
 {
     custom *c = custom_of(transport);
     segue_runtime *rt = runtime_of(c);
-    if (!c->vtable.free)
+    void (*free_self)(void *) = c->vtable.free;
+    void *self = c->self;
+    c->vtable.free = NULL;
+    if (!free_self)
         return;
     if (transport->carrier.attached) {
         sgi_runtime_leave(rt);
-        c->vtable.free(c->self);
+        free_self(self);
         sgi_runtime_return(rt);
     } else {
         sgi_runtime_unlock(rt);
-        c->vtable.free(c->self);
+        free_self(self);
         sgi_runtime_lock(rt);
     }
-    c->vtable.free = NULL;
 }
 
 static void destroy(segue_transport *transport)

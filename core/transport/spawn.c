@@ -275,6 +275,10 @@ static void launch(spawn *s)
 {
     segue_runtime *rt = sgi_transport_runtime(&s->base);
     char what[SGI_WHY_SIZE - 64], why[SGI_WHY_SIZE];
+    if (!sgi_runtime_is_open(rt)) {
+        sgi_transport_end(&s->base); /* no child is started only to be stopped */
+        return;
+    }
     sgi_runtime_unlock(rt);
     int fault = sgi_child_start(&s->child, s->command, s->with_err);
     sgi_runtime_lock(rt);

@@ -35,7 +35,8 @@ typedef struct sgi_message {
 /* Sorts the members of a message that has passed the reader. */
 void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count);
 
-/* Members the reader must record for sgi_message_sort; more than these are unknown ones. */
+/* Members the reader must record for sgi_message_sort. It must see all that there are: who
+ * receives a message with more refuses it. */
 #define SGI_MESSAGE_MEMBERS 16
 
 /* Appends an id in the one form that equal ids share, which is also the form it is echoed

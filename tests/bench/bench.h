@@ -1,5 +1,5 @@
-/* What the programs of this directory share: clocks, pinning, and how they say figures: one
- * line of JSON each, which run.py collects. A benchmark that cannot measure ends at once. */
+/* What the programs of this directory share: clocks, pinning, and how they say figures,
+ * one line of JSON each, which run.py collects. What cannot measure ends at once. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -34,7 +34,7 @@ static inline void bench_say(const char *name, double value)
     fflush(stdout);
 }
 
-static inline void bench_fail(const char *what)
+_Noreturn static inline void bench_fail(const char *what)
 {
     fprintf(stderr, "bench: %s\n", what);
     exit(1);

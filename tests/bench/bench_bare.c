@@ -1,6 +1,6 @@
-/* The least a server can do: reads, counts lines, writes as many prepared answers, one write
- * per read. What it reaches is what pipes and the two processes allow, so it is the baseline
- * of the stdio figures.
+/* The least a server can do: reads, counts lines, writes as many prepared answers, one
+ * write per read. What it reaches is what pipes and the two processes allow, so it is the
+ * baseline of the stdio figures.
  *
  *   bench_bare [--cpu N] [BYTES]     BYTES of one answer with its newline */
 #include "bench.h"

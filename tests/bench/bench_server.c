@@ -7,8 +7,9 @@
  *   stats   what the store was asked to commit since the last stats
  *
  * With --sqlite the store is ours, and only counts: each call goes to the library's own
- * store. What it counts is written by the store's thread and read by the handler of stats,
- * hence atomic.
+ * store. The store's thread counts and the handler of stats reads, hence atomics.
+ *
+ * It ends with its input, unless calls are parked: then it has to be killed.
  *
  *   bench_server [--cpu N] [--sqlite FILE] */
 #include "bench.h"
@@ -196,8 +197,16 @@ static void add_tool(bench_server *bench, segue_server *server, const char *name
         bench_fail("segue_server_add");
 }
 
-static void set_limits(segue_server_options *options)
+/* The server has gone: its conversation has ended and no call runs. */
+static void on_server_end(void *user)
 {
+    segue_runtime_stop(((bench_server *)user)->runtime);
+}
+
+static void set_options(bench_server *bench, segue_server_options *options)
+{
+    options->user = bench;
+    options->free_user = on_server_end;
     options->max_log_bytes = ROOM;
     options->max_segments = INT64_MAX;
     options->max_tasks = 1000000;
@@ -215,7 +224,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--sqlite") == 0)
         path = argv[2];
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
-    set_limits(&options);
+    set_options(&bench, &options);
     if (segue_runtime_new(NULL, &bench.runtime, NULL) != SEGUE_OK ||
         open_store(&bench, path, &options.store) != SEGUE_OK ||
         segue_server_new(bench.runtime, &options, &server) != SEGUE_OK)
@@ -228,8 +237,8 @@ int main(int argc, char **argv)
     if (segue_transport_stdio(bench.runtime, &transport) != SEGUE_OK ||
         segue_server_attach(server, transport) != SEGUE_OK)
         bench_fail("standard input and output cannot be served");
-    segue_runtime_run(bench.runtime); /* until it is killed */
     segue_server_free(server);
+    segue_runtime_run(bench.runtime);
     segue_runtime_free(bench.runtime);
     return 0;
 }

@@ -5,10 +5,10 @@
  *   bench_stdio [--cpu N] start COMMAND...
  *   bench_stdio [--cpu N] park COUNT COMMAND...
  *
- * echo keeps WINDOW calls in flight, reading whatever has come and writing as many requests
- * as that were answers, in one write. Requests differ in their id alone, which has eight
- * digits, so all answers have one length: that is checked, for an error would have another.
- * It works against bench_bare too, which answers anything.
+ * echo keeps WINDOW calls in flight: it reads whatever has come and sends as many
+ * requests as that were answers, in one write. Requests differ in their id alone, which
+ * has eight digits, so all answers have one length. That is checked, for an error would
+ * have another. It works against bench_bare too, which answers anything.
  *
  * Never more is in flight than a pipe holds, so writing does not block. */
 #include "bench.h"

@@ -5,10 +5,10 @@
  *   bench_stream [--cpu N] unkeyed WINDOW MILLISECONDS COMMAND...
  *
  * stream: one tools/call that becomes a task and streams; each segment is looked at as an
- * application would, and counted and checked: a number that is missing or repeated ends the
- * program. The time is that from the start of the request to its completion.
- * calls: echo, WINDOW in flight; each completion starts the next call. They carry idempotency
- * keys, which the server keeps in its store; unkeyed ones carry none. */
+ * application would, and counted and checked: a number that is missing or repeated ends
+ * the program. The time is that from the start of the request to its completion.
+ * calls: echo, WINDOW in flight; each completion starts the next call. They carry
+ * idempotency keys, which the server keeps in its store; unkeyed ones carry none. */
 #include "bench.h"
 
 #include <segue/segue.h>
@@ -177,7 +177,6 @@ static void run(client *c, char **command)
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     session.no_idempotency = c->unkeyed;
     options.argv = (const char *const *)command;
-    options.close_timeout_ms = 1; /* it runs until it is killed */
     events.user = c;
     events.on_open = on_open;
     events.on_closed = on_closed;

@@ -38,7 +38,8 @@ class Programs:
         self.directory = os.path.join(build, "tests", "bench")
         cpus = sorted(os.sched_getaffinity(0))
         self.pinned = len(cpus) > 1
-        self.server_cpu, self.load_cpu = (cpus[0], cpus[1]) if self.pinned else (None, None)
+        self.server_cpu = cpus[0] if self.pinned else None
+        self.load_cpu = cpus[1] if self.pinned else None
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -139,12 +140,14 @@ def measure_echo(programs, report, plan):
                column(theirs, "server_cpu_us"))
     ours, theirs = alternate(plan.rounds, lambda: echo(1, *segue), lambda: echo(1, *bare))
     for name in ("p50_us", "p99_us"):
-        report.add("stdio_echo_1_" + name[:3], column(ours, name), "us", column(theirs, name))
+        report.add("stdio_echo_1_" + name[:3], column(ours, name), "us",
+                   column(theirs, name))
 
 
 def measure_stream(programs, report, plan):
     def stream(*server):
-        return programs.load("bench_stream", "stream", plan.segments, SEGMENT_BYTES, *server)
+        return programs.load("bench_stream", "stream", plan.segments, SEGMENT_BYTES,
+                             *server)
 
     memory, = alternate(plan.rounds, lambda: stream(*programs.server("bench_server")))
     report.add("stream_memory", column(memory, "segments_per_s"), "segments/s",
@@ -210,9 +213,16 @@ def measure_client(programs, report, plan):
         report.add(name, column(said, "calls_per_s"), "calls/s")
 
 
+def measure_pipe(programs, report, plan):
+    """What pipes give without the library, at sizes of their own."""
+    for name, value in run([programs.path("bench_pipe"), str(plan.run_ms // 3)]).items():
+        report.add(name, [value], "messages/s")
+
+
 def measure_store(programs, report, plan, directory):
     """Rows per second into the stores alone: bench_store alternates and takes medians."""
-    for row in run_rows([programs.path("bench_store"), directory, str(plan.run_ms / 6000)]):
+    seconds = str(plan.run_ms / 6000)
+    for row in run_rows([programs.path("bench_store"), directory, seconds]):
         if "bytes_per_task" in row:
             report.add("store_parked_task", [row["bytes_per_task"]], "bytes")
             continue
@@ -226,7 +236,8 @@ def measure_store(programs, report, plan, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
-    parser.add_argument("--strict", action="store_true", help="fail when a goal is missed")
+    parser.add_argument("--strict", action="store_true",
+                        help="fail when a goal is missed")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))
@@ -246,6 +257,7 @@ def main():
     measure_parked(programs, report, plan)
     measure_start(programs, report)
     measure_client(programs, report, plan)
+    measure_pipe(programs, report, plan)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

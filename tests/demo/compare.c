@@ -1,10 +1,12 @@
-/* The two sequences are aligned with as few losses, doublings and alterations as possible:
- * the edit distance, with the three kinds counted apart. The numbers that client and server
- * gave the segments play no part, so that a wrong number cannot hide a wrong text.
+/* The two sequences are aligned with as few losses, doublings and alterations as
+ * possible: the edit distance, with the three kinds counted apart. The numbers that
+ * client and server gave the segments play no part, so that a wrong number cannot hide a
+ * wrong text.
  *
- * What both have in common at either end is set aside first; it is nearly everything. Of the
- * rest only two rows of the table are kept. A rest too large for that (both texts differ all
- * over) is compared place by place, which finds too much rather than too little. */
+ * What both have in common at either end is set aside first; it is nearly everything. Of
+ * the rest only two rows of the table are kept. A rest too large for that (both texts
+ * differ all over) is compared place by place, which finds too much rather than too
+ * little. */
 #include "compare.h"
 
 #include <stdint.h>

@@ -12,8 +12,8 @@ typedef struct comparison {
     bool same_bytes;   /* the two texts are equal, byte by byte */
 } comparison;
 
-/* Compares what was sent with what arrived, segment by segment and byte by byte. False when
- * out of memory. */
+/* Compares what was sent with what arrived, segment by segment and byte by byte. False
+ * when out of memory. */
 bool compare_texts(const text *sent, const text *arrived, comparison *out);
 
 #endif

@@ -1,20 +1,22 @@
 /* The conductor is the parent of the client and grandparent of the server.
  *
  * It hears of both through one pipe per client: the client's standard error, which the
- * servers that it starts inherit. The pipe ends when the last of them is gone, so its end is
- * when the next client may start: two servers at one time would be two owners of a task.
+ * servers that it starts inherit. The pipe ends when the last of them is gone, so its end
+ * is when the next client may start: two servers at one time would be two owners of a
+ * task.
  *
  *   start client --> run, kills as planned --> the pipe ends --> reap
  *       ^                                          |  we killed the client: again
  *       \------------------------------------------/  else: compare, verdict
  *
- * A kill is due when so many segments have arrived and, from then, a random time has passed.
- * A server is killed through a pidfd, opened when it says who it is: a number could have
- * come to mean another process.
+ * A kill is due when so many segments have arrived and, from then, a random time has
+ * passed. A server is killed through a pidfd, opened when it says who it is: a number
+ * could have come to mean another process.
  *
- * No process is left behind: the client is the leader of a process group, which is killed as
- * a whole while the client is not reaped yet; orphaned servers become children of the
- * conductor and are reaped too; and a client whose conductor dies is killed by the system. */
+ * No process is left behind: the client is the leader of a process group, which is killed
+ * as a whole while the client is not reaped yet; orphaned servers become children of the
+ * conductor and are reaped too; and a client whose conductor dies is killed by the
+ * system. */
 #include "conductor.h"
 
 #include <dirent.h>

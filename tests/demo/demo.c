@@ -27,7 +27,8 @@
 #define TEXTS "/usr/share/common-licenses"
 #define SECONDS 14
 
-/* --client PARENT SERVER STORE TEXT OUTPUT STATE DURATION: how the conductor starts it. */
+/* --client PARENT SERVER STORE TEXT OUTPUT STATE DURATION: how the conductor starts
+ * it. */
 static int run_client(char **argv)
 {
     const reader_paths paths = {argv[3], argv[4], argv[5], argv[6], argv[7]};

@@ -3,14 +3,14 @@
  *
  * Usage: demo_server STORE, a SQLite file that is created when it is not there.
  *
- * A run of the tool is a `reading`. It belongs to the list of the server and is freed by the
- * call's free_user, the last callback of the call. The tool is restartable: after a crash it
- * is called again with the same arguments, and goes on behind the last segment that reached
- * the store. It must therefore give every line the same number in every run.
+ * A run of the tool is a `reading`. It belongs to the list of the server and is freed by
+ * the call's free_user, the last callback of the call. The tool is restartable: after a
+ * crash it is called again with the same arguments, and goes on behind the last segment
+ * that reached the store. It must therefore give every line the same number in every run.
  *
- * When the client goes, the server goes too and leaves the unfinished task in the store, to
- * the server that the next client starts. What happens to it, it tells on standard error:
- * "server start PID", "server goes on after N". */
+ * When the client goes, the server goes too and leaves the unfinished task in the store,
+ * to the server that the next client starts. What happens to it, it tells on standard
+ * error: "server start PID", "server goes on after N". */
 #include <segue/segue.h>
 
 #include <inttypes.h>

@@ -1,20 +1,20 @@
-/* The client: starts the server, calls its tool, writes what comes to the output file, and
- * can be killed at any instant without a segment getting lost or doubled.
+/* The client: starts the server, calls its tool, writes what comes to the output file,
+ * and can be killed at any instant without a segment getting lost or doubled.
  *
  * What was received and where to go on must change together. So there is one truth, the
- * state file: how many segments and bytes of the output are good, and the resume token that
- * covers exactly these. It is replaced by rename, which is atomic:
+ * state file: how many segments and bytes of the output are good, and the resume token
+ * that covers exactly these. It is replaced by rename, which is atomic:
  *
  *     append to output  -->  token, write state.new  -->  rename to state
  *          killed here: output too long,   killed here: the same    killed here: all done
  *          cut to the old length at start
  *
- * The first state is written before anything is sent. Its token holds the call itself with
- * an idempotency key: sent again, it finds the task that the first attempt made. With the
- * last state no token is needed any more; "end" says so.
+ * The first state is written before anything is sent. Its token holds the call itself
+ * with an idempotency key: sent again, it finds the task that the first attempt made.
+ * With the last state no token is needed any more; "end" says so.
  *
- * What the files hold survives the death of a process, not of the machine: that would need
- * an fdatasync of either file before the rename. */
+ * What the files hold survives the death of a process, not of the machine: that would
+ * need an fdatasync of either file before the rename. */
 #include "reader.h"
 
 #include <segue/segue.h>

@@ -11,8 +11,8 @@ typedef struct reader_paths {
     const char *state;
 } reader_paths;
 
-/* Reads the text through the server into output, from where an earlier reader ended; tells
- * on standard error how it goes on: "reader start N", "reader at N", "reader done",
+/* Reads the text through the server into output, from where an earlier reader ended;
+ * tells on standard error how it goes on: "reader start N", "reader at N", "reader done",
  * "reader failed WHY". Returns an exit status. */
 int reader_run(const reader_paths *paths, int duration_ms);
 

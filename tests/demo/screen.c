@@ -1,6 +1,6 @@
-/* All output goes through one FILE, flushed after each drawing. The cursor rests at the end
- * of the bar: a line of text first clears the bar and is followed by a new one. NO_COLOR is
- * honoured; other signs are drawn where the locale is not UTF-8. */
+/* All output goes through one FILE, flushed after each drawing. The cursor rests at the
+ * end of the bar: a line of text first clears the bar and is followed by a new one.
+ * NO_COLOR is honoured; other signs are drawn where the locale is not UTF-8. */
 #include "screen.h"
 
 #include <langinfo.h>

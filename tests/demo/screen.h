@@ -1,5 +1,6 @@
-/* What a person sees of the demo. On a terminal a bar that is redrawn in place, with a mark
- * for each kill, below the lines of what happened; else these lines and one per quarter. */
+/* What a person sees of the demo. On a terminal a bar that is redrawn in place, with a
+ * mark for each kill, below the lines of what happened; else these lines and one per
+ * quarter. */
 #ifndef SCREEN_H
 #define SCREEN_H
 

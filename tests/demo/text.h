@@ -1,5 +1,5 @@
-/* A text and its lines. A line is a segment of the demo: it keeps its newline, so that the
- * lines one after the other are the text again, also when the last one has none. */
+/* A text and its lines. A line is a segment of the demo: it keeps its newline, so that
+ * the lines one after the other are the text again, also when the last one has none. */
 #ifndef TEXT_H
 #define TEXT_H
 

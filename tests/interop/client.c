@@ -1,236 +1,20 @@
-/* Our client against a server that it spawns, one check after another, one JSON line each.
+/* Our client against a server that it spawns: one check after another, a JSON line each.
  *
  *   client modern|legacy|fallback COMMAND...
  *
- * modern and legacy force the era; fallback lets the client find out, of a server that knows
- * only initialize. The servers here offer the same tools whatever SDK they are made with.
+ * modern and legacy force the era; fallback lets the client find out, of a server that
+ * knows only initialize. The servers offer the same tools whatever SDK made them.
  *
  * A check returns NULL when it is satisfied, else the reason; one that begins with
  * "missing: " says that the peer lacks the feature. */
-#include <segue/segue.h>
+#include "probe.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define PATIENCE_MS 20000
 #define BIG (8 * 1024 * 1024)
 #define CALLS 20
-
-enum era { ERA_MODERN = 1, ERA_LEGACY = 2, ERA_FALLBACK = 4, ERA_ALL = 7 };
-
-typedef struct peer {
-    segue_runtime *runtime;
-    const char *const *argv;
-    int era;
-    segue_session *session;
-    int opens;
-    int closes;
-    int acknowledged;
-    int list_changes;
-} peer;
-
-/* One request and all that was said about it. */
-typedef struct exchange {
-    segue_request *request;
-    int done;
-    segue_status status;
-    int32_t code;
-    char *json;
-    char *text; /* of all text segments */
-    size_t text_len;
-    int progress_count;
-    int progress_in_order;
-    int log_count;
-    int rank; /* how many ended before it */
-} exchange;
-
-static int ended; /* exchanges */
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static const char *because(const char *format, ...)
-{
-    static char reason[400];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
-    va_end(args);
-    return reason;
-}
-
-/* ---- the session ---- */
-
-static void on_open(void *user, segue_session *session)
-{
-    (void)session;
-    ((peer *)user)->opens++;
-}
-
-static void on_closed(void *user, segue_session *session, const segue_error *error)
-{
-    (void)session;
-    (void)error;
-    ((peer *)user)->closes++;
-}
-
-static void on_notification(void *user, segue_session *session, const char *method,
-                            const char *params, size_t len)
-{
-    peer *p = user;
-    (void)session;
-    (void)params;
-    (void)len;
-    p->acknowledged += !strcmp(method, "notifications/subscriptions/acknowledged");
-    p->list_changes += !strcmp(method, "notifications/tools/list_changed");
-}
-
-static segue_status open_session(peer *p, int32_t era, int32_t restart,
-                                 int64_t request_timeout_ms)
-{
-    segue_spawn_options spawn;
-    segue_session_options options;
-    segue_session_events events;
-    segue_transport *transport;
-    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
-    spawn.argv = p->argv;
-    spawn.restart = restart;
-    options.name = "segue-judge";
-    options.version = segue_version();
-    options.era = era;
-    options.probe_timeout_ms = PATIENCE_MS;
-    options.request_timeout_ms = request_timeout_ms;
-    events.user = p;
-    events.on_open = on_open;
-    events.on_closed = on_closed;
-    events.on_notification = on_notification;
-    p->opens = p->closes = p->acknowledged = p->list_changes = 0;
-    segue_status status = segue_transport_spawn(p->runtime, &spawn, &transport);
-    if (status != SEGUE_OK)
-        return status;
-    status = segue_session_open(p->runtime, transport, &options, &events, &p->session);
-    if (status != SEGUE_OK)
-        segue_transport_free(transport);
-    return status;
-}
-
-/* Runs the loop until *counter reaches target; 0 when it takes too long. */
-static int wait_for(peer *p, const int *counter, int target)
-{
-    int64_t end = now_ms() + PATIENCE_MS;
-    while (*counter < target && now_ms() < end)
-        segue_runtime_dispatch(p->runtime, 100, 0, NULL);
-    return *counter >= target;
-}
-
-static void run_for(peer *p, int64_t ms)
-{
-    int64_t end = now_ms() + ms;
-    for (int64_t left = ms; left > 0; left = end - now_ms())
-        segue_runtime_dispatch(p->runtime, left, 0, NULL);
-}
-
-static int close_session(peer *p)
-{
-    segue_session_close(p->session);
-    segue_session_free(p->session);
-    p->session = NULL;
-    return wait_for(p, &p->closes, 1);
-}
-
-/* ---- requests ---- */
-
-static void on_segment(void *user, segue_request *request, const segue_segment *segment)
-{
-    exchange *x = user;
-    size_t len;
-    const char *text = segue_segment_text(segment, &len);
-    (void)request;
-    if (!text)
-        return;
-    x->text = realloc(x->text, x->text_len + len + 1);
-    if (!x->text)
-        abort();
-    memcpy(x->text + x->text_len, text, len + 1);
-    x->text_len += len;
-}
-
-static void on_progress(void *user, segue_request *request, double progress, double total,
-                        const char *message)
-{
-    exchange *x = user;
-    (void)request;
-    (void)total;
-    (void)message;
-    x->progress_in_order += progress == ++x->progress_count;
-}
-
-static void on_log(void *user, segue_request *request, const char *json, size_t len)
-{
-    (void)request;
-    (void)json;
-    (void)len;
-    ((exchange *)user)->log_count++;
-}
-
-static void on_complete(void *user, segue_request *request, segue_status status,
-                        const char *json, size_t len, const segue_error *error)
-{
-    exchange *x = user;
-    (void)request;
-    (void)len;
-    x->status = status;
-    x->code = segue_error_rpc_code(error);
-    x->json = strdup(json ? json : "");
-    x->rank = ended++;
-    x->done++;
-}
-
-static segue_status start(peer *p, exchange *x, const char *method, const char *params,
-                          const segue_request_options *options)
-{
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
-    *x = (exchange){0};
-    events.user = x;
-    events.on_segment = on_segment;
-    events.on_progress = on_progress;
-    events.on_log = options && options->log_level ? on_log : NULL;
-    events.on_complete = on_complete;
-    return segue_request_start(p->session, method, params, params ? strlen(params) : 0,
-                               options, &events, &x->request);
-}
-
-static void clear(exchange *x)
-{
-    segue_request_free(x->request);
-    free(x->json);
-    free(x->text);
-    *x = (exchange){0};
-}
-
-/* Starts a request and waits for its end; NULL when that was SEGUE_OK. */
-static const char *ask(peer *p, exchange *x, const char *method, const char *params)
-{
-    segue_status status = start(p, x, method, params, NULL);
-    if (status != SEGUE_OK)
-        return because("%s was not taken: %s", method, segue_status_name(status));
-    if (!wait_for(p, &x->done, 1))
-        return because("%s did not end", method);
-    if (x->status != SEGUE_OK)
-        return because("%s ended with %s (%d)", method, segue_status_name(x->status),
-                       (int)x->code);
-    return NULL;
-}
 
 /* A request whose result must hold a text. */
 static const char *expect(peer *p, const char *method, const char *params,
@@ -449,7 +233,7 @@ static const char *check_concurrency(peer *p)
     exchange calls[CALLS + 1];
     const char *reason = NULL;
     char params[100], text[40];
-    ended = 0;
+    start_ranking();
     start(p, &calls[CALLS], "tools/call",
           "{\"name\":\"steps\",\"arguments\":{\"n\":10,\"delayMs\":100}}", NULL);
     for (int i = 0; i < CALLS; i++) {

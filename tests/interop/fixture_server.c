@@ -1,11 +1,11 @@
-/* The server that the official SDKs drive over stdio: the tools of fixtures.h and a few that
- * only make sense here. One thread: the loop does input and output, runs handlers, and then
- * the fixtures' due jobs.
+/* The server that the official SDKs drive over stdio: the tools of fixtures.h and a few
+ * that make sense only here. One thread: the loop does input and output, runs handlers,
+ * then the due jobs.
  *
  *   fixture_server [--page N] [--store FILE]
  *
  * The public interface does not tell a server that its only client has left, so the loop
- * looks at standard input itself and ends in good order when the other end has hung up. */
+ * looks at standard input itself and ends when the other end has hung up. */
 #include "support/fixtures.h"
 
 #include <errno.h>

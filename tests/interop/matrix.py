@@ -1,5 +1,5 @@
-"""The matrix of tests/interop/run: starts each peer, prints its cells, counts them. Runs from
-the top of the tree, in the Python that has the SDK."""
+"""The matrix of tests/interop/run: starts each peer, prints its cells, counts them. Runs
+from the top of the tree, in the Python that has the SDK."""
 import json
 import os
 import signal
@@ -74,30 +74,35 @@ def last_line(path):
 def judge(row, command, server, role, cut):
     """Runs one peer with a tap between client and server; role: which side is ours."""
     prefix = os.path.join(OUT, "-".join(row).replace(" ", "_"))
-    tap = [sys.executable, "-E", "-S", f"{HERE}/tap.py", *(["--cut"] if cut else []), prefix]
+    tap = [sys.executable, "-E", "-S", f"{HERE}/tap.py", *["--cut"] * cut, prefix]
     cells(row, [*command, *tap, *server])
     cells(row, [*PYTHON, f"{HERE}/wire_check.py", role, *finished_logs(prefix)])
 
 
 def round_of(cut):
-    tail = (" cut",) if cut else ("",)
     store = ["--store", os.path.join(OUT, "store.db")] if cut else []
     fixture = [f"{OUT}/fixture_server", "--page", "4", *store]
     client = f"{OUT}/client"
     ts_server = ["node", f"{NODE}/ts_server.mjs"]
+    ts_client = ["node", f"{NODE}/ts_client.mjs"]
+    ts_tasks = ["node", f"{NODE}/ts_tasks.mjs"]
     py_server = [*PYTHON, f"{HERE}/py_server.py"]
+    py_client = [*PYTHON, f"{HERE}/py_client.py"]
+
+    def ours_serves(peer, era, command):
+        judge((peer, era + " cut" * cut), command, fixture, "server", cut)
+
+    def ours_asks(peer, era, command):
+        judge((peer, era + " cut" * cut), [client, era], command, "client", cut)
+
     for era in ("modern", "legacy"):
-        judge(("typescript client", era + tail[0]), ["node", f"{NODE}/ts_client.mjs", era],
-              fixture, "server", cut)
-        judge(("python client", era + tail[0]), [*PYTHON, f"{HERE}/py_client.py", era],
-              fixture, "server", cut)
-    judge(("typescript tasks client", "modern" + tail[0]), ["node", f"{NODE}/ts_tasks.mjs"],
-          fixture, "server", cut)
+        ours_serves("typescript client", era, [*ts_client, era])
+        ours_serves("python client", era, [*py_client, era])
+    ours_serves("typescript tasks client", "modern", ts_tasks)
     for era in ("modern", "legacy"):
-        judge(("typescript server", era + tail[0]), [client, era], ts_server, "client", cut)
-        judge(("python server", era + tail[0]), [client, era], py_server, "client", cut)
-    judge(("typescript server", "fallback" + tail[0]), [client, "fallback"],
-          [*ts_server, "--legacy"], "client", cut)
+        ours_asks("typescript server", era, ts_server)
+        ours_asks("python server", era, py_server)
+    ours_asks("typescript server", "fallback", [*ts_server, "--legacy"])
 
 
 def main():

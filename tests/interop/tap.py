@@ -5,7 +5,7 @@
 LOG gets one line per line of either side: "<" from the client or ">" from the server, a
 space, the line; at the end "=" and the exit code. A client may start its server several
 times: the process id is appended to the file name. With --cut what is relayed arrives in
-pieces of changing, small size. Standard library only: it runs in the client's environment."""
+pieces of changing, small size. Standard library only: the client starts it."""
 import os
 import signal
 import subprocess

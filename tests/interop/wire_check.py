@@ -1,6 +1,6 @@
-"""Judges what our side wrote, from the logs of tap.py: one JSON object per line, each request
-answered once, and every message valid for the wire models that the Python SDK generates from
-the protocol's schema.
+"""Judges what our side wrote, from the logs of tap.py: one JSON object per line, each
+request answered once, and every message valid for the wire models that the Python SDK
+generates from the protocol's schema.
 
     wire_check.py server|client LOG..."""
 import json
@@ -15,12 +15,13 @@ META = "io.modelcontextprotocol/"
 
 
 class Ours:
-    """The side that is judged. `pending` is what the other side may still answer, or we."""
+    """The side that is judged."""
 
     def __init__(self, role):
         self.role = role
         self.requests = {}  # of the client: id -> (method, version)
         self.answered = set()
+        self.cancelled = set()
         self.version = None  # of a handshake
         self.count = 0
 
@@ -40,6 +41,8 @@ class Ours:
     def client_said(self, message):
         if "id" in message and "method" in message:
             self.note_request(message)
+        if message.get("method") == "notifications/cancelled":
+            self.cancelled.add(json.dumps(message["params"]["requestId"]))
         if self.role == "client":
             self.count += 1
             self.judge_client(message)
@@ -55,7 +58,7 @@ class Ours:
             wire.validate_client_request(method, version, message.get("params"))
         if version == MODERN and "id" in message and method:
             meta = message["params"]["_meta"]
-            equal(META + "clientCapabilities" in meta, True, "clientCapabilities in _meta")
+            equal(META + "clientCapabilities" in meta, True, "clientCapabilities")
 
     # what the server said
 
@@ -85,14 +88,25 @@ class Ours:
     def judge_result(self, result, method, version):
         modern = version == MODERN
         equal("resultType" in result, modern, f"resultType in a result of {method}")
-        if (method, version) in wire.SERVER_RESULTS and result.get("resultType") != "task":
+        is_task = result.get("resultType") == "task"
+        if (method, version) in wire.SERVER_RESULTS and not is_task:
             wire.validate_server_result(method, version, result)
 
     def judge_notification(self, message):
         modern = any(version == MODERN for _, version in self.requests.values())
         version = MODERN if modern else self.version or "2025-11-25"
-        if (message["method"], version) in wire.SERVER_NOTIFICATIONS:
-            wire.parse_server_notification(message["method"], version, message["params"])
+        method, params = message["method"], message["params"]
+        if (method, version) in wire.SERVER_NOTIFICATIONS:
+            wire.parse_server_notification(method, version, params)
+        if method == "notifications/progress":  # the model takes texts for numbers
+            equal(type(params["progress"]) in (int, float), True, "a number as progress")
+
+    def judge_end(self):
+        """Every request was answered, but for those that were withdrawn or go on."""
+        open_ones = set(self.requests) - self.answered - self.cancelled
+        names = [self.requests[key][0] for key in open_ones]
+        equal([name for name in names if name != "subscriptions/listen"], [],
+              "requests without an answer")
 
 
 def check(role, path):
@@ -117,8 +131,10 @@ def check(role, path):
                 shown = text[:300].decode(errors="replace")
                 raise AssertionError(f"{path}:{number}: {error} in {shown}") from error
     equal(exit_code is None, False, f"{path}: the server still runs")
+    if role == "server" and exit_code == 0:
+        ours.judge_end()
     if role == "server":  # -15: a client that only looks ends its server so
-        equal(exit_code in (0, -15), True, f"{path}: exit code {exit_code} as it should be")
+        equal(exit_code in (0, -15), True, f"{path}: a good exit code ({exit_code})")
     return ours.count
 
 

@@ -11,18 +11,6 @@
 #include <cmocka.h>
 // clang-format on
 
-#define STAMPS                                                                           \
-    "\"createdAt\":\"2026-01-01T00:00:00Z\",\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\"," \
-    "\"ttlMs\":60000,\"pollIntervalMs\":1000"
-#define CREATED(id)                                                                      \
-    "\"resultType\":\"task\",\"taskId\":\"" id "\",\"status\":\"working\"," STAMPS
-#define TASK(id, status)                                                                 \
-    "\"resultType\":\"complete\",\"taskId\":\"" id "\",\"status\":\"" status "\""        \
-                                                                             "," STAMPS
-#define RESULT                                                                           \
-    "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","    \
-    "\"text\":\"b\"}]}"
-
 /* Every way to answer a call ends in the same result and the same segments. */
 static const char same_result[] =
     "[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]";
@@ -81,8 +69,7 @@ static void final_in_the_stream_needs_no_get(void **state)
     kit_segment(&k, "T", 0, 1, "a");
     kit_segment(&k, "T", 1, 2, "b");
     kit_result(&k, stream,
-               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
-               "\"completed\",\"isError\":false}}");
+               FINAL);
     kit_expect_silence(&k);
     check_same(r);
     kit_end(&k);
@@ -105,8 +92,7 @@ static void repeats_are_dropped_and_a_hole_is_repaired(void **state)
     assert_at(stream, "params.after", "0");
     kit_segment(&k, "T", 1, 2, "b");
     kit_result(&k, stream,
-               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
-               "\"completed\",\"isError\":false}}");
+               FINAL);
     check_same(r);
     kit_end(&k);
 }

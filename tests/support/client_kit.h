@@ -69,6 +69,21 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
     "{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/"                           \
     "tasks\":{\"eventStreams\":{}},"                                                     \
     "\"dev.segue/idempotency\":{}}}"
+/* Answers about a task: members for kit_result. */
+#define STAMPS                                                                           \
+    "\"createdAt\":\"2026-01-01T00:00:00Z\",\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\"," \
+    "\"ttlMs\":60000,\"pollIntervalMs\":1000"
+#define CREATED(id)                                                                      \
+    "\"resultType\":\"task\",\"taskId\":\"" id "\",\"status\":\"working\"," STAMPS
+#define TASK(id, status)                                                                 \
+    "\"resultType\":\"complete\",\"taskId\":\"" id "\",\"status\":\"" status "\""        \
+                                                                             "," STAMPS
+#define RESULT                                                                           \
+    "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","    \
+    "\"text\":\"b\"}]}"
+#define FINAL                                                                            \
+    "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"            \
+    "\"completed\",\"isError\":false}}"
 /* Ends it all, checks every record and that nothing leaked. */
 void kit_end(kit *k);
 

@@ -262,6 +262,8 @@ void world_restart(world *w)
 {
     if (w->place == WORLD_PAIR) {
         stop_pair(w);
+        if (w->between)
+            w->between(w);
         w->dead = 0;
         start_pair(w);
         return;

@@ -1,5 +1,5 @@
-/* When does a server end? When its handle was freed, nobody is connected and no call runs.
- * The clock stands still, so that what would end by a timer does not end at all. */
+/* A server ends when its handle was freed, nobody is connected and no call runs. The
+ * clock stands still, so that what would end by a timer does not end at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

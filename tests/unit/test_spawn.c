@@ -347,6 +347,20 @@ static void the_signal_that_ended_it_is_told(void **state)
     suite_tear_down(&rig);
 }
 
+static void nothing_is_started_once_the_runtime_stops(void **state)
+{
+    char name[] = "spawn_XXXXXX";
+    plan p = {.mode = "--keep", .argument = name}; /* makes the file */
+    suite_rig rig;
+    (void)state;
+    close(mkstemp(name));
+    unlink(name);
+    set_up(&rig, &p);
+    suite_tear_down(&rig);
+    assert_int_equal(p.freed, 1);
+    assert_int_equal(access(name, F_OK), -1);
+}
+
 static void an_exit_is_seen_though_a_grandchild_holds_the_pipe(void **state)
 {
     suite_rig rig;
@@ -640,6 +654,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_empty_command_is_refused),
         cmocka_unit_test(the_exit_status_is_told),
         cmocka_unit_test(the_signal_that_ended_it_is_told),
+        cmocka_unit_test(nothing_is_started_once_the_runtime_stops),
         cmocka_unit_test(an_exit_is_seen_though_a_grandchild_holds_the_pipe),
         cmocka_unit_test(a_child_that_closes_its_output_is_lost_and_let_go),
         cmocka_unit_test(what_it_said_before_it_ended_waits_to_be_wanted),

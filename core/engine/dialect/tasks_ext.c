@@ -221,11 +221,16 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     sgi_json responses = {update->responses, update->len};
     sgi_json_member member;
     op = sgi_tasks_ext_found(reply, op, status);
-    if (op) {
-        for (size_t at = 0; sgi_json_next_member(responses, &at, &member);)
-            sgi_task_answer(op, member.key, member.value);
+    status = SEGUE_OK;
+    for (size_t at = 0; op && status != SEGUE_E_NOMEM &&
+                        sgi_json_next_member(responses, &at, &member);)
+        status = sgi_task_answer(op, member.key, member.value);
+    if (op && status != SEGUE_E_NOMEM) {
         ack_when_durable(reply, op);
     } else {
+        if (op) /* told to be sent again; what was taken is not taken twice */
+            sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                            (sgi_json){0});
         sgi_reply_close(reply);
     }
     sgi_release(mem, update, sizeof *update + update->len);

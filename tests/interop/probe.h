@@ -1,0 +1,58 @@
+/* What the checks of client.c are made of: a session with a spawned server, requests, and
+ * waiting for what becomes of them. */
+#ifndef PROBE_H
+#define PROBE_H
+
+#include <segue/segue.h>
+
+enum era { ERA_MODERN = 1, ERA_LEGACY = 2, ERA_FALLBACK = 4, ERA_ALL = 7 };
+
+typedef struct peer {
+    segue_runtime *runtime;
+    const char *const *argv;
+    int era;
+    segue_session *session;
+    int opens;
+    int closes;
+    int acknowledged;
+    int list_changes;
+} peer;
+
+/* One request and all that was said about it. */
+typedef struct exchange {
+    segue_request *request;
+    int done;
+    segue_status status;
+    int32_t code;
+    char *json;
+    char *text; /* of all text segments */
+    size_t text_len;
+    int progress_count;
+    int progress_in_order;
+    int log_count;
+    int rank; /* how many ended before it */
+} exchange;
+
+/* A reason for a failed check; the text lives until the next call. */
+const char *because(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* p->runtime, argv and era are set; the rest is reset. A timeout of 0 is the default. */
+segue_status open_session(peer *p, int32_t era, int32_t restart,
+                          int64_t request_timeout_ms);
+/* Closes and frees p->session; 0 when on_closed did not come. */
+int close_session(peer *p);
+
+/* Runs the loop until *counter reaches target; 0 when it takes too long. */
+int wait_for(peer *p, const int *counter, int target);
+void run_for(peer *p, int64_t ms);
+
+/* From here on the rank of exchanges that end is counted. */
+void start_ranking(void);
+segue_status start(peer *p, exchange *x, const char *method, const char *params,
+                   const segue_request_options *options);
+/* Starts a request and waits for its end; NULL when that was SEGUE_OK. */
+const char *ask(peer *p, exchange *x, const char *method, const char *params);
+/* Frees what an exchange has. */
+void clear(exchange *x);
+
+#endif

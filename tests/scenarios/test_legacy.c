@@ -1,0 +1,179 @@
+/* The handshake eras as a raw client sees them, as far as they are plain: initialize and its
+ * versions, tools, ping, log level, progress, cancel, list_changed. */
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define HELLO(version)                                                                   \
+    "\"protocolVersion\":\"" version "\",\"capabilities\":{},\"clientInfo\":{\"name\":"  \
+    "\"raw\",\"version\":\"1\"}"
+
+static wire *shake_hands(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    wire_do_plain(c, "0", "initialize", HELLO("2025-11-25"));
+    wire_notify(c, "notifications/initialized", NULL);
+    return c;
+}
+
+static void negotiates_the_version(world *w)
+{
+    static const char *const cases[][2] = {
+        {HELLO("2025-11-25"), "\"2025-11-25\""}, {HELLO("2025-06-18"), "\"2025-06-18\""},
+        {HELLO("2025-03-26"), "\"2025-03-26\""}, {HELLO("2024-11-05"), "\"2024-11-05\""},
+        {HELLO("2099-01-01"), "\"2025-11-25\""}, {HELLO("2026-07-28"), "\"2025-11-25\""},
+        {HELLO("2023-01-01"), "\"2025-11-25\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wire *c = world_connect(w, NULL);
+        const char *r = wire_do_plain(c, "1", "initialize", cases[i][0]);
+        assert_at(r, "result.protocolVersion", cases[i][1]);
+        assert_at(r, "result.serverInfo.name", "\"fixtures\"");
+        assert_at(r, "result.resultType", "");
+        assert_at(r, "result.capabilities.extensions", "");
+    }
+}
+
+static void initialize_golden(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    assert_golden(wire_do_plain(c, "1", "initialize", HELLO("2025-11-25")),
+                  "legacy_initialize");
+    assert_code(wire_do_plain(c, "2", "initialize", "\"protocolVersion\":7"), -32602);
+    assert_code(wire_do_plain(c, "3", "initialize", NULL), -32602);
+}
+
+static void nothing_before_initialize(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    assert_code(wire_do_plain(c, "1", "tools/list", NULL), -32602);
+    assert_code(wire_do_plain(c, "2", "tools/call", "\"name\":\"greet\""), -32602);
+    assert_at(wire_do_plain(c, "3", "ping", NULL), "result", "{}");
+    wire_do_plain(c, "4", "initialize", HELLO("2025-11-25"));
+    assert_at(wire_do_plain(c, "5", "tools/call", "\"name\":\"greet\""),
+              "result.content.0.text", "\"Hello, World!\"");
+}
+
+static void tools_plainly(world *w)
+{
+    wire *c = shake_hands(w);
+    assert_at(wire_do_plain(c, "1", "ping", NULL), "result", "{}");
+    const char *r = wire_do_plain(c, "2", "tools/list", NULL);
+    assert_at(r, "result.tools.0.name", "\"greet\"");
+    assert_at(r, "result.ttlMs", "");
+    assert_at(r, "result.resultType", "");
+    assert_at(r, "result._meta", "");
+    r = wire_do_plain(c, "3", "tools/call",
+                      "\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}");
+    assert_golden(r, "legacy_call");
+    /* a tool that may be a task runs to its end; one that must be is refused */
+    wire_ask_plain(c, "4", "tools/call",
+                   "\"name\":\"slow_compute\",\"arguments\":{\"ms\":100}");
+    world_advance(w, 100);
+    assert_at(wire_response(c, "4"), "result.content.0.text", "\"Computed: done\"");
+    r = wire_do_plain(c, "5", "tools/call", "\"name\":\"failing_job\"");
+    assert_code(r, -32601);
+    assert_golden(r, "legacy_task_required");
+    assert_code(wire_do_plain(c, "6", "no/such", NULL), -32601);
+    assert_code(wire_do_plain(c, "7", "server/discover", NULL), -32601);
+    assert_golden(wire_do_plain(c, "8", "tools/list", "\"cursor\":\"9999\""),
+                  "legacy_tools_list_empty");
+}
+
+static void two_per_page(segue_server_options *options)
+{
+    options->page_size = 2;
+}
+
+static void list_golden(world *w)
+{
+    wire *c = shake_hands(w);
+    assert_golden(wire_do_plain(c, "1", "tools/list", NULL), "legacy_tools_list_page");
+}
+
+static void log_level(world *w)
+{
+    wire *c = shake_hands(w);
+    wire_do_plain(c, "1", "tools/call", "\"name\":\"chatty\"");
+    assert_null(strstr(wire_history(c), "notifications/message"));
+    assert_at(wire_do_plain(c, "2", "logging/setLevel", "\"level\":\"info\""), "result",
+              "{}");
+    wire_do_plain(c, "3", "tools/call", "\"name\":\"chatty\"");
+    assert_at(wire_notification(c, "notifications/message"), "params.level", "\"info\"");
+    assert_null(strstr(wire_history(c), "\"level\":\"debug\""));
+    assert_code(wire_do_plain(c, "4", "logging/setLevel", "\"level\":\"loud\""), -32602);
+    assert_code(wire_do_plain(c, "5", "logging/setLevel", NULL), -32602);
+}
+
+static void progress_and_cancel(world *w)
+{
+    wire *c = shake_hands(w);
+    wire_do_plain(c, "1", "tools/call",
+                  "\"name\":\"chatty\",\"_meta\":{\"progressToken\":7}");
+    for (int i = 1; i <= 3; i++) {
+        const char *n = wire_notification(c, "notifications/progress");
+        assert_at(n, "params.progressToken", "7");
+        assert_int_equal(atoi(json_at(n, "params.progress")), i);
+    }
+    wire_ask_plain(c, "\"x\"", "tools/call", "\"name\":\"hang_plain\"");
+    wire_notify(c, "notifications/cancelled", "\"requestId\":\"x\"");
+    wire_do_plain(c, "2", "ping", NULL);
+    assert_null(strstr(wire_history(c), "\"id\":\"x\""));
+    if (w->place == WORLD_PAIR)
+        assert_int_equal(fixtures_jobs(w->fixtures), 0);
+}
+
+static void list_changed(world *w)
+{
+    wire *eager = world_connect(w, NULL);
+    wire *c = shake_hands(w);
+    wire_do_plain(eager, "0", "initialize",
+                  HELLO("2025-11-25")); /* never says initialized */
+    assert_int_equal(segue_server_remove(w->server, SEGUE_ITEM_TOOL, "hang"), SEGUE_OK);
+    world_run(w);
+    assert_golden(wire_notification(c, "notifications/tools/list_changed"),
+                  "legacy_list_changed");
+    wire_quiet(c);
+    wire_quiet(eager);
+}
+
+static void both_eras_on_one_connection(world *w)
+{
+    wire *c = shake_hands(w);
+    const char *id = wire_make_task(c, "1", "hang", NULL, NULL);
+    assert_at(wire_do_plain(c, "2", "tools/call", "\"name\":\"greet\""),
+              "result.resultType", "");
+    assert_at(wire_task(c, "3", "tasks/get", id, NULL), "result.status", "\"working\"");
+    /* the dialect of tasks of that era is not served here yet: its methods are unknown */
+    char params[200];
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    assert_true(atoi(json_at(wire_do_plain(c, "4", "tasks/get", params), "error.code")) <
+                0);
+}
+
+static const scenario scenarios[] = {
+    {"initialize answers a version it knows, else its own newest", negotiates_the_version,
+     ONE_DRIVE, NULL},
+    {"initialize equals its golden file", initialize_golden, 0, NULL},
+    {"before initialize only ping is answered", nothing_before_initialize, 0, NULL},
+    {"tools are listed and called plainly", tools_plainly, 0, NULL},
+    {"tools/list equals its golden file", list_golden, ONLY_PAIR | ONE_DRIVE,
+     two_per_page},
+    {"logging/setLevel holds for the session", log_level, 0, NULL},
+    {"progress and cancel of a plain call", progress_and_cancel, 0, NULL},
+    {"list_changed comes to who said initialized", list_changed, ONLY_PAIR | ONE_DRIVE,
+     NULL},
+    {"both eras on one connection", both_eras_on_one_connection, 0, NULL},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}
