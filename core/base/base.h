@@ -35,6 +35,9 @@ typedef struct sgi_str {
 
 #define SGI_STR(literal) ((sgi_str){(literal), sizeof(literal) - 1})
 
+/* The same for initialisers of static tables. */
+#define SGI_STR_INIT(literal) {(literal), sizeof(literal) - 1}
+
 static inline sgi_str sgi_str_of(const char *text)
 {
     return (sgi_str){text, text ? strlen(text) : 0};

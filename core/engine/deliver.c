@@ -10,9 +10,32 @@
 #define INBOX_LOW (256 * 1024)
 #define KEEP_ROOM (64 * 1024)
 
+static size_t waiting(const segue_request *request)
+{
+    return request->inbox.len + (request->taken.len - request->taken_at);
+}
+
 bool sgi_deliver_is_full(const segue_request *request)
 {
-    return request->inbox.len + (request->taken.len - request->taken_at) >= INBOX_HIGH;
+    return waiting(request) >= INBOX_HIGH;
+}
+
+/* Nobody may wait for on_complete of a request that failed, or whose session has ended, only
+ * because it gave no credit for segments that stand before it. */
+static bool may_ignore_credit(const segue_request *request)
+{
+    return request->phase == SGI_PHASE_DONE &&
+           (request->status != SEGUE_OK || request->session->stage == SGI_STAGE_CLOSED);
+}
+
+void sgi_deliver_hold(segue_request *request)
+{
+    if (!request->credit) {
+        sgi_follow_pause(request);
+    } else if (!request->behind) {
+        request->behind = true;
+        request->session->behind++;
+    }
 }
 
 void sgi_deliver_queue(segue_request *request)
@@ -140,7 +163,8 @@ static bool next_record(segue_request *request, sgi_inbox_head *head)
     if (request->taken_at == request->taken.len)
         return false;
     memcpy(head, request->taken.p + request->taken_at, sizeof *head);
-    return head->kind != SGI_RECORD_SEGMENT || request->credit != 0;
+    return head->kind != SGI_RECORD_SEGMENT || request->credit != 0 ||
+           may_ignore_credit(request);
 }
 
 static void before_user(segue_request *request, const sgi_inbox_head *head)
@@ -165,6 +189,23 @@ static void after_user(segue_request *request, const sgi_inbox_head *head)
     }
 }
 
+/* Callbacks have run: what was held up may go on. */
+static void let_go(segue_request *request)
+{
+    segue_session *session = request->session;
+    bool has_room = waiting(request) < INBOX_LOW;
+    if (request->behind && (has_room || !request->credit || may_ignore_credit(request))) {
+        request->behind = false;
+        session->behind--;
+        if (session->stage != SGI_STAGE_CLOSED)
+            sgi_conn_resume_input(session->conn);
+        if (!has_room && request->streaming)
+            sgi_follow_pause(request);
+    }
+    if (request->paused && has_room && request->phase == SGI_PHASE_FOLLOW)
+        sgi_follow_resume(request);
+}
+
 /* Delivers while there is something and credit for it. */
 static int32_t give_records(segue_request *request, int32_t budget)
 {
@@ -180,9 +221,7 @@ static int32_t give_records(segue_request *request, int32_t budget)
         after_user(request, &head);
         ran++;
     }
-    if (request->paused && request->phase == SGI_PHASE_FOLLOW &&
-        request->inbox.len + (request->taken.len - request->taken_at) < INBOX_LOW)
-        sgi_follow_resume(request);
+    let_go(request);
     return ran;
 }
 

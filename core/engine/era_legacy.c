@@ -69,11 +69,11 @@ static const sgi_method *find_method(sgi_str name)
     return NULL;
 }
 
-void sgi_legacy_request(sgi_peer *peer, const sgi_message *message, sgi_str name)
+void sgi_legacy_request(sgi_inbound *given, sgi_str name)
 {
-    sgi_inbound in = {.peer = peer, .id = message->id, .params = message->params};
+    sgi_inbound in = *given;
+    sgi_peer *peer = in.peer;
     const sgi_method *method = find_method(name);
-    in.meta = sgi_json_get(in.params, "_meta");
     in.version = peer->legacy;
     in.log_level = peer->log_level;
     bool opening = method && (method->run == initialize || method->run == ping);

@@ -5,11 +5,6 @@
 
 #define META "io.modelcontextprotocol/"
 
-bool sgi_modern_is(sgi_json params)
-{
-    return sgi_json_get(sgi_json_get(params, "_meta"), META "protocolVersion").n > 0;
-}
-
 static const char *const level_names[] = {"debug", "info",     "notice", "warning",
                                           "error", "critical", "alert",  "emergency"};
 
@@ -121,9 +116,9 @@ static void refuse_version(const sgi_inbound *in, sgi_json version)
 /* The fields that every request must carry; false when it was refused. */
 static bool read_context(sgi_inbound *in)
 {
-    sgi_json version = sgi_json_get(in->meta, META "protocolVersion");
-    sgi_json capabilities = sgi_json_get(in->meta, META "clientCapabilities");
-    sgi_json level = sgi_json_get(in->meta, META "logLevel");
+    sgi_json version = in->protocol;
+    sgi_json capabilities = in->capabilities;
+    sgi_json level = in->level;
     sgi_str text;
     if (!sgi_json_plain_string(version, &text)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
@@ -145,18 +140,16 @@ static bool read_context(sgi_inbound *in)
     return true;
 }
 
-void sgi_modern_request(sgi_peer *peer, const sgi_message *message, sgi_str name)
+void sgi_modern_request(sgi_inbound *in, sgi_str name)
 {
-    sgi_inbound in = {.peer = peer, .id = message->id, .params = message->params};
-    in.meta = sgi_json_get(in.params, "_meta");
-    in.version = SGI_VERSION_2026_07_28;
-    if (!read_context(&in))
+    in->version = SGI_VERSION_2026_07_28;
+    if (!read_context(in))
         return;
-    const sgi_method *method = find_method(peer->server, name);
+    const sgi_method *method = find_method(in->peer->server, name);
     if (!method)
-        sgi_answer_error(&in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
-    else if ((method->caps & in.caps) != method->caps)
-        sgi_answer_missing_tasks(&in);
+        sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+    else if ((method->caps & in->caps) != method->caps)
+        sgi_answer_missing_tasks(in);
     else
-        method->run(&in);
+        method->run(in);
 }

@@ -473,10 +473,10 @@ static void take_segments(segue_request *request, uint64_t event, sgi_json paylo
     }
 }
 
-static void take_event(segue_request *request, uint64_t seq, sgi_json params)
+static void take_event(segue_request *request, uint64_t seq, const sgi_task_event *event)
 {
-    sgi_json type = sgi_json_get(params, "type");
-    sgi_json payload = sgi_json_get(params, "payload");
+    sgi_json type = event->type;
+    sgi_json payload = event->payload;
     if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
         take_segments(request, seq + 1, payload);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
@@ -491,12 +491,11 @@ static void take_event(segue_request *request, uint64_t seq, sgi_json params)
     }
 }
 
-void sgi_follow_event(segue_request *request, sgi_json params)
+void sgi_follow_event(segue_request *request, const sgi_task_event *event)
 {
     int64_t seq;
     size_t limit = (size_t)request->session->options.max_result_bytes;
-    if (!sgi_json_int(sgi_json_get(params, "seq"), &seq) || seq < 0 ||
-        seq >= SGI_COUNT_MAX) {
+    if (!sgi_json_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
         request->engine->warnings++;
         return;
     }
@@ -515,7 +514,7 @@ void sgi_follow_event(segue_request *request, sgi_json params)
     }
     request->failures = 0;
     request->next_event = (uint64_t)seq + 1;
-    take_event(request, (uint64_t)seq, params);
+    take_event(request, (uint64_t)seq, event);
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
     if (sgi_fold_size(&request->fold) > limit) {
@@ -523,9 +522,14 @@ void sgi_follow_event(segue_request *request, sgi_json params)
         sgi_request_fail(request, SEGUE_E_TOO_LARGE,
                          "the result is larger than max_result_bytes");
     } else if (sgi_deliver_is_full(request)) {
-        request->paused = true;
-        drop_stream(request);
+        sgi_deliver_hold(request);
     }
+}
+
+void sgi_follow_pause(segue_request *request)
+{
+    request->paused = true;
+    drop_stream(request);
 }
 
 void sgi_follow_resume(segue_request *request)

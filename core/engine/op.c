@@ -33,6 +33,7 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
     op->created_ms = op->updated_ms = sgi_wall(&engine->env);
     TAILQ_INIT(&op->tail);
     TAILQ_INIT(&op->inputs);
+    TAILQ_INIT(&op->remarks);
     TAILQ_INIT(&op->readers);
     TAILQ_INIT(&op->waiters);
     LIST_INIT(&op->watches);
@@ -63,6 +64,14 @@ static void free_input(const sgi_mem *mem, sgi_input *input)
     sgi_release(mem, input, sizeof *input);
 }
 
+static void remove_remark(sgi_op *op, sgi_remark *remark)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    TAILQ_REMOVE(&op->remarks, remark, link);
+    sgi_text_free(mem, remark->text);
+    sgi_release(mem, remark, sizeof *remark);
+}
+
 static void free_op(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -85,8 +94,8 @@ static void free_op(sgi_op *op)
     sgi_text_free(mem, op->task_id);
     if (op->final_data)
         sgi_release(mem, op->final_data, op->final_len + 1);
-    sgi_text_free(mem, op->status_message);
-    sgi_text_free(mem, op->shown_message);
+    while (!TAILQ_EMPTY(&op->remarks))
+        remove_remark(op, TAILQ_FIRST(&op->remarks));
     sgi_release(mem, op->checkpoint, op->checkpoint_len);
     sgi_record_written(op);
     if (op->who)
@@ -127,24 +136,41 @@ static char *decode_text(const sgi_mem *mem, sgi_json value)
     return copy;
 }
 
+static sgi_remark *visible_remark(const sgi_op *op)
+{
+    uint64_t horizon = sgi_op_horizon(op);
+    sgi_remark *remark;
+    TAILQ_FOREACH_REVERSE(remark, &op->remarks, sgi_remark_list, link)
+        if (remark->seq <= horizon)
+            return remark;
+    return NULL;
+}
+
+const char *sgi_op_status_message(const sgi_op *op)
+{
+    const sgi_remark *remark = visible_remark(op);
+    return remark ? remark->text : NULL;
+}
+
 static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_json message = sgi_json_get(payload, "statusMessage");
     if (!message.n)
         return true;
+    sgi_remark *remark = sgi_alloc(mem, sizeof *remark);
     char *text = decode_text(mem, message);
-    if (!text)
+    if (!remark || !text) {
+        sgi_release(mem, remark, sizeof *remark);
+        sgi_text_free(mem, text);
         return false;
-    if (op->status_seq <= sgi_op_horizon(op)) {
-        sgi_text_free(mem, op->shown_message);
-        op->shown_message = op->status_message;
-        op->shown_seq = op->status_seq;
-    } else {
-        sgi_text_free(mem, op->status_message);
     }
-    op->status_message = text;
-    op->status_seq = seq;
+    sgi_remark *visible = visible_remark(op);
+    while (visible && TAILQ_FIRST(&op->remarks) != visible)
+        remove_remark(op, TAILQ_FIRST(&op->remarks));
+    remark->seq = seq;
+    remark->text = text;
+    TAILQ_INSERT_TAIL(&op->remarks, remark, link);
     return true;
 }
 
@@ -318,6 +344,14 @@ static segue_status check_limits(const sgi_op *op, const struct sgi_entry_list *
     return bytes > limit || segments > op->limits.max_segments ? SEGUE_E_LIMIT : SEGUE_OK;
 }
 
+/* The store refused entries and there was no memory to end it: until there is, nothing is to
+ * follow what is missing, and no result to be made of the rest. */
+static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
+{
+    const sgi_entry *first = TAILQ_FIRST(list);
+    return op->store_broken && (!first || first->kind <= SGI_ENTRY_RESULT);
+}
+
 static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool limited)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -325,7 +359,7 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
     sgi_entry *entry;
     if (op->server->stage == SGI_SERVER_DEAD)
         status = SEGUE_E_CLOSED;
-    if (sgi_op_has_ended(op) || (op->store_broken && limited))
+    if (sgi_op_has_ended(op) || is_beyond_repair(op, list))
         status = SEGUE_E_TERMINAL;
     while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, entry, link);
@@ -479,11 +513,6 @@ static void trim_tail(sgi_op *op)
     }
 }
 
-const char *sgi_op_status_message(const sgi_op *op)
-{
-    return op->status_seq <= sgi_op_horizon(op) ? op->status_message : op->shown_message;
-}
-
 /* Is what the waiter waits for visible? */
 static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
 {
@@ -584,12 +613,12 @@ static void revert_head(sgi_op *op)
         if (input->asked > op->durable)
             input->asked = UINT64_MAX; /* never was; its handler still has to be told */
     }
-    if (op->status_seq > op->durable) {
-        sgi_text_free(mem, op->status_message);
-        op->status_message = op->shown_message;
-        op->status_seq = op->shown_seq;
-        op->shown_message = NULL;
-    }
+    sgi_remark *remark;
+    while ((remark = TAILQ_LAST(&op->remarks, sgi_remark_list)) && remark->seq > op->durable)
+        remove_remark(op, remark);
+    if (op->final_data)
+        sgi_release(mem, op->final_data, op->final_len + 1);
+    op->final_data = NULL;
     op->final = SGI_FINAL_NONE;
 }
 

@@ -78,6 +78,15 @@ typedef struct sgi_input {
 
 TAILQ_HEAD(sgi_input_list, sgi_input);
 
+/* A status message. */
+typedef struct sgi_remark {
+    TAILQ_ENTRY(sgi_remark) link;
+    uint64_t seq;
+    char *text;
+} sgi_remark;
+
+TAILQ_HEAD(sgi_remark_list, sgi_remark);
+
 /* What the client declared with the creating request. */
 enum sgi_cap {
     SGI_CAP_TASKS = 1,
@@ -103,6 +112,7 @@ struct sgi_op {
     char *tool_name;
     char *params; /* JSON object, as the client sent it */
     size_t params_len;
+    sgi_json arguments; /* in params; empty = look for them there */
     uint32_t caps;
     const struct sgi_dialect *dialect; /* of birth; NULL = can be no task */
     bool is_task;
@@ -140,10 +150,7 @@ struct sgi_op {
     uint64_t final_seq;
     char *final_data; /* the error object of ERROR and EXPIRED */
     size_t final_len;
-    char *status_message;
-    uint64_t status_seq;
-    char *shown_message; /* the one before, while that one is not visible */
-    uint64_t shown_seq;
+    struct sgi_remark_list remarks; /* the visible one, and those that are not yet */
     struct sgi_input_list inputs;
     int32_t input_count;
     void *checkpoint;

@@ -129,7 +129,7 @@ static char *copy_id(const sgi_mem *mem, sgi_json id)
 
 static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
 {
-    sgi_json token = sgi_json_get(in->meta, "progressToken");
+    sgi_json token = in->progress;
     sgi_json_kind kind = sgi_json_kind_of(token);
     *ok = true;
     if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
@@ -322,6 +322,31 @@ static bool is_in_flight(sgi_peer *peer, sgi_json id)
     return found;
 }
 
+/* One walk over params, one over _meta. */
+static void read_params(sgi_inbound *in)
+{
+    static const sgi_str of_params[] = {SGI_STR_INIT("_meta"), SGI_STR_INIT("name"),
+                                        SGI_STR_INIT("arguments")};
+    static const sgi_str of_meta[] = {
+        SGI_STR_INIT("io.modelcontextprotocol/protocolVersion"),
+        SGI_STR_INIT("io.modelcontextprotocol/clientCapabilities"),
+        SGI_STR_INIT("io.modelcontextprotocol/logLevel"),
+        SGI_STR_INIT("progressToken"),
+        SGI_STR_INIT("dev.segue/idempotencyKey"),
+    };
+    sgi_json found[5];
+    sgi_json_pick(in->params, of_params, 3, found);
+    in->meta = found[0];
+    in->name = found[1];
+    in->arguments = found[2];
+    sgi_json_pick(in->meta, of_meta, 5, found);
+    in->protocol = found[0];
+    in->capabilities = found[1];
+    in->level = found[2];
+    in->progress = found[3];
+    in->key = found[4];
+}
+
 static void handle_request(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_str method;
@@ -334,10 +359,12 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
     }
     if (!sgi_json_plain_string(msg->method, &method))
         method = SGI_STR("?"); /* no method of ours needs an escape */
-    if (sgi_modern_is(msg->params))
-        sgi_modern_request(peer, msg, method);
+    sgi_inbound in = {.peer = peer, .id = msg->id, .params = msg->params};
+    read_params(&in);
+    if (in.protocol.n)
+        sgi_modern_request(&in, method);
     else
-        sgi_legacy_request(peer, msg, method);
+        sgi_legacy_request(&in, method);
 }
 
 static void message(void *self, const sgi_message *msg)

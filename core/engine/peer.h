@@ -28,6 +28,8 @@ typedef struct sgi_inbound {
     sgi_json id;
     sgi_json params; /* an object, or empty */
     sgi_json meta;   /* params._meta, or empty */
+    sgi_json name, arguments; /* of params */
+    sgi_json protocol, capabilities, level, progress, key; /* of meta */
     sgi_version version;
     uint32_t caps;     /* sgi_cap */
     int32_t log_level; /* index of the level; -1 = none wanted */
@@ -85,9 +87,8 @@ typedef struct sgi_method {
 } sgi_method;
 
 /* era_modern.c, era_legacy.c */
-bool sgi_modern_is(sgi_json params);
-void sgi_modern_request(sgi_peer *peer, const sgi_message *message, sgi_str method);
-void sgi_legacy_request(sgi_peer *peer, const sgi_message *message, sgi_str method);
+void sgi_modern_request(sgi_inbound *in, sgi_str method);
+void sgi_legacy_request(sgi_inbound *in, sgi_str method);
 
 /* tools.c */
 void sgi_tools_list(const sgi_inbound *in);

@@ -498,9 +498,14 @@ bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json para
 {
     segue_request *request;
     if (sgi_str_eq(method, SGI_STR("notifications/tasks/event"))) {
-        request = find_by_stream(session, sgi_json_get(params, "taskId"));
+        static const sgi_str names[] = {SGI_STR_INIT("taskId"), SGI_STR_INIT("seq"),
+                                        SGI_STR_INIT("type"), SGI_STR_INIT("payload")};
+        sgi_json found[4];
+        sgi_json_pick(params, names, 4, found);
+        sgi_task_event event = {found[1], found[2], found[3]};
+        request = find_by_stream(session, found[0]);
         if (request)
-            sgi_follow_event(request, params);
+            sgi_follow_event(request, &event);
         else
             session->engine->warnings++; /* of a stream that was closed: dropped */
         return true;

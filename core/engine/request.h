@@ -83,7 +83,8 @@ struct segue_request {
     bool look_due;    /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count;
-    bool paused;      /* the stream was stopped: the inbox is full */
+    bool paused;      /* the stream was stopped: the inbox is full and credit is out */
+    bool behind;      /* the inbox is full, callbacks are due: the session reads no more */
     uint64_t next_event;
     uint64_t next_segment;
     bool partial; /* the fold lacks what came before the cursor of a token */
@@ -152,9 +153,16 @@ bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json para
 /* The answer of tools/call was a task. */
 void sgi_follow_begin(segue_request *request, sgi_json task);
 void sgi_follow_go(segue_request *request);
-void sgi_follow_event(segue_request *request, sgi_json params);
+/* Members of notifications/tasks/event; views. */
+typedef struct sgi_task_event {
+    sgi_json seq, type, payload;
+} sgi_task_event;
+
+void sgi_follow_event(segue_request *request, const sgi_task_event *event);
 void sgi_follow_answer(segue_request *request, sgi_question *question);
 void sgi_follow_cancel(segue_request *request);
+/* The application has given no credit for what is there: the stream is stopped. */
+void sgi_follow_pause(segue_request *request);
 /* There is room again: a paused stream goes on. */
 void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
@@ -170,6 +178,9 @@ void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event
 /* Blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_rest(segue_request *request, sgi_json result);
 bool sgi_deliver_is_full(const segue_request *request);
+/* The inbox of a stream is full: without credit the stream is stopped at its source, else
+ * the session reads no more until callbacks have caught up. */
+void sgi_deliver_hold(segue_request *request);
 void sgi_deliver_queue(segue_request *request);
 int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget);
 

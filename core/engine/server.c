@@ -18,6 +18,7 @@
 #define EXPIRE_RETRY_MS 1000
 
 static int32_t run_free_user(sgi_ready *ready, int32_t budget);
+static int32_t run_idle(sgi_ready *ready, int32_t budget);
 static void schedule_purge(segue_server *server, int64_t delay_ms);
 
 /* ---- life ---- */
@@ -74,6 +75,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
                                   (size_t)options->max_log_bytes,
                                   (uint64_t)options->max_segments, options->max_inputs};
     server->ready.run = run_free_user;
+    server->idle.run = run_idle;
     TAILQ_INIT(&server->tools);
     TAILQ_INIT(&server->peers);
     LIST_INIT(&server->calls);
@@ -192,8 +194,24 @@ void sgi_server_abandon(segue_server *server)
     sgi_server_unref(server);
 }
 
+static int32_t run_idle(sgi_ready *ready, int32_t budget)
+{
+    segue_server *server = SGI_OWNER(ready, segue_server, idle);
+    sgi_engine *engine = server->engine;
+    (void)budget;
+    sgi_user_begin(engine);
+    server->options.on_idle(server->options.user);
+    sgi_user_end(engine);
+    sgi_server_unref(server);
+    return 1;
+}
+
 void sgi_server_peer_left(segue_server *server)
 {
+    if (TAILQ_EMPTY(&server->peers) && server->options.on_idle && !server->idle.queued) {
+        sgi_server_ref(server);
+        sgi_ready_add(server->engine, &server->idle);
+    }
     forget_lingering(server);
 }
 

@@ -327,8 +327,7 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 
 static bool wants_input(void *self)
 {
-    (void)self; /* what requests cannot take they pause at the source */
-    return true;
+    return ((segue_session *)self)->behind == 0;
 }
 
 /* ---- connection ---- */
@@ -421,8 +420,8 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
+    sgi_requests_closed(session, status, text); /* first: they end with this status */
     lose_emitters(session);
-    sgi_requests_closed(session, status, text);
     sgi_conn_close(session->conn);
 }
 

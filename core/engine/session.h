@@ -65,6 +65,7 @@ struct segue_session {
     sgi_map streams; /* requests by the task they stream */
     TAILQ_HEAD(, segue_request) requests;
     int32_t request_count;
+    int32_t behind; /* requests whose callbacks have to catch up before more is read */
 
     /* what is said with each request, and what the server said of itself */
     sgi_buf meta;         /* members of _meta, modern */

@@ -188,13 +188,11 @@ typedef struct sgi_call_request {
     uint8_t digest[SGI_DIGEST_SIZE];
 } sgi_call_request;
 
-static const sgi_str key_name = {"dev.segue/idempotencyKey", 24};
-
 static bool read_key(const sgi_inbound *in, sgi_call_request *request)
 {
     segue_server *server = in->peer->server;
-    sgi_json key = sgi_json_get(in->meta, key_name.p);
-    sgi_json arguments = sgi_json_get(in->params, "arguments");
+    sgi_json key = in->key;
+    sgi_json arguments = in->arguments;
     sgi_str text;
     if (!key.n || !server->idempotency)
         return true;
@@ -216,9 +214,9 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
 static bool read_request(const sgi_inbound *in, sgi_call_request *request)
 {
     segue_server *server = in->peer->server;
-    sgi_json arguments = sgi_json_get(in->params, "arguments");
+    sgi_json arguments = in->arguments;
     *request = (sgi_call_request){.has_key = false};
-    if (!sgi_json_plain_string(sgi_json_get(in->params, "name"), &request->name)) {
+    if (!sgi_json_plain_string(in->name, &request->name)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.name is not a tool's name",
                          NULL);
         return false;
@@ -283,6 +281,9 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     if (!op)
         return NULL;
     op->tool = request->tool;
+    if (in->arguments.n)
+        op->arguments =
+            (sgi_json){op->params + (in->arguments.p - in->params.p), in->arguments.n};
     sgi_tool_ref(op->tool);
     op->who = in->peer->who;
     sgi_principal_ref(op->who);

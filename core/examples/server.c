@@ -66,7 +66,7 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
     options.version = "1.0";
     options.store = store; /* NULL = a store in memory */
     options.user = runtime;
-    options.free_user = stop; /* runs when the client and the last call are gone */
+    options.on_idle = stop; /* the client has left; tasks go on at the next start */
     segue_status status = segue_server_new(runtime, &options, &server);
     if (status != SEGUE_OK)
         return status;

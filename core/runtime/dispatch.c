@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define TURN_BUDGET 256
+#define TURN_BUDGET 1024
 /* A dispatch without a limit gives up after so many turns, however much is due: a peer in
  * the same process may answer each callback with the next forever. */
 #define MAX_TURNS 1024

@@ -76,10 +76,28 @@ static int64_t hook_wall(void *user)
     return rt->given.wall_ms(rt->given.user);
 }
 
+/* A draw from the system's generator costs more than the ids made of it: it is made for
+ * many at once. What is handed out is wiped. Lock held, or nobody else there yet. */
+static int32_t pooled_random(segue_runtime *rt, void *bytes, size_t len)
+{
+    if (len > sizeof rt->chance / 4)
+        return sgi_crypto_random(NULL, bytes, len);
+    if (rt->chance_left < len) {
+        if (sgi_crypto_random(NULL, rt->chance, sizeof rt->chance) != 0)
+            return -1;
+        rt->chance_left = sizeof rt->chance;
+    }
+    rt->chance_left -= len;
+    memcpy(bytes, rt->chance + rt->chance_left, len);
+    memset(rt->chance + rt->chance_left, 0, len);
+    return 0;
+}
+
 static int32_t hook_random(void *user, void *bytes, size_t len)
 {
-    const segue_runtime *rt = user;
-    return rt->given.random(rt->given.user, bytes, len);
+    segue_runtime *rt = user;
+    return rt->given.random ? rt->given.random(rt->given.user, bytes, len)
+                            : pooled_random(rt, bytes, len);
 }
 
 static void set_hooks(segue_runtime *rt, const segue_hooks *given)
@@ -90,8 +108,6 @@ static void set_hooks(segue_runtime *rt, const segue_hooks *given)
         rt->given.monotonic_ms = default_monotonic;
     if (!rt->given.wall_ms)
         rt->given.wall_ms = default_wall;
-    if (!rt->given.random)
-        rt->given.random = sgi_crypto_random;
     rt->hooks =
         (segue_hooks){sizeof rt->hooks, rt, hook_monotonic, hook_wall, hook_random};
 }

@@ -229,8 +229,8 @@ static void finish(segue_transport *transport)
 }
 
 /* One that was never attached is released on its owner's thread, where "inside a function
- * of a transport" must not be noted: that is the loop thread's note. While the lock is let
- * go its memory may be freed: by the owner, when the runtime is freed elsewhere. */
+ * of a transport" must not be noted: that is the loop thread's note. While the lock is
+ * let go its memory may be freed: by the owner, when the runtime is freed elsewhere. */
 static void release(segue_transport *transport)
 {
     custom *c = custom_of(transport);

@@ -9,8 +9,8 @@
  *      |                                                         v
  *      \------ it has ended: reaped, from any stage -------- KILLED: SIGKILL
  *
- * What a child said before it ended is still read, also when the conversation wants it only
- * later: `reaped` marks a child that has ended and whose output has not.
+ * What a child said before it ended is still read, also when the conversation wants it
+ * only later: `reaped` marks a child that has ended and whose output has not.
  *
  * The conversation is told once per child that it is lost (`up` guards that), with what
  * the child's end says about it; the end of the child's output waits TELL_MS for that

@@ -238,11 +238,15 @@ static bool decoded_is(sgi_str inner, sgi_str text)
     return text.n == 0;
 }
 
+static bool key_is(const sgi_json_member *member, sgi_str name)
+{
+    return member->escaped ? decoded_is(member->key, name)
+                           : sgi_str_eq(member->key, name);
+}
+
 bool sgi_json_key_is(const sgi_json_member *member, const char *name)
 {
-    sgi_str text = sgi_str_of(name);
-    return member->escaped ? decoded_is(member->key, text)
-                           : sgi_str_eq(member->key, text);
+    return key_is(member, sgi_str_of(name));
 }
 
 sgi_json sgi_json_get(sgi_json object, const char *name)
@@ -252,6 +256,20 @@ sgi_json sgi_json_get(sgi_json object, const char *name)
         if (sgi_json_key_is(&member, name))
             return member.value;
     return (sgi_json){NULL, 0};
+}
+
+void sgi_json_pick(sgi_json object, const sgi_str *names, size_t count, sgi_json *found)
+{
+    sgi_json_member member;
+    size_t left = count;
+    memset(found, 0, count * sizeof *found);
+    for (size_t at = 0; left && sgi_json_next_member(object, &at, &member);)
+        for (size_t i = 0; i < count; i++)
+            if (!found[i].n && key_is(&member, names[i])) {
+                found[i] = member.value;
+                left--;
+                break;
+            }
 }
 
 /* The span between the quotes; false when value is no string. */
@@ -363,6 +381,14 @@ static bool parse_decimal(sgi_json value, decimal *out)
 bool sgi_json_int(sgi_json value, int64_t *out)
 {
     decimal d;
+    uint64_t plain = 0; /* most are a few digits: no decimal needed */
+    size_t len = 0;
+    for (; len < value.n && len < 19 && value.p[len] >= '0' && value.p[len] <= '9'; len++)
+        plain = plain * 10 + (unsigned char)(value.p[len] & 15);
+    if (len && len == value.n && len < 19) {
+        *out = (int64_t)plain;
+        return true;
+    }
     if (!parse_decimal(value, &d) || (d.count && d.exponent < 0) ||
         d.count + d.exponent > 19)
         return false;

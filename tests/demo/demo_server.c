@@ -14,7 +14,6 @@
 #include <segue/segue.h>
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,14 +186,8 @@ static int64_t work(server *s)
     return wait;
 }
 
-/* A running task keeps a server alive that has no client any more. This one is to go. */
-static int client_has_gone(void)
-{
-    struct pollfd input = {.fd = STDIN_FILENO};
-    return poll(&input, 1, 0) > 0 && (input.revents & POLLHUP);
-}
-
-static void server_gone(void *user)
+/* The client has left. A task that runs is let go: the next server goes on with it. */
+static void client_left(void *user)
 {
     server *s = user;
     s->over = 1;
@@ -227,7 +220,7 @@ static segue_status open_server(server *s, segue_store *store)
     options.version = segue_version();
     options.store = store;
     options.user = s;
-    options.free_user = server_gone;
+    options.on_idle = client_left;
     segue_status status = segue_server_new(s->runtime, &options, &handle);
     if (status != SEGUE_OK)
         return status;
@@ -260,7 +253,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "demo_server: %s %s\n", segue_status_name(status),
                 segue_error_message(error));
     segue_error_free(error);
-    while (status == SEGUE_OK && !s.over && !client_has_gone())
+    while (status == SEGUE_OK && !s.over)
         status = segue_runtime_dispatch(s.runtime, work(&s), 0, NULL);
     segue_runtime_free(s.runtime);
     return status == SEGUE_OK ? 0 : 1;

@@ -106,8 +106,10 @@ def round_of(cut):
 
 
 def main():
+    if sys.argv[1:] not in ([], ["--short"]):
+        sys.exit("usage: tests/interop/run [--short]")
     round_of(cut=False)
-    if "--short" not in sys.argv[1:]:
+    if not sys.argv[1:]:
         round_of(cut=True)
     print(f"interop: {Count.green} green, {Count.missing} missing in the peer, "
           f"{Count.failed} failed")

@@ -118,8 +118,8 @@ const cells = {
     async 'progress in one read with the result'() {
         const seen = [];
         await call('chatty', { n: 3 }, { onprogress: progress => seen.push(progress.progress) });
-        if (!seen.length) throw new Missing('forgets the token before it looks at the progress');
-        equal(seen, [1, 2, 3]);
+        equal(seen, [1, 2, 3].slice(0, seen.length), 'the order');
+        if (seen.length < 3) throw new Missing('forgets the token before it looks at the progress');
     },
     async 'log messages'() {
         logs.length = 0;

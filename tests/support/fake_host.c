@@ -282,8 +282,8 @@ sgi_op *fake_op_replay(fake_host *h, const sgi_op *op)
 {
     sgi_op *copy = NULL;
     const fake_row *row = NULL;
-    segue_status status = sgi_record_read(
-        h->server, &fake_store_find(h, op->id)->record, &copy);
+    segue_status status =
+        sgi_record_read(h->server, &fake_store_find(h, op->id)->record, &copy);
     const sgi_mem *mem = sgi_engine_mem(&h->engine);
     while (status == SEGUE_OK &&
            (row = fake_store_next(h, op->id, row ? row->entry.seq : 0))) {
@@ -347,8 +347,7 @@ const char *fake_op_difference(const sgi_op *a, const sgi_op *b)
     if (a->final != b->final || a->final_seq != b->final_seq ||
         a->ended_ms != b->ended_ms || !is_same_text(a->final_data, b->final_data))
         return "the end";
-    if (a->status_seq != b->status_seq ||
-        !is_same_text(a->status_message, b->status_message))
+    if (!is_same_text(sgi_op_status_message(a), sgi_op_status_message(b)))
         return "the status";
     if (!sgi_op_has_ended(a) &&
         (a->checkpoint_len != b->checkpoint_len ||

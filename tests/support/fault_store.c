@@ -15,6 +15,7 @@ typedef struct made {
     char task_id[132];
     uint64_t *hashes; /* of entry seq at [seq - 1]; 0 = never written */
     size_t count;
+    int finals;
 } made;
 
 struct fault_store {
@@ -68,6 +69,7 @@ static void note_entry(fault_store *f, const uint8_t *id, const segue_store_entr
     uint64_t hash = hash_of(entry);
     if (!m)
         return;
+    m->finals += entry->kind >= FIRST_FINAL;
     if (entry->seq > m->count) {
         m->hashes = realloc(m->hashes, entry->seq * sizeof *m->hashes);
         memset(m->hashes + m->count, 0, (entry->seq - m->count) * sizeof *m->hashes);
@@ -174,11 +176,17 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
     return f->dead ? SEGUE_E_STORE : sgi_store_purge(f->inner, now_ms, next_ms);
 }
 
+void fault_store_forget(fault_store *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->all[i].hashes);
+    f->count = 0;
+}
+
 static void free_store(void *self)
 {
     fault_store *f = self;
-    for (size_t i = 0; i < f->count; i++)
-        free(f->all[i].hashes);
+    fault_store_forget(f);
     free(f->all);
     sgi_store_unref(f->inner);
     free(f);
@@ -273,17 +281,9 @@ const char *fault_store_task(const fault_store *f, size_t i)
     return i < f->count ? f->all[i].task_id : NULL;
 }
 
-static int32_t count_final(void *user, const segue_store_entry *entry)
+int fault_store_finals(const fault_store *f, size_t i)
 {
-    *(int *)user += entry->kind >= FIRST_FINAL;
-    return 0;
-}
-
-int fault_store_finals(fault_store *f, size_t i)
-{
-    int finals = 0;
-    sgi_store_read(f->inner, f->all[i].id, 0, count_final, &finals);
-    return finals;
+    return f->all[i].finals;
 }
 
 int fault_store_changed(const fault_store *f)

@@ -32,10 +32,12 @@ void fault_store_revive(fault_store *f);
 /* Entries up to this sequence number are gone when they are read. */
 void fault_store_trim(fault_store *f, uint64_t upto);
 
+/* Closes the account: tasks written so far are not spoken of any more. */
+void fault_store_forget(fault_store *f);
 /* Task ids ever written, in order of creation; NULL behind the last. */
 const char *fault_store_task(const fault_store *f, size_t i);
-/* How many entries that end an operation it has; reads them from the store itself. */
-int fault_store_finals(fault_store *f, size_t i);
+/* How many entries that end an operation were written for it. */
+int fault_store_finals(const fault_store *f, size_t i);
 /* Entries that were written a second time with other bytes. */
 int fault_store_changed(const fault_store *f);
 int fault_store_commits(const fault_store *f);

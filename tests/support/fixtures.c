@@ -583,6 +583,9 @@ static const tool_row rows[] = {
     {"{\"name\":\"defer\"," OBJECT "}", run_defer, 0, SEGUE_TASK_MAY, 0, 3600000, 0},
     {"{\"name\":\"promote\"," OBJECT "}", run_slow_compute, 0, SEGUE_TASK_MAY, 0, 500, 0},
     {"{\"name\":\"forever\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, -1},
+    {"{\"name\":\"race\"," OBJECT "}", run_stubborn, 0, SEGUE_TASK_MAY, 0, 0, 5000},
+    {"{\"name\":\"race_again\"," OBJECT "}", run_stubborn, SEGUE_TOOL_RESTARTABLE,
+     SEGUE_TASK_MAY, 0, 0, 5000},
     {"{\"name\":\"brief\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, 5000},
 };
 

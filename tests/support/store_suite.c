@@ -412,9 +412,10 @@ static void claim_hands_over_what_nobody_owns(void **state)
     assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
     assert_int_equal(test_claim_count(store), 0);
 
-    segue_store_write writes[] = {
-        test_write_simple(SEGUE_STORE_RELEASE, 1), test_write_simple(SEGUE_STORE_RELEASE, 3),
-        test_write_simple(SEGUE_STORE_RELEASE, 9), test_write_simple(99, 1)};
+    segue_store_write writes[] = {test_write_simple(SEGUE_STORE_RELEASE, 1),
+                                  test_write_simple(SEGUE_STORE_RELEASE, 3),
+                                  test_write_simple(SEGUE_STORE_RELEASE, 9),
+                                  test_write_simple(99, 1)};
     assert_int_equal(sgi_store_commit(store, writes, 4), SEGUE_E_INVALID);
     assert_int_equal(test_claim_count(store), 0); /* that release was rolled back */
     assert_int_equal(sgi_store_commit(store, writes, 3), SEGUE_OK);
@@ -444,8 +445,8 @@ static void claim_stopped_early_leaves_the_rest(void **state)
     int taken = 0;
     for (uint32_t n = 1; n <= 40; n++) {
         test_must_create(store, n);
-        assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, n)),
-                         SEGUE_OK);
+        assert_int_equal(
+            test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, n)), SEGUE_OK);
     }
     assert_int_equal(sgi_store_claim(store, take_three, &taken), SEGUE_OK);
     assert_int_equal(taken, 3);

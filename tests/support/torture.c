@@ -142,9 +142,8 @@ static int serve(torture *t)
     segue_struct_init(&server, sizeof server, SEGUE_STRUCT_SERVER_OPTIONS);
     if (segue_runtime_new(&options, &t->runtime, NULL) != SEGUE_OK)
         return 0;
-    segue_status status = t->sqlite
-                              ? segue_store_sqlite(t->path, &store, &t->store, NULL)
-                              : segue_store_memory(&store, &t->store);
+    segue_status status = t->sqlite ? segue_store_sqlite(t->path, &store, &t->store, NULL)
+                                    : segue_store_memory(&store, &t->store);
     if (status != SEGUE_OK)
         return 0;
     server.store = t->store;
@@ -383,7 +382,9 @@ static void run_one(void **state)
     const char *how = getenv("SEGUE_TORTURE");
     size_t only = how ? strtoul(how, NULL, 10) : 0;
     size_t calls = play(scenario, 0, 0);
-    size_t step = how && !strcmp(how, "full") ? 1 : calls / (scenario->sqlite ? TRIES / 4 : TRIES) + 1;
+    size_t step = how && !strcmp(how, "full")
+                      ? 1
+                      : calls / (scenario->sqlite ? TRIES / 4 : TRIES) + 1;
     print_message("%s: %zu allocations, every %zu\n", scenario->name, calls, step);
     for (size_t k = only ? only : 1; k <= (only ? only : calls); k += step) {
         if (getenv("SEGUE_TORTURE_TALK"))

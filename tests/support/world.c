@@ -416,6 +416,11 @@ static void put(wire *c, const char *bytes, size_t len)
     }
 }
 
+void wire_feed(wire *c, const char *bytes, size_t len)
+{
+    assert_int_equal(segue_transport_feed(c->transport, bytes, len), SEGUE_OK);
+}
+
 void wire_send(wire *c, const char *line)
 {
     size_t len = strlen(line);
@@ -652,11 +657,14 @@ const char *wire_get_until(wire *c, const char *task_id, const char *status,
     char params[256], wanted[64], id[32];
     int64_t deadline = real_ms() + WAIT_MS;
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", task_id);
-    snprintf(wanted, sizeof wanted, "\"%s\"", status);
+    snprintf(wanted, sizeof wanted, "|%s|", status);
     for (int i = 0; i < 2000 && real_ms() < deadline; i++) {
         snprintf(id, sizeof id, "\"until-%d\"", i);
         const char *got = wire_do(c, id, "tasks/get", params, caps ? caps : CAPS_TASKS);
-        if (!strcmp(json_at(got, "result.status"), wanted))
+        char now[32];
+        const char *quoted = json_at(got, "result.status");
+        snprintf(now, sizeof now, "|%.*s|", (int)strlen(quoted) - 2, quoted + 1);
+        if (*quoted && strstr(wanted, now))
             return got;
         if (*json_at(got, "error"))
             fail_msg("tasks/get: %s", got);

@@ -75,6 +75,8 @@ void wire_cut(wire *c);
 void wire_stall(wire *c, int stalled);
 int wire_is_closed(wire *c); /* by the server */
 
+/* PAIR: hands bytes to the server and lets nothing run yet. */
+void wire_feed(wire *c, const char *bytes, size_t len);
 /* Sends one line as the drive says. */
 void wire_send(wire *c, const char *line);
 /* Sends a request of the modern era: params are members ("\"name\":\"x\"") or NULL; caps is
@@ -117,7 +119,7 @@ const char *wire_make_task(wire *c, const char *id, const char *tool,
 /* Asks something about a task and returns the response; more: members beside taskId. */
 const char *wire_task(wire *c, const char *id, const char *method, const char *task_id,
                       const char *more);
-/* tasks/get until the status is as wanted; time passes in steps of 50 ms (PAIR). */
+/* tasks/get until the status is as wanted ("a" or "a|b"); time passes in steps of 50 ms (PAIR). */
 const char *wire_get_until(wire *c, const char *task_id, const char *status,
                            const char *caps);
 

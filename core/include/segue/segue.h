@@ -608,6 +608,10 @@ SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *l
 typedef void (*segue_principal_fn)(void *user, segue_transport *transport,
                                    const char **principal);
 
+/* The last conversation of the server has ended, each time it happens. Calls and tasks may
+ * still run: a program that serves its standard input stops here, a daemon goes on. */
+typedef void (*segue_idle_fn)(void *user);
+
 typedef struct segue_server_options {
     size_t struct_size;
     const char *name;         /* default "segue" */
@@ -629,6 +633,7 @@ typedef struct segue_server_options {
     int64_t max_ttl_ms;           /* longest time to live of a task; default 24 h */
     int64_t grace_ms;             /* an expired task stays readable; default 5 min */
     int32_t lookups_per_second;   /* failed task look-ups per principal; default 100 */
+    segue_idle_fn on_idle;        /* NULL = nobody wants to know */
 } segue_server_options;
 
 enum segue_item { SEGUE_ITEM_TOOL = 1 };

@@ -1,0 +1,410 @@
+/* A client that streams a task (tasks/stream) from a server that the test plays: what a server
+ * may do wrong, what the application may do slowly. */
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+/* A call that has become task T and is being streamed; *stream is the request for it. */
+static record *begin(kit *k, const segue_request_options *options, const char **stream)
+{
+    kit_begin_modern(k, NULL, SERVER_STREAMS);
+    record *r = kit_start(k, "tools/call", "{\"name\":\"t\"}", options);
+    kit_result(k, kit_expect(k, "tools/call"), CREATED("T"));
+    *stream = kit_expect(k, "tasks/stream");
+    return r;
+}
+
+static void event(kit *k, int seq, const char *type, const char *payload)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"seq\":%d,\"taskId\":\"T\",\"type\":\"%s\",\"payload\":%s}}",
+            seq, type, payload);
+}
+
+/* ---- events ---- */
+
+static void unknown_types_are_counted_and_ignored(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    event(&k, 1, "com.example.other", "[1,2]");
+    event(&k, 2, "dev.segue.status", "{\"status\":\"dancing\"}");
+    kit_segment(&k, "T", 3, 2, "b");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+static void malformed_events_do_no_harm(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\"}");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+                "\"taskId\":\"T\",\"seq\":-1,\"type\":\"x\"}}");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+                "\"taskId\":\"U\",\"seq\":0,\"type\":\"dev.segue.content.partial\","
+                "\"payload\":{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}}");
+    event(&k, 0, "dev.segue.content.partial", "{\"content\":7}");
+    event(&k, 1, "dev.segue.fields", "7");
+    kit_segment(&k, "T", 2, 1, "a");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    kit_end(&k);
+}
+
+static void fields_and_replace_are_merged(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "wrong");
+    event(&k, 1, "dev.segue.replace", "{}");
+    kit_segment(&k, "T", 2, 2, "right");
+    event(&k, 3, "dev.segue.fields", "{\"structuredContent\":{\"n\":18446744073709551616}}");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content", "[{\"type\":\"text\",\"text\":\"right\"}]");
+    assert_at(r->result, "structuredContent", "{\"n\":18446744073709551616}");
+    kit_end(&k);
+}
+
+/* After a hole the stream is opened again; what the old one still says is dropped or fits. */
+static void events_of_the_stream_that_was_cut_do_no_harm(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 2, 3, "c"); /* 1 is missing */
+    kit_expect(&k, "notifications/cancelled");
+    const char *again = kit_expect(&k, "tasks/stream");
+    assert_at(again, "params.after", "0");
+    kit_result(&k, stream, FINAL); /* the answer of the first one: nobody waits for it */
+    assert_int_equal(r->completed, 0);
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_segment(&k, "T", 2, 3, "c");
+    kit_result(&k, again, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 3);
+    kit_end(&k);
+}
+
+/* ---- the end of the stream ---- */
+
+static void a_stream_that_ends_early_is_opened_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_result(&k, stream, "\"resultType\":\"complete\"");
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "working"));
+    kit_advance(&k, 1200);
+    stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "0");
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+static void a_failed_task_is_told_by_get(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_result(&k, stream,
+               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
+               "\"failed\"}}");
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "failed") ",\"error\":{\"code\":-32603,\"message\":\"oh\"}");
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_string_equal(r->message, "oh");
+    kit_end(&k);
+}
+
+static void is_error_of_the_final_reaches_the_result(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_result(&k, stream,
+               "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"
+               "\"completed\",\"isError\":true}}");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "isError", "true");
+    kit_end(&k);
+}
+
+/* ---- the stream is refused ---- */
+
+static void events_gone_falls_back_without_a_loss_or_a_repeat(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 2, 3, "c");
+    kit_expect(&k, "notifications/cancelled");
+    kit_error(&k, kit_expect(&k, "tasks/stream"), -32602,
+              "{\"reason\":\"events_gone\",\"earliest\":9}");
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "working"));
+    kit_advance(&k, 1200);
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    assert_int_equal(r->last_segment, 2);
+    assert_non_null(strstr(r->log, "segment 1 a\nstatus completed -\nsegment 2 b\n"));
+    kit_end(&k);
+}
+
+/* -32601: the server has no streams at all; -32602: not this one. */
+static void a_refused_stream_is_polled_instead(void **state)
+{
+    (void)state;
+    static const int codes[] = {-32601, -32602};
+    for (int i = 0; i < 2; i++) {
+        kit k = {0};
+        const char *stream;
+        record *r = begin(&k, NULL, &stream);
+        kit_error(&k, stream, codes[i], NULL);
+        kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+        assert_int_equal(r->status, SEGUE_OK);
+        record *next = kit_call(&k, "t");
+        kit_result(&k, kit_expect(&k, "tools/call"), CREATED("U"));
+        kit_result(&k, kit_expect(&k, i ? "tasks/stream" : "tasks/get"),
+                   TASK("U", "completed") "," RESULT);
+        if (i)
+            kit_result(&k, kit_expect(&k, "tasks/get"), TASK("U", "completed") "," RESULT);
+        assert_int_equal(next->status, SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
+static void retry_after_is_waited_for(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_error(&k, stream, -32603, "{\"reason\":\"rate_limited\",\"retryAfterMs\":2000}");
+    kit_advance(&k, 1900);
+    kit_expect_silence(&k);
+    kit_advance(&k, 200);
+    kit_result(&k, kit_expect(&k, "tasks/stream"), "\"resultType\":\"complete\"");
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* ---- questions ---- */
+
+static void a_question_in_a_stream_is_fetched_and_answered(void **state)
+{
+    (void)state;
+    static const char yes[] = "{\"action\":\"accept\"}";
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    event(&k, 0, "dev.segue.status", "{\"status\":\"input_required\"}");
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "input_required") ",\"inputRequests\":{\"q1\":{\"method\":"
+                                           "\"elicitation/create\",\"params\":{}}}");
+    assert_string_equal(r->last_key, "q1");
+    segue_request_answer(r->request, "q1", yes, strlen(yes));
+    kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
+    /* the second one came while the first was open: no other status tells of it */
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "input_required") ",\"inputRequests\":{\"q2\":{\"method\":"
+                                           "\"elicitation/create\",\"params\":{}}}");
+    assert_string_equal(r->last_key, "q2");
+    segue_request_answer(r->request, "q2", yes, strlen(yes));
+    kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "working"));
+    kit_segment(&k, "T", 1, 1, "a");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(segue_request_answer(r->request, "q2", yes, strlen(yes)),
+                     SEGUE_E_TERMINAL);
+    kit_end(&k);
+}
+
+/* A get that fails beside the stream is made again: the question would never be seen. */
+static void a_look_that_fails_beside_a_stream_is_made_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    event(&k, 0, "dev.segue.status", "{\"status\":\"input_required\"}");
+    kit_error(&k, kit_expect(&k, "tasks/get"), -32603, NULL);
+    kit_advance(&k, 500);
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "input_required") ",\"inputRequests\":{\"q1\":{\"method\":"
+                                           "\"elicitation/create\",\"params\":{}}}");
+    assert_non_null(r->last_key);
+    kit_end(&k);
+}
+
+/* The question was asked before the cursor of the token: the stream does not tell of it. */
+static void a_question_is_found_again_by_a_resumed_stream(void **state)
+{
+    (void)state;
+    char token[4096];
+    kit first = {0}, second = {0};
+    const char *stream;
+    record *r = begin(&first, NULL, &stream);
+    event(&first, 0, "dev.segue.status", "{\"status\":\"input_required\"}");
+    kit_expect(&first, "tasks/get");
+    kit_segment(&first, "T", 1, 1, "a");
+    strcpy(token, r->token);
+    kit_end(&first);
+
+    kit_begin_modern(&second, NULL, SERVER_STREAMS);
+    r = kit_resume(&second, token, NULL);
+    assert_at(kit_expect(&second, "tasks/stream"), "params.after", "1");
+    kit_result(&second, kit_expect(&second, "tasks/get"),
+               TASK("T", "input_required") ",\"inputRequests\":{\"q1\":{\"method\":"
+                                           "\"elicitation/create\",\"params\":{}}}");
+    assert_string_equal(r->last_key, "q1");
+    kit_end(&second);
+}
+
+/* ---- the application is slow ---- */
+
+static void segments_wait_for_credit_and_keep_their_order(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.credit = 2;
+    record *r = begin(&k, &options, &stream);
+    for (int i = 0; i < 5; i++)
+        kit_segment(&k, "T", i, i + 1, "x");
+    event(&k, 5, "dev.segue.status", "{\"status\":\"working\",\"statusMessage\":\"m\"}");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->segments, 2);
+    assert_int_equal(segue_request_grant(r->request, 0), SEGUE_E_INVALID);
+    assert_int_equal(segue_request_grant(r->request, 1), SEGUE_OK);
+    assert_int_equal(r->segments, 2); /* never inside the call */
+    kit_run(&k);
+    assert_int_equal(r->segments, 3);
+    assert_int_equal(r->completed, 0);
+    assert_null(strstr(r->log, "status working m"));
+    segue_request_grant(r->request, INT64_MAX);
+    kit_run(&k);
+    assert_int_equal(r->segments, 5);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(segue_request_grant(r->request, 1), SEGUE_E_TERMINAL);
+    kit_end(&k);
+}
+
+/* What the application does not take is not fetched: the stream is cut at the source, and
+ * goes on behind the last event when there is room. */
+static void a_full_inbox_pauses_the_stream_and_loses_nothing(void **state)
+{
+    (void)state;
+    enum { SIZE = 100 * 1024 };
+    kit k = {0};
+    const char *stream;
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.credit = 1;
+    record *r = begin(&k, &options, &stream);
+    char *text = malloc(SIZE + 1);
+    memset(text, 'x', SIZE);
+    text[SIZE] = 0;
+    const char *cancelled = NULL;
+    int sent = 0;
+    for (; sent < 30 && !cancelled; sent++) {
+        kit_segment(&k, "T", sent, sent + 1, text);
+        cancelled = kit_heard(&k);
+    }
+    assert_in_range(sent, 8, 14); /* about a megabyte */
+    assert_at(cancelled, "method", "\"notifications/cancelled\"");
+    assert_at(cancelled, "params.requestId", json_at(stream, "id"));
+    kit_segment(&k, "T", sent, sent + 1, text); /* on its way when the cancel came */
+    assert_true(k.mem.live < 8 * 1024 * 1024);
+    kit_advance(&k, 5000);
+    kit_expect_silence(&k);
+    segue_request_grant(r->request, 1000);
+    stream = kit_expect(&k, "tasks/stream");
+    int after = atoi(json_at(stream, "params.after"));
+    assert_in_range(after, sent - 1, sent);
+    kit_segment(&k, "T", after + 1, after + 2, "last");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, after + 2);
+    free(text);
+    kit_end(&k);
+}
+
+static void discard_delivers_and_does_not_collect(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.discard = 1;
+    record *r = begin(&k, &options, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    event(&k, 1, "dev.segue.fields", "{\"structuredContent\":{\"n\":1}}");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    assert_at(r->result, "content", "[]");
+    assert_at(r->result, "structuredContent", "{\"n\":1}");
+    kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_types_are_counted_and_ignored),
+        cmocka_unit_test(malformed_events_do_no_harm),
+        cmocka_unit_test(fields_and_replace_are_merged),
+        cmocka_unit_test(events_of_the_stream_that_was_cut_do_no_harm),
+        cmocka_unit_test(a_stream_that_ends_early_is_opened_again),
+        cmocka_unit_test(a_failed_task_is_told_by_get),
+        cmocka_unit_test(is_error_of_the_final_reaches_the_result),
+        cmocka_unit_test(events_gone_falls_back_without_a_loss_or_a_repeat),
+        cmocka_unit_test(a_refused_stream_is_polled_instead),
+        cmocka_unit_test(retry_after_is_waited_for),
+        cmocka_unit_test(a_question_in_a_stream_is_fetched_and_answered),
+        cmocka_unit_test(a_look_that_fails_beside_a_stream_is_made_again),
+        cmocka_unit_test(a_question_is_found_again_by_a_resumed_stream),
+        cmocka_unit_test(segments_wait_for_credit_and_keep_their_order),
+        cmocka_unit_test(a_full_inbox_pauses_the_stream_and_loses_nothing),
+        cmocka_unit_test(discard_delivers_and_does_not_collect),
+    };
+    return cmocka_run_group_tests_name("client_stream", tests, NULL, NULL);
+}
