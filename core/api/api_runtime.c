@@ -112,26 +112,31 @@ segue_status segue_transport_custom(segue_runtime *runtime,
     return status == SEGUE_OK ? sgi_transport_custom(runtime, &full, self, out) : status;
 }
 
+static bool is_transport(const segue_transport *transport)
+{
+    return transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
+}
+
 segue_status segue_transport_feed(segue_transport *transport, const char *bytes, size_t len)
 {
-    if (!transport || (!bytes && len))
+    if (!is_transport(transport) || (!bytes && len))
         return SEGUE_E_INVALID;
     return sgi_transport_feed(transport, bytes, len);
 }
 
 segue_status segue_transport_writable(segue_transport *transport)
 {
-    return transport ? sgi_transport_writable(transport) : SEGUE_E_INVALID;
+    return is_transport(transport) ? sgi_transport_writable(transport) : SEGUE_E_INVALID;
 }
 
 segue_status segue_transport_closed(segue_transport *transport)
 {
-    return transport ? sgi_transport_closed(transport) : SEGUE_E_INVALID;
+    return is_transport(transport) ? sgi_transport_closed(transport) : SEGUE_E_INVALID;
 }
 
 void segue_transport_free(segue_transport *transport)
 {
-    if (transport)
+    if (is_transport(transport))
         sgi_transport_free(transport);
 }
 

@@ -52,6 +52,13 @@ void sgi_conn_start(sgi_conn *conn)
     conn->role->start(conn->self);
 }
 
+/* What came is no message: dropped and counted, whoever it is for. */
+static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
+{
+    conn->engine->warnings++;
+    conn->role->bad_input(conn->self, rpc_code, problem);
+}
+
 static void read_message(sgi_conn *conn, sgi_str line)
 {
     sgi_json_member members[SGI_MESSAGE_MEMBERS];
@@ -60,21 +67,17 @@ static void read_message(sgi_conn *conn, sgi_str line)
     size_t count = 0;
     if (!sgi_json_read(&conn->engine->reader, line, members, SGI_MESSAGE_MEMBERS, &count,
                        &fault)) {
-        conn->engine->warnings++;
         sgi_engine_log(conn->engine, SEGUE_LOG_WARNING, "input: %s at byte %zu",
                        sgi_json_fault_text(fault.fault), fault.at);
-        conn->role->bad_input(conn->self, SGI_RPC_PARSE_ERROR,
-                              sgi_json_fault_text(fault.fault));
+        refuse_input(conn, SGI_RPC_PARSE_ERROR, sgi_json_fault_text(fault.fault));
         return;
     }
     if (sgi_json_kind_of(sgi_json_trim(line)) != SGI_JSON_OBJECT) {
-        conn->role->bad_input(conn->self, SGI_RPC_INVALID_REQUEST,
-                              "a message is not an object");
+        refuse_input(conn, SGI_RPC_INVALID_REQUEST, "a message is not an object");
         return;
     }
     if (count > SGI_MESSAGE_MEMBERS) { /* an id among those that are not seen would matter */
-        conn->role->bad_input(conn->self, SGI_RPC_INVALID_REQUEST,
-                              "a message has too many members");
+        refuse_input(conn, SGI_RPC_INVALID_REQUEST, "a message has too many members");
         return;
     }
     sgi_message_sort(&message, members, count);
@@ -93,9 +96,9 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
         if (event == SGI_NDJSON_LINE)
             read_message(conn, line);
         else
-            conn->role->bad_input(conn->self, SGI_RPC_PARSE_ERROR,
-                                  event == SGI_NDJSON_TOO_LONG ? "message too large"
-                                                               : "out of memory");
+            refuse_input(conn, SGI_RPC_PARSE_ERROR,
+                         event == SGI_NDJSON_TOO_LONG ? "message too large"
+                                                      : "out of memory");
         if (!conn->up)
             break;
     }

@@ -9,6 +9,7 @@ void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *hos
     *engine = (sgi_engine){.env = *env, .host = *host, .digest = digest};
     sgi_timers_init(&engine->timers, env->mem);
     sgi_buf_init(&engine->scratch, env->mem);
+    sgi_buf_init(&engine->fold_room, env->mem);
     TAILQ_INIT(&engine->ready);
 }
 
@@ -25,6 +26,7 @@ void sgi_engine_free(sgi_engine *engine)
     sgi_timers_free(&engine->timers);
     sgi_json_reader_free(&engine->reader);
     sgi_buf_free(&engine->scratch);
+    sgi_buf_free(&engine->fold_room);
 }
 
 void sgi_ready_add(sgi_engine *engine, sgi_ready *ready)

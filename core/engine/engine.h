@@ -57,7 +57,8 @@ typedef struct sgi_engine {
     size_t max_message; /* bytes of one message in */
     size_t max_queue; /* unsent bytes of a connection before producers wait */
     sgi_json_reader reader;
-    sgi_buf scratch; /* for one text, within one call */
+    sgi_buf scratch;   /* for one text, within one call */
+    sgi_buf fold_room; /* for the result of one plain call */
     sgi_timers timers;
     struct sgi_ready_list ready;
     uint64_t warnings; /* protocol warnings: dropped and counted */

@@ -16,11 +16,6 @@ int32_t sgi_log_level(sgi_str text)
     return -1;
 }
 
-const char *sgi_log_level_name(int32_t level)
-{
-    return level_names[level];
-}
-
 /* ---- server/discover ---- */
 
 void sgi_write_capabilities(sgi_jw *w, const segue_server *server, bool modern)

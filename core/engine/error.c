@@ -58,6 +58,8 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
     error->mem = &error->mem_copy;
     error->status = status;
     error->rpc_code = rpc_code;
+    if (message.n) /* a peer may have put a NUL into it: the rest is not shown */
+        message.n = strnlen(message.p, message.n);
     error->message = sgi_text_dup(mem, message);
     error->data = data.n ? sgi_text_dup(mem, data) : NULL;
     error->data_len = data.n;

@@ -77,9 +77,12 @@ static void note_status(segue_request *request, sgi_json object)
 {
     sgi_json status = sgi_json_get(object, "status");
     sgi_json message = sgi_json_get(object, "statusMessage");
-    sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
     int32_t state = sgi_task_state_of(status);
+    sgi_str word;
     sgi_buf text;
+    if (sgi_json_kind_of(message) != SGI_JSON_STRING)
+        message = (sgi_json){0};
+    sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
     if (state == SEGUE_TASK_UNKNOWN)
         state = request->state;
     bool changed = state != request->state || message.n;
@@ -89,11 +92,12 @@ static void note_status(segue_request *request, sgi_json object)
     if (!changed || !request->events.on_status || sgi_deliver_is_full(request))
         return;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
-    if (!sgi_json_decode(status, &text)) {
+    if (!sgi_json_plain_string(status, &word)) {
         static const char *const words[] = {"", "working", "input_required", "completed",
                                             "failed", "cancelled"};
-        sgi_buf_add(&text, words[state], strlen(words[state]));
+        word = sgi_str_of(words[state]);
     }
+    sgi_buf_add_str(&text, word);
     sgi_buf_add_char(&text, 0);
     if (message.n)
         sgi_json_decode(message, &text);
@@ -231,8 +235,15 @@ static void take_question(segue_request *request, const sgi_json_member *member)
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
     sgi_json params = sgi_json_get(member->value, "params");
+    sgi_str method;
     sgi_buf text;
-    if (member->escaped || is_known_question(request, member->key))
+    if (member->escaped ||
+        !sgi_json_plain_string(sgi_json_get(member->value, "method"), &method) ||
+        (params.n && sgi_json_kind_of(params) != SGI_JSON_OBJECT)) {
+        request->engine->warnings++; /* no question that could be asked */
+        return;
+    }
+    if (is_known_question(request, member->key))
         return;
     if (++request->question_count > INPUTS_MAX) {
         sgi_request_fail(request, SEGUE_E_LIMIT, "the server asks too many questions");
@@ -242,7 +253,7 @@ static void take_question(segue_request *request, const sgi_json_member *member)
     sgi_buf_init(&text, mem);
     sgi_buf_add_str(&text, member->key);
     sgi_buf_add_char(&text, 0);
-    sgi_json_decode(sgi_json_get(member->value, "method"), &text);
+    sgi_buf_add_str(&text, method);
     sgi_buf_add_char(&text, 0);
     sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
     if (question)

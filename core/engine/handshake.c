@@ -45,6 +45,22 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
+/* For initialize. What a server of these eras would ask by requests of its own is left out:
+ * this client answers questions of tasks only, and must not promise more. */
+static void write_legacy_capabilities(sgi_jw *w, sgi_json given)
+{
+    sgi_json_member member;
+    sgi_jw_open(w, '{');
+    for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
+        if (sgi_json_key_is(&member, "elicitation") ||
+            sgi_json_key_is(&member, "sampling") || sgi_json_key_is(&member, "roots"))
+            continue;
+        sgi_jw_key_str(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+    sgi_jw_close(w, '}');
+}
+
 bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
 {
     sgi_jw w = sgi_jw_on(&session->meta);
@@ -52,8 +68,8 @@ bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
     write_client_info(&w, session, META "clientInfo");
     sgi_jw_key(&w, META "clientCapabilities");
     write_capabilities(&w, session, capabilities);
-    sgi_buf_add_str(&session->capabilities,
-                    capabilities.n ? capabilities : SGI_STR("{}"));
+    w = sgi_jw_on(&session->capabilities);
+    write_legacy_capabilities(&w, capabilities);
     return !session->meta.failed && !session->capabilities.failed;
 }
 

@@ -32,6 +32,7 @@ static void free_peer(sgi_peer *peer)
 {
     segue_server *server = peer->server;
     sgi_map_free(&peer->in_flight);
+    sgi_buf_free(&peer->id_text);
     if (peer->who)
         sgi_principal_unref(peer->who);
     sgi_conn_unref(peer->conn);
@@ -86,6 +87,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
     peer->ready.run = ask_application;
     sgi_server_ref(server);
     LIST_INIT(&peer->listens);
+    sgi_buf_init(&peer->id_text, sgi_engine_mem(engine));
     sgi_map_init(&peer->in_flight, &engine->env);
     TAILQ_INSERT_TAIL(&server->peers, peer, link);
     if (!peer->who)
@@ -117,14 +119,21 @@ static bool wants_input(void *self)
 
 /* ---- replies ---- */
 
-static char *copy_id(const sgi_mem *mem, sgi_json id)
+/* The canonical form of an id; empty when out of memory. Valid until the next one. */
+static sgi_str canonical_id(sgi_peer *peer, sgi_json id)
 {
-    sgi_buf text;
-    sgi_buf_init(&text, mem);
-    sgi_id_canonical(id, &text);
-    char *copy = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
-    sgi_buf_free(&text);
-    return copy;
+    sgi_buf_reset(&peer->id_text, 1024);
+    sgi_id_canonical(id, &peer->id_text);
+    return peer->id_text.failed ? (sgi_str){0} : sgi_buf_str(&peer->id_text);
+}
+
+static char *copy_id(sgi_reply *reply, sgi_str id)
+{
+    if (id.n >= sizeof reply->id_room)
+        return sgi_text_dup(sgi_engine_mem(reply->engine), id);
+    memcpy(reply->id_room, id.p, id.n);
+    reply->id_room[id.n] = 0;
+    return reply->id_room;
 }
 
 static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
@@ -142,7 +151,8 @@ static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
 static void free_reply(sgi_reply *reply)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
-    sgi_text_free(mem, reply->id);
+    if (reply->id != reply->id_room)
+        sgi_text_free(mem, reply->id);
     sgi_text_free(mem, reply->progress_token);
     sgi_release(mem, reply, sizeof *reply);
 }
@@ -166,7 +176,7 @@ static sgi_reply *make_reply(const sgi_inbound *in)
     if (!reply)
         return NULL;
     reply->engine = engine;
-    reply->id = copy_id(mem, in->id);
+    reply->id = copy_id(reply, in->id);
     reply->progress_token = copy_token(mem, in, &token_ok);
     reply->modern = sgi_version_is_modern(in->version);
     reply->log_level = in->log_level;
@@ -296,11 +306,10 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     sgi_json_kind kind = sgi_json_kind_of(id);
     if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
         return;
-    char *key = copy_id(sgi_engine_mem(peer->server->engine), id);
-    if (!key)
+    sgi_str key = canonical_id(peer, id);
+    if (!key.n)
         return;
-    sgi_map_node *node = sgi_map_find(&peer->in_flight, sgi_str_of(key));
-    sgi_text_free(sgi_engine_mem(peer->server->engine), key);
+    sgi_map_node *node = sgi_map_find(&peer->in_flight, key);
     if (node)
         cancel_reply(SGI_OWNER(node, sgi_reply, node));
 }
@@ -312,14 +321,6 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
     else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized")))
         peer->initialized = peer->legacy != SGI_VERSION_UNKNOWN;
     /* others are no business of this server: ignored (R-0-3) */
-}
-
-static bool is_in_flight(sgi_peer *peer, sgi_json id)
-{
-    char *key = copy_id(sgi_engine_mem(peer->server->engine), id);
-    bool found = key && sgi_map_find(&peer->in_flight, sgi_str_of(key));
-    sgi_text_free(sgi_engine_mem(peer->server->engine), key);
-    return found;
 }
 
 /* One walk over params, one over _meta. */
@@ -350,7 +351,12 @@ static void read_params(sgi_inbound *in)
 static void handle_request(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_str method;
-    if (peer->in_flight.count && is_in_flight(peer, msg->id)) {
+    sgi_str id = canonical_id(peer, msg->id);
+    if (!id.n) {
+        sgi_conn_close(peer->conn); /* whoever cannot be answered must not wait */
+        return;
+    }
+    if (sgi_map_find(&peer->in_flight, id)) {
         /* an error would look like the answer of the first one (C-3) */
         peer->server->engine->warnings++;
         sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
@@ -359,7 +365,7 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
     }
     if (!sgi_json_plain_string(msg->method, &method))
         method = SGI_STR("?"); /* no method of ours needs an escape */
-    sgi_inbound in = {.peer = peer, .id = msg->id, .params = msg->params};
+    sgi_inbound in = {.peer = peer, .id = id, .params = msg->params};
     read_params(&in);
     if (in.protocol.n)
         sgi_modern_request(&in, method);
@@ -379,8 +385,9 @@ static void message(void *self, const sgi_message *msg)
         break;
     case SGI_MESSAGE_INVALID:
         peer->server->engine->warnings++;
-        sgi_send_error(peer->conn, msg->id, SGI_RPC_INVALID_REQUEST,
-                       sgi_str_of(msg->problem), (sgi_json){0});
+        if (!msg->is_response)
+            sgi_send_error(peer->conn, msg->id, SGI_RPC_INVALID_REQUEST,
+                           sgi_str_of(msg->problem), (sgi_json){0});
         break;
     default:
         peer->server->engine->warnings++; /* an answer to a question nobody asked */

@@ -13,6 +13,7 @@ struct sgi_peer {
     TAILQ_ENTRY(sgi_peer) link;
     sgi_principal *who;
     sgi_map in_flight; /* sgi_reply by id */
+    sgi_buf id_text;   /* canonical id of the request that is looked at */
     int32_t stream_count;
     sgi_version legacy; /* negotiated by initialize; UNKNOWN before */
     bool initialized;
@@ -25,7 +26,7 @@ struct sgi_peer {
 /* One request as it came; views into the message. */
 typedef struct sgi_inbound {
     sgi_peer *peer;
-    sgi_json id;
+    sgi_json id; /* canonical; lives in the peer */
     sgi_json params; /* an object, or empty */
     sgi_json meta;   /* params._meta, or empty */
     sgi_json name, arguments; /* of params */
@@ -42,7 +43,8 @@ struct sgi_reply {
     sgi_map_node node;
     sgi_peer *peer; /* NULL = cancelled, or the conversation is lost */
     sgi_engine *engine;
-    char *id; /* canonical JSON text */
+    char *id; /* canonical JSON text; id_room when it fits */
+    char id_room[24];
     bool modern;
     bool is_stream;
     char *progress_token; /* JSON text or NULL */
@@ -100,6 +102,5 @@ void sgi_listens_close(sgi_peer *peer);
 
 /* "debug" = 0 ... "emergency" = 7; -1 for no level. */
 int32_t sgi_log_level(sgi_str text);
-const char *sgi_log_level_name(int32_t level);
 
 #endif

@@ -6,6 +6,7 @@
 #include "engine/server.h"
 
 #define CHUNK_BYTES (256 * 1024)
+#define FOLD_ROOM (64 * 1024)
 
 void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
                      void (*ready)(sgi_reader *))
@@ -161,9 +162,34 @@ static void fold_more(sgi_reader *reader)
         end_folding(f, !reader->failed);
 }
 
+/* A plain operation has its whole log in the tail: no reader, and the content is put together
+ * in room that the engine keeps for it. */
+static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
+{
+    sgi_engine *engine = op->engine;
+    const sgi_entry *entry;
+    sgi_fold fold;
+    sgi_fold_init(&fold, sgi_engine_mem(engine));
+    sgi_buf content = engine->fold_room;
+    engine->fold_room = fold.content;
+    fold.content = content;
+    TAILQ_FOREACH(entry, &op->tail, link)
+        fold_entry(&fold, entry);
+    done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
+    sgi_buf_reset(&fold.content, FOLD_ROOM);
+    sgi_buf_free(&engine->fold_room); /* empty, but for a fold within this one */
+    engine->fold_room = fold.content;
+    sgi_buf_init(&fold.content, sgi_engine_mem(engine));
+    sgi_fold_free(&fold);
+}
+
 void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (!op->logged) {
+        fold_plain(op, done, user);
+        return;
+    }
     folding *f = sgi_zalloc(mem, sizeof *f);
     if (!f) {
         done(user, op, NULL);

@@ -380,6 +380,10 @@ static void take_result(segue_request *request, sgi_json result)
     } else if (is_task && sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/get"))) {
         note_task_state(request, result);
         sgi_request_finish(request, result); /* as the SEP's examples have it (R-2557-20) */
+    } else if (sgi_json_string_is(type, SGI_STR("input_required"))) {
+        sgi_request_fail(request, SEGUE_E_UNSUPPORTED,
+                         "the server asks for input before it runs the call, which is "
+                         "answered for tasks only");
     } else {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          is_task ? "a task in answer to a request that cannot be one"
@@ -437,8 +441,10 @@ void sgi_requests_opened(segue_session *session)
 void sgi_requests_closed(segue_session *session, segue_status status, const char *text)
 {
     segue_request *request, *next;
-    SGI_TAILQ_EACH(request, &session->requests, link, next)
+    SGI_TAILQ_EACH(request, &session->requests, link, next) {
         sgi_request_fail(request, status, text);
+        sgi_deliver_queue(request); /* one that has its result may wait for credit */
+    }
 }
 
 static segue_request *find_by_call(segue_session *session, sgi_json token)
@@ -479,7 +485,7 @@ static bool take_log(segue_session *session, sgi_json params)
         if (sgi_deliver_is_full(request))
             request->dropped++;
         else
-            sgi_deliver(request, &head, params);
+            sgi_deliver(request, &head, params.n ? params : SGI_STR("{}"));
         return true;
     }
     return false;

@@ -321,7 +321,6 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 {
     segue_session *session = self;
     (void)rpc_code;
-    session->engine->warnings++;
     sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s", problem);
 }
 

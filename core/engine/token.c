@@ -45,8 +45,11 @@ segue_status sgi_token_write(segue_request *request, sgi_buf *out)
     for (int i = 0; i < CHECK_SIZE; i++)
         sgi_buf_add_char(&state, 0);
     write_state(request, &state);
-    sgi_str body = {state.p + CHECK_SIZE, state.len - CHECK_SIZE};
-    bool ok = !state.failed && engine->digest(digest, &body, 1);
+    bool ok = !state.failed;
+    if (ok) {
+        sgi_str body = {state.p + CHECK_SIZE, state.len - CHECK_SIZE};
+        ok = engine->digest(digest, &body, 1);
+    }
     if (ok) {
         memcpy(state.p, digest, CHECK_SIZE);
         sgi_buf_add_lit(out, PREFIX);

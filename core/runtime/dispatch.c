@@ -98,8 +98,33 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
     return ran;
 }
 
+/* While run has its thread, a broken pipe is an EPIPE and no signal: blocking SIGPIPE once is
+ * cheaper than around each write, which is a fifth of the cost of a small one. */
+static bool block_sigpipe(sigset_t *old)
+{
+    sigset_t set, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, old);
+    sigpending(&pending);
+    return sigismember(&pending, SIGPIPE) == 1;
+}
+
+static void unblock_sigpipe(const sigset_t *old, bool was_pending)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    if (!was_pending)
+        while (sigtimedwait(&set, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
 segue_status sgi_runtime_run(segue_runtime *rt)
 {
+    sigset_t old;
     if (sgi_runtime_in_callback(rt))
         return SEGUE_E_REENTRANT;
     sgi_runtime_lock(rt);
@@ -109,10 +134,14 @@ segue_status sgi_runtime_run(segue_runtime *rt)
     }
     rt->mode = SGI_MODE_INLINE;
     rt->looping = true;
+    bool was_pending = block_sigpipe(&old);
+    rt->signals_blocked = true;
     while (atomic_load(&rt->open))
         sgi_loop_turn(rt, -1, TURN_BUDGET);
+    rt->signals_blocked = false;
     leave_loop(rt);
     sgi_runtime_unlock(rt);
+    unblock_sigpipe(&old, was_pending);
     return SEGUE_OK;
 }
 

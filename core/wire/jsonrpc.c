@@ -74,6 +74,7 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
     pick_parts(&found, members, count);
     if (is_id(found.id))
         message->id = found.id;
+    message->is_response = !found.method.n && (found.result.n || found.error.n);
     if (!sgi_json_string_is(found.jsonrpc, SGI_STR("2.0")))
         message->problem = "jsonrpc is not \"2.0\"";
     else if (found.method.n)

@@ -25,6 +25,7 @@ typedef enum sgi_message_kind {
 typedef struct sgi_message {
     sgi_message_kind kind;
     const char *problem; /* INVALID: why */
+    bool is_response;    /* also when INVALID: it is no request, so it gets no answer */
     sgi_json id;         /* a string or an integer; empty when absent, null or unusable */
     sgi_json method;     /* a string value */
     sgi_json params;     /* an object, or empty */

@@ -140,7 +140,8 @@ static void check_error(sgi_json_reader *reader, sgi_str id, sgi_str text, sgi_j
     fuzz_check(read_object(reader, sgi_buf_str(&out), &message));
     fuzz_check(message.kind == SGI_MESSAGE_ERROR);
     fuzz_check(sgi_str_eq(message.id, id));
-    fuzz_check(sgi_json_int(sgi_json_get(message.error, "code"), &code) && code == -32603);
+    fuzz_check(sgi_json_int(sgi_json_get(message.error, "code"), &code) &&
+               code == -32603);
     fuzz_check(sgi_json_string_is(sgi_json_get(message.error, "message"), text));
     fuzz_check(sgi_str_eq(sgi_json_get(message.error, "data"), data));
     sgi_buf_free(&out);

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MAX_STEPS 1500
 
 typedef struct subject {
-    sgi_op *op; /* ours, or NULL */
+    sgi_op *op;      /* ours, or NULL */
     sgi_state ended; /* the end as it was first seen */
     bool has_ended;
     uint64_t seen; /* the horizon so far, of one that is logged */
@@ -144,7 +144,7 @@ static void folded(void *user, sgi_op *op, const sgi_fold *fold)
 
 static sgi_str payload(uint32_t len)
 {
-    static char text[40002] = "\"";
+    static char text[102002] = "\"";
     if (len < 2)
         return SGI_STR("7");
     memset(text + 1, 'a' + (int)(len % 26), len - 2);
@@ -165,7 +165,7 @@ static void append(subject *s)
         sgi_op_append(op, SGI_ENTRY_SEGMENT, payload(fuzz_byte(&in)));
         break;
     case 1:
-        sgi_op_append(op, SGI_ENTRY_SEGMENT, payload(fuzz_byte(&in) * 150u));
+        sgi_op_append(op, SGI_ENTRY_SEGMENT, payload(fuzz_byte(&in) * 400u));
         break;
     case 2:
         sgi_op_append(op, SGI_ENTRY_FIELDS, SGI_STR("{\"a\":1,\"_meta\":{\"b\":2}}"));
@@ -224,7 +224,8 @@ static void end(sgi_op *op)
         status = sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{\"isError\":true}"));
         break;
     case 2:
-        status = sgi_op_fail(op, SGI_ENTRY_ERROR, -32000, SGI_STR("x\"y"), SGI_STR("[1]"));
+        status =
+            sgi_op_fail(op, SGI_ENTRY_ERROR, -32000, SGI_STR("x\"y"), SGI_STR("[1]"));
         break;
     case 3:
         sgi_task_cancel(op);
@@ -425,8 +426,9 @@ static void live_log(void)
 static sgi_entry *any_entry(const sgi_op *op)
 {
     static const char *const texts[] = {
-        "{\"key\":\"k\",\"method\":\"m\",\"params\":{}}", "{\"key\":\"k\",\"response\":{}}",
-        "{\"statusMessage\":\"x\\u0000y\"}", "{\"isError\":true}",
+        "{\"key\":\"k\",\"method\":\"m\",\"params\":{}}",
+        "{\"key\":\"k\",\"response\":{}}", "{\"statusMessage\":\"x\\u0000y\"}",
+        "{\"isError\":true}",
         "{\"key\":\"a\\u0000b\",\"method\":\"\\u0000\",\"params\":{\"\":1}}"};
     uint32_t how = fuzz_byte(&in);
     int32_t kind = (int32_t)(how % 14) - 1;

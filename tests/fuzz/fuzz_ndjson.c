@@ -52,7 +52,8 @@ static void feed(sgi_ndjson *framing, sgi_buf *seen, const char *bytes, size_t l
         if (event == SGI_NDJSON_LINE)
             note(seen, line, 0);
         else
-            note(seen, (sgi_str){0}, event == SGI_NDJSON_TOO_LONG ? MARK_LONG : MARK_NOMEM);
+            note(seen, (sgi_str){0},
+                 event == SGI_NDJSON_TOO_LONG ? MARK_LONG : MARK_NOMEM);
     }
     fuzz_check(input.n == 0);
     free(copy);

@@ -26,10 +26,10 @@ typedef struct client {
     segue_request *request; /* NULL once we gave the handle up */
     bool handed;            /* sgi_request_new has returned */
     bool completed, freed;
-    bool fresh;        /* was not made from a token: its first segment is number 1 */
-    uint64_t last;     /* number of the last segment */
-    int64_t credit;    /* that is left; -1 = no limit */
-    char key[40];      /* of the last question */
+    bool fresh;     /* was not made from a token: its first segment is number 1 */
+    uint64_t last;  /* number of the last segment */
+    int64_t credit; /* that is left; -1 = no limit */
+    char key[40];   /* of the last question */
 } client;
 
 /* What the client said and waits for an answer to. */
@@ -127,8 +127,12 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
         if (sgi_json_int(sgi_json_get(segment->block, "n"), &number))
             fuzz_check((uint64_t)number == segment->number);
     }
-    if (c->credit >= 0)
-        fuzz_check(--c->credit >= 0);
+    if (c->credit > 0)
+        c->credit--;
+    else if (c->credit == 0) /* nobody has to wait for an end for want of credit */
+        fuzz_check(
+            request->phase == SGI_PHASE_DONE &&
+            (request->status != SEGUE_OK || request->session->stage == SGI_STAGE_CLOSED));
     meddle(c);
 }
 
@@ -269,7 +273,8 @@ static void start_one(void)
         status = sgi_token_resume(session, token, &options, &events, &c->request);
     } else {
         sgi_request_spec spec = {.method = SGI_STR("tools/call"),
-                                 .params = SGI_STR("{\"name\":\"t\",\"_meta\":{\"a\":1}}"),
+                                 .params =
+                                     SGI_STR("{\"name\":\"t\",\"_meta\":{\"a\":1}}"),
                                  .options = &options,
                                  .events = &events};
         if ((how & 48) == 32)
@@ -337,7 +342,8 @@ static const char *const results[] = {
     "\"pollIntervalMs\":100}",
     "{\"content\":[]}",
     "{\"resultType\":\"complete\",\"content\":[{\"n\":1},{\"n\":2},{\"n\":3}]}",
-    "{\"resultType\":\"task\",\"task\":{\"taskId\":\"task-2\",\"status\":\"input_required\"}}",
+    "{\"resultType\":\"task\",\"task\":{\"taskId\":\"task-2\",\"status\":\"input_"
+    "required\"}}",
     "{\"resultType\":\"task\",\"taskId\":7}",
     "{\"resultType\":\"task\",\"taskId\":\"a\\u0000b\",\"status\":\"working\"}",
     "{\"resultType\":\"other\"}",
@@ -352,13 +358,17 @@ static const char *const results[] = {
     "\"k1\":{\"method\":\"elicitation/create\",\"params\":{}},"
     "\"k2\":{\"method\":\"x\\u0000y\"},\"\\u006b3\":{},\"k4\":7}}",
     "{\"resultType\":\"complete\",\"status\":\"w\\u0000rking\",\"statusMessage\":7}",
-    "{\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":\"completed\","
+    "{\"resultType\":\"complete\",\"_meta\":{\"dev.segue/"
+    "final\":{\"status\":\"completed\","
     "\"isError\":true}}}",
-    "{\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":\"failed\"}}}",
-    "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{"
+    "{\"resultType\":\"complete\",\"_meta\":{\"dev.segue/"
+    "final\":{\"status\":\"failed\"}}}",
+    "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+    "\"capabilities\":{"
     "\"extensions\":{\"io.modelcontextprotocol/tasks\":{\"eventStreams\":{}},"
     "\"dev.segue/idempotency\":{}}}}",
-    "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{"
+    "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+    "\"capabilities\":{"
     "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}",
     "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"serverInfo\":{}}",
     "{}",
@@ -389,7 +399,8 @@ static void answer_one(void)
     else if (how < 230)
         say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":%s}", id, error);
     else if (how < 240)
-        say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%s,\"error\":%s}", id, result, error);
+        say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%s,\"error\":%s}", id, result,
+            error);
     else if (how < 250)
         say("{\"jsonrpc\":\"2.0\",\"id\":\"%lld\",\"result\":%s}", id, result);
     else
@@ -425,13 +436,14 @@ static void answer_well(void)
  * always the same, however often and in whatever order it is said. */
 static void event(uint64_t seq)
 {
-    static const char head[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\","
-                               "\"params\":{\"taskId\":\"task-1\",\"seq\":";
+    static const char head[] =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\","
+        "\"params\":{\"taskId\":\"task-1\",\"seq\":";
     unsigned long long n = seq;
     unsigned long long first = seq / 3 * 2 + 1;
     if (seq % 3 == 2)
-        say("%s%llu,\"type\":\"dev.segue.status\",\"payload\":{\"status\":\"%s\"}}}", head, n,
-            seq % 2 ? "working" : "input_required");
+        say("%s%llu,\"type\":\"dev.segue.status\",\"payload\":{\"status\":\"%s\"}}}",
+            head, n, seq % 2 ? "working" : "input_required");
     else
         say("%s%llu,\"type\":\"dev.segue.content.partial\",\"payload\":{\"content\":"
             "[{\"n\":%llu}]}}}",
@@ -445,7 +457,7 @@ static void wild_event(void)
         "\"dev.segue.content.partial\",\"payload\":{\"content\":[{\"n\":0},{},7]}",
         "\"dev.segue.content.partial\",\"payload\":{\"content\":7}",
         "\"dev.segue.fields\",\"payload\":{\"x\":1,\"_meta\":{\"y\":2}}",
-        "\"dev.segue.fields\",\"payload\":{\"\\u0078\":2,\"_met\\u0061\":{\"\\u0079\":3}}",
+        "\"dev.segue.fields\",\"payload\":{\"\\u0078\":2,\"_met\\u0061\":{}}",
         "\"dev.segue.fields\",\"payload\":[]",
         "\"dev.segue.replace\",\"payload\":{}",
         "\"dev.segue.status\",\"payload\":{\"status\":\"input_required\"}",
@@ -453,8 +465,9 @@ static void wild_event(void)
         "\"other\"",
         "7",
     };
-    static const char *const seqs[] = {"0", "1", "2", "7", "-1", "1.5", "9007199254740991",
-                                       "9223372036854775807", "\"1\"", "null"};
+    static const char *const seqs[] = {
+        "0",     "1",   "2", "7", "-1", "1.5", "9007199254740991", "9223372036854775807",
+        "\"1\"", "null"};
     honest = false;
     say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
         "\"taskId\":\"task-%u\",\"seq\":%s,\"type\":%s}}",
@@ -467,7 +480,8 @@ static void notification(void)
     switch (fuzz_below(&in, 6)) {
     case 0:
         say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
-            "\"progressToken\":%u,\"progress\":0.5,\"total\":1,\"message\":\"m\\u0000m\"}}",
+            "\"progressToken\":%u,\"progress\":0.5,\"total\":1,\"message\":\"m\\u0000m\"}"
+            "}",
             id);
         break;
     case 1:
@@ -477,7 +491,8 @@ static void notification(void)
         say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}");
         break;
     case 3:
-        say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\",\"params\":{\"a\":1}}");
+        say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+            "other\",\"params\":{\"a\":1}}");
         break;
     case 4:
         say("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041%u\",\"method\":\"ping\"}", id);
@@ -585,18 +600,8 @@ static void finish(void)
 {
     test_mem_rearm(&tm);
     segue_session *mine = session;
-    for (int i = 0; i < started; i++)
-        if (clients[i].request && fuzz_one_in(&in, 2))
-            clients[i].credit = -1; /* credit that never comes must not keep an end back */
     sgi_session_close(mine);
     sgi_conn_detach(mine->conn);
-    for (int i = 0; i < started; i++) {
-        client *c = &clients[i];
-        if (c->handed && !c->completed && c->request && c->request->credit >= 0) {
-            sgi_request_grant(c->request, INT64_MAX);
-            c->credit = INT64_MAX;
-        }
-    }
     in.left = 0;
     fake_host_deliver(&host);
     for (int i = 0; i < started; i++)

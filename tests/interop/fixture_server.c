@@ -4,19 +4,13 @@
  *
  *   fixture_server [--page N] [--store FILE]
  *
- * The public interface does not tell a server that its only client has left, so the loop
- * looks at standard input itself and ends when the other end has hung up. */
+ * It ends when its only client has left; tasks that still run then are left behind. */
 #include "support/fixtures.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#define IDLE_MS 50 /* how long a hang-up may go unnoticed */
 
 typedef struct host host;
 
@@ -36,6 +30,7 @@ struct host {
     segue_server *server;
     fixtures *fixtures;
     walk *walks;
+    int is_over; /* the client has left */
 };
 
 typedef struct options {
@@ -240,6 +235,11 @@ static segue_status open_store(const char *path, segue_store **store)
     return path ? segue_store_sqlite(path, NULL, store, NULL) : SEGUE_OK;
 }
 
+static void on_idle(void *user)
+{
+    ((host *)user)->is_over = 1;
+}
+
 static segue_status open_server(host *h, const options *given)
 {
     segue_server_options server;
@@ -254,6 +254,8 @@ static segue_status open_server(host *h, const options *given)
     server.title = "Fixture server";
     server.instructions = "Call greet first.";
     server.store = store;
+    server.user = h;
+    server.on_idle = on_idle;
     server.page_size = given->page_size;
     status = segue_server_new(h->runtime, &server, &h->server);
     segue_store_free(store);
@@ -269,26 +271,11 @@ static segue_status open_server(host *h, const options *given)
     return status;
 }
 
-static int has_hung_up(void)
-{
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLRDHUP};
-    return poll(&in, 1, 0) > 0 && (in.revents & (POLLHUP | POLLRDHUP | POLLERR));
-}
-
-/* What the client wrote before it left is read first, and answered if anybody still
- * listens: a few more turns of the loop, until one does nothing. */
 static void serve(host *h)
 {
-    int32_t ran = 0;
-    int ending = 0;
-    do {
-        int64_t due = tick(h);
-        ending = has_hung_up();
-        if (due < 0 || due > IDLE_MS)
-            due = IDLE_MS;
-        if (segue_runtime_dispatch(h->runtime, due, 0, &ran) != SEGUE_OK)
+    while (!h->is_over)
+        if (segue_runtime_dispatch(h->runtime, tick(h), 0, NULL) != SEGUE_OK)
             return;
-    } while (!ending || ran);
 }
 
 static int read_options(int argc, char **argv, options *given)

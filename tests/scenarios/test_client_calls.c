@@ -1,5 +1,6 @@
-/* Requests of a client against a server that the test plays: limits, timeouts, cancel, the
- * end of the session, messages that belong to nobody, handles freed where they are used. */
+/* Requests of a client against a server that the test plays: limits, timeouts, cancel,
+ * the end of the session, messages that belong to nobody, handles freed where they are
+ * used. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -80,7 +81,8 @@ static void notifications_of_no_request_go_to_the_session(void **state)
     kit k = {0};
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
-    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"a\":1}}");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"a\":1}}");
     assert_int_equal(k.notifications, 2);
     assert_string_equal(k.last_notification, "notifications/x {\"a\":1}");
     kit_end(&k);
@@ -131,8 +133,9 @@ static void progress_and_log_reach_the_request_that_asked(void **state)
             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
             "\"progressToken\":%s,\"progress\":4}}",
             token); /* too late */
-    assert_string_equal(r->log, "progress 1/4 m\nprogress 2.5/0 -\n"
-                                "log {\"level\":\"info\",\"data\":1}\ncomplete SEGUE_OK\n");
+    assert_string_equal(r->log,
+                        "progress 1/4 m\nprogress 2.5/0 -\n"
+                        "log {\"level\":\"info\",\"data\":1}\ncomplete SEGUE_OK\n");
     kit_end(&k);
 }
 
@@ -473,7 +476,10 @@ static void requests_may_be_started_in_callbacks(void **state)
     kit_end(&k);
 }
 
-#define CASE(text, fn) {text, fn, NULL, NULL, NULL}
+#define CASE(text, fn)                                                                   \
+    {                                                                                    \
+        text, fn, NULL, NULL, NULL                                                       \
+    }
 
 int main(void)
 {

@@ -1,6 +1,6 @@
-/* Which era does the server speak? 2026-07-28 basic/transports/stdio, backward compatibility:
- * server/discover first; a modern answer or a modern error decides for modern, anything else
- * and silence for initialize. */
+/* Which era does the server speak? 2026-07-28 basic/transports/stdio, backward
+ * compatibility: server/discover first; a modern answer or a modern error decides for
+ * modern, anything else and silence for initialize. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -42,11 +42,12 @@ static void a_modern_server_is_known_by_its_answer(void **state)
         strstr(discover, "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\""));
     assert_non_null(strstr(discover, "\"io.modelcontextprotocol/tasks\":{}"));
     kit_expect_silence(&k); /* requests wait for the answer */
-    kit_result(&k, discover,
-               "\"resultType\":\"complete\",\"supportedVersions\":[\"2099-01-01\","
-               "\"2026-07-28\"],\"capabilities\":" SERVER_PLAIN
-               ",\"instructions\":\"i\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-               "{\"name\":\"s\",\"version\":\"1\"}}");
+    kit_result(
+        &k, discover,
+        "\"resultType\":\"complete\",\"supportedVersions\":[\"2099-01-01\","
+        "\"2026-07-28\"],\"capabilities\":" SERVER_PLAIN
+        ",\"instructions\":\"i\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+        "{\"name\":\"s\",\"version\":\"1\"}}");
     assert_int_equal(k.opened, 1);
     len = 3;
     assert_int_equal(segue_session_peer(k.session, peer, &len), SEGUE_E_TOO_SMALL);
@@ -172,8 +173,9 @@ static void an_era_that_is_asked_for_is_not_left(void **state)
     const char *initialize = kit_heard(&legacy);
     assert_at(initialize, "method", "\"initialize\"");
     assert_at(initialize, "params.capabilities", "{\"roots\":{}}");
-    kit_result(&legacy, initialize,
-               "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{},\"serverInfo\":{}");
+    kit_result(
+        &legacy, initialize,
+        "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{},\"serverInfo\":{}");
     check_legacy(&legacy, "\"2025-03-26\"");
     kit_end(&legacy);
 }

@@ -1,5 +1,5 @@
-/* A client whose connection breaks, or whose process ends: tokens at every point, calls that
- * are sent again with their key, and how it connects again. */
+/* A client whose connection breaks, or whose process ends: tokens at every point, calls
+ * that are sent again with their key, and how it connects again. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -147,7 +147,8 @@ static void a_token_outlives_the_connection(void **state)
 static void damaged_and_foreign_tokens_are_refused(void **state)
 {
     (void)state;
-    static const char *const foreign[] = {"", "sg1.", "sg1.AAAA", "sg2.AAAAAAAAAAAAAAAA",
+    static const char *const foreign[] = {"",         "sg1.",
+                                          "sg1.AAAA", "sg2.AAAAAAAAAAAAAAAA",
                                           "sg1.!!!!", "eyJhbGciOiJub25lIn0.e30."};
     char token[4096];
     kit k = {0};
@@ -263,7 +264,8 @@ static void a_stream_goes_on_after_a_reconnect(void **state)
     kit_end(&k);
 }
 
-/* An answer whose acknowledgement was lost is sent again: the server knows it by its key. */
+/* An answer whose acknowledgement was lost is sent again: the server knows it by its
+ * key. */
 static void an_answer_that_was_not_acknowledged_is_sent_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A client that streams a task (tasks/stream) from a server that the test plays: what a server
- * may do wrong, what the application may do slowly. */
+/* A client that streams a task (tasks/stream) from a server that the test plays: what a
+ * server may do wrong, what the application may do slowly. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -55,11 +55,13 @@ static void malformed_events_do_no_harm(void **state)
     const char *stream;
     record *r = begin(&k, NULL, &stream);
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\"}");
-    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
-                "\"taskId\":\"T\",\"seq\":-1,\"type\":\"x\"}}");
-    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
-                "\"taskId\":\"U\",\"seq\":0,\"type\":\"dev.segue.content.partial\","
-                "\"payload\":{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}}");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"taskId\":\"T\",\"seq\":-1,\"type\":\"x\"}}");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"taskId\":\"U\",\"seq\":0,\"type\":\"dev.segue.content.partial\","
+            "\"payload\":{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}}");
     event(&k, 0, "dev.segue.content.partial", "{\"content\":7}");
     event(&k, 1, "dev.segue.fields", "7");
     kit_segment(&k, "T", 2, 1, "a");
@@ -78,7 +80,8 @@ static void fields_and_replace_are_merged(void **state)
     kit_segment(&k, "T", 0, 1, "wrong");
     event(&k, 1, "dev.segue.replace", "{}");
     kit_segment(&k, "T", 2, 2, "right");
-    event(&k, 3, "dev.segue.fields", "{\"structuredContent\":{\"n\":18446744073709551616}}");
+    event(&k, 3, "dev.segue.fields",
+          "{\"structuredContent\":{\"n\":18446744073709551616}}");
     kit_result(&k, stream, FINAL);
     assert_int_equal(r->status, SEGUE_OK);
     assert_at(r->result, "content", "[{\"type\":\"text\",\"text\":\"right\"}]");
@@ -86,7 +89,8 @@ static void fields_and_replace_are_merged(void **state)
     kit_end(&k);
 }
 
-/* After a hole the stream is opened again; what the old one still says is dropped or fits. */
+/* After a hole the stream is opened again; what the old one still says is dropped or
+ * fits. */
 static void events_of_the_stream_that_was_cut_do_no_harm(void **state)
 {
     (void)state;
@@ -161,6 +165,28 @@ static void is_error_of_the_final_reaches_the_result(void **state)
     kit_end(&k);
 }
 
+/* AS-69: an answer that was under way when the end came changes nothing. */
+static void a_late_get_does_not_bring_the_task_back(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    event(&k, 0, "dev.segue.status", "{\"status\":\"input_required\"}");
+    const char *get = kit_expect(&k, "tasks/get");
+    event(&k, 1, "dev.segue.status", "{\"status\":\"working\"}");
+    kit_segment(&k, "T", 2, 1, "a");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_result(&k, get,
+               "\"resultType\":\"complete\",\"taskId\":\"T\",\"status\":\"working\","
+               "\"createdAt\":\"2026-01-01T00:00:00+00:00\"");
+    kit_advance(&k, 5000);
+    kit_expect_silence(&k);
+    assert_int_equal(r->completed, 1);
+    kit_end(&k);
+}
+
 /* ---- the stream is refused ---- */
 
 static void events_gone_falls_back_without_a_loss_or_a_repeat(void **state)
@@ -201,7 +227,8 @@ static void a_refused_stream_is_polled_instead(void **state)
         kit_result(&k, kit_expect(&k, i ? "tasks/stream" : "tasks/get"),
                    TASK("U", "completed") "," RESULT);
         if (i)
-            kit_result(&k, kit_expect(&k, "tasks/get"), TASK("U", "completed") "," RESULT);
+            kit_result(&k, kit_expect(&k, "tasks/get"),
+                       TASK("U", "completed") "," RESULT);
         assert_int_equal(next->status, SEGUE_OK);
         kit_end(&k);
     }
@@ -272,7 +299,8 @@ static void a_look_that_fails_beside_a_stream_is_made_again(void **state)
     kit_end(&k);
 }
 
-/* The question was asked before the cursor of the token: the stream does not tell of it. */
+/* The question was asked before the cursor of the token: the stream does not tell of
+ * it. */
 static void a_question_is_found_again_by_a_resumed_stream(void **state)
 {
     (void)state;
@@ -396,6 +424,8 @@ int main(void)
         cmocka_unit_test(a_stream_that_ends_early_is_opened_again),
         cmocka_unit_test(a_failed_task_is_told_by_get),
         cmocka_unit_test(is_error_of_the_final_reaches_the_result),
+        {"AS-69 a late get does not bring the task back",
+         a_late_get_does_not_bring_the_task_back, NULL, NULL, NULL},
         cmocka_unit_test(events_gone_falls_back_without_a_loss_or_a_repeat),
         cmocka_unit_test(a_refused_stream_is_polled_instead),
         cmocka_unit_test(retry_after_is_waited_for),

@@ -68,8 +68,7 @@ static void final_in_the_stream_needs_no_get(void **state)
     const char *stream = kit_expect(&k, "tasks/stream");
     kit_segment(&k, "T", 0, 1, "a");
     kit_segment(&k, "T", 1, 2, "b");
-    kit_result(&k, stream,
-               FINAL);
+    kit_result(&k, stream, FINAL);
     kit_expect_silence(&k);
     check_same(r);
     kit_end(&k);
@@ -91,13 +90,13 @@ static void repeats_are_dropped_and_a_hole_is_repaired(void **state)
     stream = kit_expect(&k, "tasks/stream");
     assert_at(stream, "params.after", "0");
     kit_segment(&k, "T", 1, 2, "b");
-    kit_result(&k, stream,
-               FINAL);
+    kit_result(&k, stream, FINAL);
     check_same(r);
     kit_end(&k);
 }
 
-/* AS-71: the hook comes before the first look, and its token is enough for another process. */
+/* AS-71: the hook comes before the first look, and its token is enough for another
+ * process. */
 static void token_of_on_task_resumes_in_a_new_process(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
-/* A client against a server that the test plays itself, line by line: what the client writes
- * is heard, what it shall read is said. Fake clock, seeded chance, counting allocator. Every
- * request is recorded; the recorder fails the test when the order of callbacks is broken:
- * nothing after on_complete but free_user, both exactly once, segments in order. */
+/* A client against a server that the test plays itself, line by line: what the client
+ * writes is heard, what it shall read is said. Fake clock, seeded chance, counting
+ * allocator. Every request is recorded; the recorder fails the test when the order of
+ * callbacks is broken: nothing after on_complete but free_user, both exactly once,
+ * segments in order. */
 #ifndef CLIENT_KIT_H
 #define CLIENT_KIT_H
 
@@ -77,7 +78,7 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
     "\"resultType\":\"task\",\"taskId\":\"" id "\",\"status\":\"working\"," STAMPS
 #define TASK(id, status)                                                                 \
     "\"resultType\":\"complete\",\"taskId\":\"" id "\",\"status\":\"" status "\""        \
-                                                                             "," STAMPS
+    "," STAMPS
 #define RESULT                                                                           \
     "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","    \
     "\"text\":\"b\"}]}"
@@ -116,7 +117,8 @@ record *kit_call(kit *k, const char *tool); /* tools/call {"name":tool} */
 record *kit_resume(kit *k, const char *token, const segue_request_options *options);
 /* Lets the handle of a record go. */
 void record_drop(record *r);
-/* A record without a request, to be used as events of calls the kit has no function for. */
+/* A record without a request, to be used as events of calls the kit has no function
+ * for. */
 record *kit_record(kit *k, segue_request_events *events);
 
 #endif

@@ -1,7 +1,8 @@
-/* Allocations are counted from the end of torture_serve on, in the scenario `setup` from the
- * beginning: a server with dozens of tools is the same in all of them. Time is fake: a wait of minutes costs nothing, and a
- * request that does not end within PATIENCE_MS hangs. When all allocations from one on fail,
- * the wait is over sooner and memory comes back: what hung must end then. */
+/* Allocations are counted from the end of torture_serve on, in the scenario `setup` from
+ * the beginning: a server with dozens of tools is the same in all of them. Time is fake:
+ * a wait of minutes costs nothing, and a request that does not end within PATIENCE_MS
+ * hangs. When all allocations from one on fail, the wait is over sooner and memory comes
+ * back: what hung must end then. */
 #include "support/torture.h"
 
 #include <stdio.h>
@@ -180,11 +181,10 @@ static void session_freed(void *user)
     assert_int_equal(t->sessions_freed, t->sessions_closed);
 }
 
-segue_session *torture_open(torture *t)
+segue_session *torture_open_over(torture *t, segue_transport *transport)
 {
     segue_session_options options;
     segue_session_events events;
-    segue_transport *near, *far;
     segue_session *session = NULL;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = t->era;
@@ -193,6 +193,19 @@ segue_session *torture_open(torture *t)
     events.user = t;
     events.free_user = session_freed;
     events.on_closed = session_closed;
+    if (segue_session_open(t->runtime, transport, &options, &events, &session) !=
+        SEGUE_OK) {
+        segue_transport_free(transport);
+        return NULL;
+    }
+    assert_true(t->session_count < MAX_SESSIONS);
+    t->sessions[t->session_count++] = session;
+    return session;
+}
+
+segue_session *torture_open(torture *t)
+{
+    segue_transport *near, *far;
     if (segue_transport_pair(t->runtime, &near, &far) != SEGUE_OK)
         return NULL;
     if (segue_server_attach(t->server, far) != SEGUE_OK) {
@@ -200,13 +213,7 @@ segue_session *torture_open(torture *t)
         segue_transport_free(far);
         return NULL;
     }
-    if (segue_session_open(t->runtime, near, &options, &events, &session) != SEGUE_OK) {
-        segue_transport_free(near);
-        return NULL;
-    }
-    assert_true(t->session_count < MAX_SESSIONS);
-    t->sessions[t->session_count++] = session;
-    return session;
+    return torture_open_over(t, near);
 }
 
 static asked *new_asked(torture *t, segue_request_events *events)
@@ -261,6 +268,8 @@ void torture_pump(torture *t)
     for (int idle = 0; idle < 2; idle = ran ? 0 : idle + 1) {
         if (t->fixtures)
             fixtures_tick(t->fixtures);
+        if (t->play)
+            t->play(t);
         segue_runtime_dispatch(t->runtime, t->sqlite ? 1 : 0, 0, &ran);
     }
     for (int i = 0; i < t->asked_count; i++)

@@ -1,7 +1,7 @@
-/* Torture: a scenario is run once to count its allocations, then again and again with each of
- * them refused, alone, and with all from it on. Whatever happens: nothing crashes or leaks,
- * every request that was accepted ends exactly once and within bounded time, a call that
- * failed has taken nothing, and when memory is back the library works.
+/* Torture: a scenario is run once to count its allocations, then again and again with
+ * each of them refused, alone, and with all from it on. Whatever happens: nothing crashes
+ * or leaks, every request that was accepted ends exactly once and within bounded time, a
+ * call that failed has taken nothing, and when memory is back the library works.
  *
  * SEGUE_TORTURE=full tries every allocation; otherwise some TRIES are spread over them.
  * SEGUE_TORTURE=<n> tries only allocation n (both ways), to look at one failure. */
@@ -53,6 +53,8 @@ struct torture {
     int served;
     size_t fail_at, fail_from;
     char path[64];
+    void (*play)(torture *t); /* run at each turn: another end that the scenario plays */
+    void *far;
 };
 
 typedef struct torture_scenario {
@@ -73,6 +75,8 @@ int torture_run(const char *group, const torture_scenario *scenarios, size_t cou
 int torture_serve(torture *t);
 /* One more client over a pair; NULL when it could not be had. */
 segue_session *torture_open(torture *t);
+/* The same over a transport of the scenario's own, which is consumed. */
+segue_session *torture_open_over(torture *t, segue_transport *transport);
 /* Starts tools/call; arguments is JSON. NULL when it was refused. */
 asked *torture_call(torture *t, segue_session *session, const char *tool,
                     const char *arguments);

@@ -39,8 +39,9 @@ typedef struct world {
     segue_store *custom; /* used instead of store_kind; freed by the world */
     const char *fault;   /* STDIO: SEGUE_FAULT of the servers spawned from here on */
     int dead;            /* PAIR: the process is gone, what it still says is not heard */
-    void (*between)(struct world *w); /* PAIR: in world_restart, when the old one is gone */
-    uint64_t log_count;  /* lines of log at level error */
+    void (*between)(
+        struct world *w); /* PAIR: in world_restart, when the old one is gone */
+    uint64_t log_count;   /* lines of log at level error */
 } world;
 
 #define WORLD_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */

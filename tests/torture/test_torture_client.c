@@ -78,7 +78,8 @@ static int failed_task(torture *t)
     return a->status == SEGUE_E_REMOTE;
 }
 
-/* The first session goes with its request in the middle of a stream; the token goes on. */
+/* The first session goes with its request in the middle of a stream; the token goes
+ * on. */
 static int resumed_stream(torture *t)
 {
     segue_session *first;
@@ -132,6 +133,5 @@ int main(void)
         {"stream resumed by token", resumed_stream, 0, 0, 0},
         {"task that is cancelled", cancelled_task, 0, 0, 0},
     };
-    return torture_run("torture_client", scenarios,
-                       sizeof scenarios / sizeof *scenarios);
+    return torture_run("torture_client", scenarios, sizeof scenarios / sizeof *scenarios);
 }

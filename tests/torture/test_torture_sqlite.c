@@ -32,6 +32,5 @@ int main(void)
         {"task with a stream", streamed_task, 1, 0, 0},
         {"input round", input_round, 1, 0, 0},
     };
-    return torture_run("torture_sqlite", scenarios,
-                       sizeof scenarios / sizeof *scenarios);
+    return torture_run("torture_sqlite", scenarios, sizeof scenarios / sizeof *scenarios);
 }

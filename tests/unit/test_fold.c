@@ -110,7 +110,8 @@ static void meta_is_merged_key_by_key_and_no_deeper(void **state)
 static void meta_of_ours_stands_before_that_of_the_tool(void **state)
 {
     (void)state;
-    assert_result(false, SGI_STR("\"ours\":1"), "{\"content\":[],\"_meta\":{\"ours\":1}}");
+    assert_result(false, SGI_STR("\"ours\":1"),
+                  "{\"content\":[],\"_meta\":{\"ours\":1}}");
     add_fields("{\"_meta\":{\"its\":2}}");
     assert_result(true, SGI_STR("\"ours\":1"),
                   "{\"content\":[],\"isError\":true,\"_meta\":{\"ours\":1,\"its\":2}}");

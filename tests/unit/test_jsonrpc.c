@@ -73,7 +73,8 @@ static void sorts_messages_by_their_members(void **state)
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"\"}}",
          SGI_MESSAGE_ERROR, "1"},
         {"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":1}}", SGI_MESSAGE_ERROR, ""},
-        {"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1}}", SGI_MESSAGE_ERROR, ""},
+        {"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1}}", SGI_MESSAGE_ERROR,
+         ""},
         {"{\"jsonrpc\":\"2.0\",\"id\":9223372036854775807,\"method\":\"a\"}",
          SGI_MESSAGE_REQUEST, "9223372036854775807"},
         {"{\"jsonrpc\":\"2.0\",\"\\u0069d\":7,\"method\":\"a\",\"other\":[]}",
@@ -177,9 +178,9 @@ static void error_messages_read_back(void **state)
     sgi_rpc_error_message(&out, SGI_STR("\"a\""), -32603, SGI_STR("a \"b\"\n\x01"),
                           SGI_STR("{\"reason\":\"x\"}"));
     assert_true(sgi_buf_terminate(&out));
-    assert_string_equal(out.p,
-                        "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32603,"
-                        "\"message\":\"a \\\"b\\\"\\n\\u0001\",\"data\":{\"reason\":\"x\"}}}");
+    assert_string_equal(
+        out.p, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32603,"
+               "\"message\":\"a \\\"b\\\"\\n\\u0001\",\"data\":{\"reason\":\"x\"}}}");
     sgi_message message = sort(out.p);
     assert_int_equal(message.kind, SGI_MESSAGE_ERROR);
     assert_true(sgi_json_string_is(sgi_json_get(message.error, "message"),

@@ -205,11 +205,13 @@ static void a_full_store_ends_the_operation_and_the_end_is_written_later(void **
     fake_store_commit(&host, SEGUE_E_STORE_FULL);
     assert_true(op->store_broken);
     assert_int_equal(op->final, SGI_FINAL_ERROR);
-    assert_int_equal(sgi_op_state(op), SGI_STATE_FAILED); /* visible, though not durable */
-    assert_int_equal(op->next_seg, 2);                    /* 2 and 3 never were */
+    assert_int_equal(sgi_op_state(op),
+                     SGI_STATE_FAILED); /* visible, though not durable */
+    assert_int_equal(op->next_seg, 2);  /* 2 and 3 never were */
     assert_int_equal(op->final_seq, 2);
     assert_non_null(strstr(op->final_data, "-32603"));
-    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("4")), SEGUE_E_TERMINAL);
+    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("4")),
+                     SEGUE_E_TERMINAL);
 
     fake_store_commit(&host, SEGUE_E_STORE_FULL); /* still full */
     assert_false(fake_store_take(&host));         /* not at once again */
@@ -377,7 +379,8 @@ static void at_the_end_all_is_written_and_released_once(void **state)
     say(open, "1");
     sgi_op_end(ended, SGI_ENTRY_RESULT, SGI_STR("{}"));
     sgi_server_die(server);
-    assert_int_equal(sgi_op_append(open, SGI_ENTRY_SEGMENT, SGI_STR("2")), SEGUE_E_CLOSED);
+    assert_int_equal(sgi_op_append(open, SGI_ENTRY_SEGMENT, SGI_STR("2")),
+                     SEGUE_E_CLOSED);
     fake_store_settle(&host);
     assert_int_equal(rows_of(open), 1);
     assert_int_equal(fake_store_find(&host, open->id)->releases, 1);

@@ -224,7 +224,8 @@ static void hash_is_siphash_1_3(void **state)
     const uint64_t zero[2] = {0, 0};
     const uint64_t counting[2] = {0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_true(sgi_siphash(zero, rows[i].text, strlen(rows[i].text)) == rows[i].hash);
+        assert_true(sgi_siphash(zero, rows[i].text, strlen(rows[i].text)) ==
+                    rows[i].hash);
     assert_true(sgi_siphash(counting, NULL, 0) == 0xabac0158050fc4dcu);
 }
 

@@ -49,7 +49,8 @@ static void feed(const char *bytes, size_t len)
         if (event == SGI_NDJSON_LINE)
             note(line);
         else
-            note(event == SGI_NDJSON_TOO_LONG ? SGI_STR("(too long)") : SGI_STR("(nomem)"));
+            note(event == SGI_NDJSON_TOO_LONG ? SGI_STR("(too long)")
+                                              : SGI_STR("(nomem)"));
     }
     assert_int_equal(input.n, 0);
 }

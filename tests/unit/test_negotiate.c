@@ -12,9 +12,9 @@
 #define ALL_SWITCHES 256u
 #define ALL_SAYINGS 64u
 
-static const sgi_version handshakes[] = {
-    SGI_VERSION_2024_11_05, SGI_VERSION_2025_03_26, SGI_VERSION_2025_06_18,
-    SGI_VERSION_2025_11_25, SGI_VERSION_DRAFT_2026_V1};
+static const sgi_version handshakes[] = {SGI_VERSION_2024_11_05, SGI_VERSION_2025_03_26,
+                                         SGI_VERSION_2025_06_18, SGI_VERSION_2025_11_25,
+                                         SGI_VERSION_DRAFT_2026_V1};
 
 /* One cell: the dialects that one declaration alone opens. Columns of 5.3, in its order. */
 typedef struct row {
@@ -27,10 +27,11 @@ static const row matrix[] = {
     {SGI_VERSION_2024_11_05, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
     {SGI_VERSION_2025_03_26, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
     {SGI_VERSION_2025_06_18, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
-    {SGI_VERSION_2025_11_25, 0, SGI_DIALECT_L, SGI_DIALECT_S, SGI_DIALECT_P, SGI_DIALECT_Z,
-     0, 0},
+    {SGI_VERSION_2025_11_25, 0, SGI_DIALECT_L, SGI_DIALECT_S, SGI_DIALECT_P,
+     SGI_DIALECT_Z, 0, 0},
     {SGI_VERSION_DRAFT_2026_V1, SGI_DIALECT_D, 0, 0, SGI_DIALECT_P, 0, 0, 0},
-    {SGI_VERSION_2026_07_28, 0, 0, 0, 0, 0, SGI_DIALECT_X | SGI_DIALECT_E, SGI_DIALECT_PN},
+    {SGI_VERSION_2026_07_28, 0, 0, 0, 0, 0, SGI_DIALECT_X | SGI_DIALECT_E,
+     SGI_DIALECT_PN},
 };
 
 static uint32_t expected(const row *r, uint32_t says, uint32_t enabled)
@@ -49,7 +50,8 @@ static uint32_t expected(const row *r, uint32_t says, uint32_t enabled)
     if (says & SGI_SAYS_PARTIAL_RESULTS)
         set |= r->results;
     set &= enabled;
-    if (set & (SGI_DIALECT_L | SGI_DIALECT_S)) /* "P (if no task)": a task was asked for */
+    if (set &
+        (SGI_DIALECT_L | SGI_DIALECT_S)) /* "P (if no task)": a task was asked for */
         set &= ~(uint32_t)SGI_DIALECT_P;
     if (!(set & SGI_DIALECT_X)) /* "X, and E for its stream" */
         set &= ~(uint32_t)SGI_DIALECT_E;
@@ -84,7 +86,8 @@ static void a_client_that_says_nothing_gets_the_plain_protocol(void **state)
 static void the_modern_era_knows_nothing_of_the_handshake_dialects(void **state)
 {
     (void)state;
-    uint32_t set = sgi_negotiate(SGI_VERSION_2026_07_28, ALL_SAYINGS - 1, ALL_SWITCHES - 1);
+    uint32_t set =
+        sgi_negotiate(SGI_VERSION_2026_07_28, ALL_SAYINGS - 1, ALL_SWITCHES - 1);
     assert_int_equal(set, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN);
 }
 

@@ -135,7 +135,8 @@ static void nothing_is_seen_before_it_is_durable(void **state)
     assert_int_equal(op->updated_ms, seen + 5);
 }
 
-static void a_new_status_message_takes_the_place_of_the_old_when_it_is_durable(void **state)
+static void
+a_new_status_message_takes_the_place_of_the_old_when_it_is_durable(void **state)
 {
     (void)state;
     op = fake_task_new(server);
@@ -186,8 +187,9 @@ static void a_rebuilt_operation_equals_the_one_that_was_lost(void **state)
     append(SGI_ENTRY_SEGMENT, "{\"type\":\"text\"}");
     append(SGI_ENTRY_STATUS, "{\"status\":\"working\",\"statusMessage\":\"h\\u00e4lf\"}");
     append(SGI_ENTRY_CHECKPOINT, "bytes");
-    append(SGI_ENTRY_INPUT_ASK,
-           "{\"key\":\"input-1\",\"method\":\"elicitation/create\",\"params\":{\"a\":1}}");
+    append(
+        SGI_ENTRY_INPUT_ASK,
+        "{\"key\":\"input-1\",\"method\":\"elicitation/create\",\"params\":{\"a\":1}}");
     append(SGI_ENTRY_INPUT_ASK,
            "{\"key\":\"input-2\",\"method\":\"elicitation/create\",\"params\":{}}");
     fake_host_advance(&host, 10);
@@ -287,7 +289,8 @@ static void a_full_log_refuses_the_list_and_still_ends(void **state)
         assert_true(TAILQ_EMPTY(&list));
         assert_int_equal(op->next_log, 2);
         append(SGI_ENTRY_SEGMENT, "12345"); /* just as much as there is room for */
-        assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("1")), SEGUE_E_LIMIT);
+        assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("1")),
+                         SEGUE_E_LIMIT);
         assert_int_equal(sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")), SEGUE_OK);
         sgi_op_unref(op);
         op = NULL;
@@ -456,7 +459,8 @@ static void an_operation_that_was_not_created_never_was(void **state)
     assert_int_equal(l.status, SEGUE_E_STORE_FULL);
     assert_false(op->known);
     assert_false(fake_store_take(&host));
-    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("1")), SEGUE_E_TERMINAL);
+    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("1")),
+                     SEGUE_E_TERMINAL);
 }
 
 /* Nothing that was not durable has been seen: the state is that of the log without it. */
@@ -497,7 +501,8 @@ static void a_full_store_and_no_memory_at_once_end_it_all_the_same(void **state)
     fake_store_done(&host, SEGUE_E_STORE_FULL);
     test_mem_rearm(&tm);
     /* "1" is missing: nothing may be made of the rest */
-    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("2")), SEGUE_E_TERMINAL);
+    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("2")),
+                     SEGUE_E_TERMINAL);
     assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_E_TERMINAL);
     for (int i = 0; i < 10; i++) {
         fake_store_settle(&host);
@@ -541,12 +546,18 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
         int32_t kind;
         uint64_t segment, event;
     } rows[] = {
-        {SGI_ENTRY_SEGMENT, 0, 1},  {SGI_ENTRY_SEGMENT, 2, 1},
-        {SGI_ENTRY_SEGMENT, 1, 2},  {SGI_ENTRY_SEGMENT, UINT64_MAX, 1},
-        {SGI_ENTRY_FIELDS, 1, 1},   {SGI_ENTRY_FIELDS, 0, 0},
-        {SGI_ENTRY_RESULT, 0, 1},   {SGI_ENTRY_CHECKPOINT, 1, 0},
-        {0, 0, 1},                  {-1, 0, 1},
-        {SGI_ENTRY_EXPIRED + 1, 0, 0}, {INT32_MAX, 0, 0},
+        {SGI_ENTRY_SEGMENT, 0, 1},
+        {SGI_ENTRY_SEGMENT, 2, 1},
+        {SGI_ENTRY_SEGMENT, 1, 2},
+        {SGI_ENTRY_SEGMENT, UINT64_MAX, 1},
+        {SGI_ENTRY_FIELDS, 1, 1},
+        {SGI_ENTRY_FIELDS, 0, 0},
+        {SGI_ENTRY_RESULT, 0, 1},
+        {SGI_ENTRY_CHECKPOINT, 1, 0},
+        {0, 0, 1},
+        {-1, 0, 1},
+        {SGI_ENTRY_EXPIRED + 1, 0, 0},
+        {INT32_MAX, 0, 0},
     };
     op = fake_op_new(server);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -565,7 +576,8 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
 static void texts_with_a_nul_do_no_harm(void **state)
 {
     (void)state;
-    static const char ask[] = "{\"key\":\"a\\u0000b\",\"method\":\"m\\u0000\",\"params\":{}}";
+    static const char ask[] =
+        "{\"key\":\"a\\u0000b\",\"method\":\"m\\u0000\",\"params\":{}}";
     static const char status[] = "{\"statusMessage\":\"x\\u0000y\"}";
     static const char zeros[] = "{\"a\":\0\0\0}";
     op = fake_op_new(server);
@@ -580,7 +592,7 @@ static void texts_with_a_nul_do_no_harm(void **state)
 typedef struct follower {
     sgi_reader reader;
     uint64_t last;
-    int rung; /* how often it was told that there is more */
+    int rung;     /* how often it was told that there is more */
     bool at_once; /* reads when told */
 } follower;
 

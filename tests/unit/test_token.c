@@ -113,7 +113,8 @@ static void a_call_is_sent_again_with_its_key(void **state)
     (void)state;
     segue_request *resumed = NULL;
     sgi_request_spec spec = {.method = SGI_STR("tools/call"),
-                             .params = SGI_STR("{\"name\":\"t\",\"arguments\":{\"n\":1e400}}"),
+                             .params =
+                                 SGI_STR("{\"name\":\"t\",\"arguments\":{\"n\":1e400}}"),
                              .options = &plain};
     segue_request *request = start(&spec);
     char *token = token_of(request);

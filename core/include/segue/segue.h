@@ -24,8 +24,8 @@
  *
  * Caveats
  *   - After fork() a runtime works only in the parent; make a new one in the child.
- *   - A write of the library never raises SIGPIPE: around it the signal is held back in
- *     the calling thread. Signal handlers and dispositions are left alone; threads of the
+ *   - A write of the library never raises SIGPIPE: around it, and all through
+ *     segue_runtime_run, the signal is blocked in the calling thread. Signal handlers and dispositions are left alone; threads of the
  *     library have all signals blocked, and a child process starts with none blocked or
  *     handled.
  *   - SQLite and libev allocate by their own means, everything else goes through the

@@ -148,7 +148,9 @@ typedef struct segue_store_vtable {
     int32_t blocking;
     /* Applies all writes or none; they are durable when it returns SEGUE_OK.
      * SEGUE_E_EXISTS: a CREATE met a task id or idempotency key that is there.
-     * SEGUE_E_STORE_FULL: no room now. An APPEND must continue the log without a hole. */
+     * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
+     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE or
+     * RELEASE of it is fine, and so is a RELEASE of what has ended or is not owned. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
     /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it to
      * fn. SEGUE_E_NOT_FOUND when there is none. */

@@ -1,0 +1,145 @@
+"""tests/SCENARIOS.md is true.
+
+It has one row for each acceptance scenario: id, tests ("file: name", <br> between them),
+transports, stores, and its state: "pass", "pass; <what>: <issue>" when a part is owed by
+another issue, or the issue that owes all of it ("3 of 8"). A test belongs to the scenarios
+its name begins with: "AS-33 a task is created". Every such test stands in its rows, every
+test of a row is there, and a row passes exactly when it has tests.
+
+With --write the columns of tests, transports and stores are made anew from the sources.
+"""
+
+import re
+import sys
+
+import lint
+
+PAGE = "tests/SCENARIOS.md"
+IDS = []
+for number in range(1, 125):
+    IDS.append(f"AS-{number}")
+    IDS += {38: ["AS-38a"], 93: ["AS-93a", "AS-93b"]}.get(number, [])
+
+ID = r"AS-\d+[ab]?"
+TITLE = re.compile(rf'"({ID}(?:,? {ID})*) ([^"\n]+)"(?:\s*,\s*\w+\s*,\s*([A-Z_|\s0]+)[,}}])?')
+ISSUE = r"[1-8] of 8"
+STATE = re.compile(rf"(?:pass(?:; [\w, ]+: {ISSUE})*|{ISSUE})$")
+
+
+def places(flags, has_world):
+    """(transports, stores) of a scenario by its flags."""
+    if not has_world:
+        return {"pair"}, set()
+    transports = {"pair", "stdio"}
+    if "ONLY_PAIR" in flags:
+        transports = {"pair"}
+    if "ONLY_STDIO" in flags:
+        transports = {"stdio"}
+    return transports, {"SQLite"} if "ONLY_SQLITE" in flags else {"memory", "SQLite"}
+
+
+def tests_in(path, text):
+    """{id: [(test, transports, stores)]} of one source."""
+    found = {}
+    text = re.sub(r'"\s*\n\s*"', "", text)
+    has_world = "scenarios_run" in text
+    for match in TITLE.finditer(text):
+        transports, stores = places(match.group(3) or "", has_world)
+        if "slow_readers" in path or "spawn" in path:
+            transports = {"stdio"}
+        test = f"{path}: {match.group(2)}"
+        for name in re.findall(ID, match.group(1)):
+            found.setdefault(name, []).append((test, transports, stores))
+    return found
+
+
+def all_tests():
+    found = {}
+    for path in lint.files("tests/*/test_*.c"):
+        here = tests_in(path.relative_to("tests").as_posix(), lint.read(path))
+        for name, tests in here.items():
+            found.setdefault(name, []).extend(tests)
+    return found
+
+
+def rows_of(page):
+    """[(line number, [cells])] of the table."""
+    rows = []
+    for number, line in enumerate(page.split("\n"), 1):
+        if line.startswith("| AS-"):
+            rows.append((number, [cell.strip() for cell in line.strip("|").split("|")]))
+    return rows
+
+
+def check(page, found):
+    findings = []
+    rows = rows_of(page)
+    names = [cells[0] for _, cells in rows]
+    for name in IDS:
+        if names.count(name) != 1:
+            findings.append(f"{PAGE}:1: {name} has {names.count(name)} rows")
+    for name in sorted(set(names + list(found)) - set(IDS)):
+        findings.append(f"{PAGE}:1: there is no scenario {name}")
+    for number, cells in rows:
+        if len(cells) != 5:
+            findings.append(f"{PAGE}:{number}: {len(cells)} cells, not 5")
+            continue
+        name, tests, _, _, state = cells
+        named = set(filter(None, tests.replace("<br>", "\n").split("\n"))) - {"-"}
+        there = {test for test, _, _ in found.get(name, [])}
+        for test in sorted(named - there):
+            findings.append(f"{PAGE}:{number}: no such test: {test}")
+        for test in sorted(there - named):
+            findings.append(f"{PAGE}:{number}: {name} does not name its test {test}")
+        if not STATE.match(state):
+            findings.append(f"{PAGE}:{number}: the state of {name} is {state!r}")
+        elif state.startswith("pass") != bool(there):
+            findings.append(f"{PAGE}:{number}: {name} is {state!r} with {len(there)} tests")
+    return findings
+
+
+def column(values):
+    order = ["pair", "stdio", "memory", "SQLite"]
+    return ", ".join(sorted(values, key=order.index)) or "-"
+
+
+def written(page, found):
+    """The page with the columns that follow from the sources made anew."""
+    lines = page.split("\n")
+    for number, cells in rows_of(page):
+        tests = found.get(cells[0], [])
+        transports = set().union(*(t for _, t, _ in tests))
+        stores = set().union(*(s for _, _, s in tests))
+        names = "<br>".join(sorted({test for test, _, _ in tests})) or "-"
+        lines[number - 1] = (f"| {cells[0]} | {names} | {column(transports)} | "
+                             f"{column(stores)} | {cells[4]} |")
+    return "\n".join(lines)
+
+
+def self_check():
+    found = tests_in("scenarios/test_x.c", 'scenarios_run {"AS-1 one", f, ONLY_PAIR, NULL}')
+    good = "\n".join(f"| {name} | - | - | - | 5 of 8 |" for name in IDS[1:])
+    row = "| AS-1 | scenarios/test_x.c: one | pair | memory, SQLite | pass; L: 3 of 8 |\n"
+    lint.expect(not check(row + good, found), "a true page is refused")
+    lint.expect(written(row + good, found) == row + good, "a true page is changed")
+    for wrong in (good, row + row + good, row.replace("one", "two") + good,
+                  row.replace("pass; L: 3 of 8", "3 of 8") + good,
+                  row.replace("pass; L: 3 of 8", "soon") + good,
+                  row + good.replace("| AS-2 | - | - | - | 5 of 8", "| AS-2 | - | - | - | pass"),
+                  row + good + "\n| AS-200 | - | - | - | 5 of 8 |"):
+        lint.expect(check(wrong, found), f"let pass: {wrong[:60]!r}")
+
+
+def main():
+    self_check()
+    found = all_tests()
+    page = lint.read(PAGE)
+    if "--write" in sys.argv[1:]:
+        (lint.ROOT / PAGE).write_text(written(page, found), encoding="utf-8")
+        return
+    rows = rows_of(page)
+    passing = sum(cells[-1].startswith("pass") for _, cells in rows)
+    lint.finish(check(page, found), f"{len(rows)} scenarios, {passing} pass")
+
+
+main()

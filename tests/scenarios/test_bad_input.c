@@ -1,0 +1,308 @@
+/* AS-116 and AS-118 from the client's side: a server, played by the test, says what no server
+ * should. What is no message is dropped and counted, what is malformed ends the one request it
+ * is for, texts with a NUL are cut or refused, memory stays bounded, and the session goes on. */
+#include "runtime/runtime.h"
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define PLAIN "\"resultType\":\"complete\",\"content\":[]"
+
+static uint64_t warnings(kit *k)
+{
+    return sgi_runtime_engine(k->runtime)->warnings;
+}
+
+/* The session works as before: a call is sent and its answer arrives. */
+static void assert_works(kit *k)
+{
+    record *r = kit_call(k, "probe");
+    kit_result(k, kit_expect(k, "tools/call"), PLAIN);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_OK);
+}
+
+/* Starts a call and makes it the task "t1", which is streamed. */
+static record *stream_task(kit *k, const char **stream)
+{
+    record *r = kit_call(k, "t");
+    kit_result(k, kit_expect(k, "tools/call"), CREATED("t1"));
+    *stream = kit_expect(k, "tasks/stream");
+    return r;
+}
+
+static void what_is_no_message_is_dropped_and_counted(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{\"jsonrpc\":\"2.0\",\"method\":\"x\xff\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"\\ud800\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"\xed\xa0\x80\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"method\":\"b\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"m\\u0065thod\":\"b\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"a\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":01,\"result\":{}}",
+        "tru",
+        "\x01",
+        "[{\"jsonrpc\":\"2.0\",\"method\":\"a\"}]",
+        "{\"jsonrpc\":\"1.0\",\"method\":\"a\"}",
+        "{\"jsonrpc\":\"2.0\",\"result\":{},\"error\":{\"code\":1}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}",
+    };
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        uint64_t before = warnings(&k);
+        kit_say(&k, "%s", lines[i]);
+        if (warnings(&k) != before + 1)
+            print_error("not counted: %s\n", lines[i]);
+        assert_int_equal(warnings(&k), before + 1);
+    }
+    assert_int_equal(k.notifications, 0);
+    kit_expect_silence(&k);
+    assert_works(&k);
+    kit_end(&k);
+}
+
+static void depth_and_numbers_beyond_reason(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    char *deep = calloc(1, 20001);
+    memset(deep, '[', 10000);
+    memset(deep + 10000, ']', 10000);
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"x\":%s}}",
+            json_at(call, "id"), deep);
+    free(deep);
+    assert_int_equal(r->completed, 0);
+    kit_result(&k, call, "\"resultType\":\"complete\",\"content\":[],\"n\":[1e400,%s]",
+               "123456789012345678901234567890");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "n", "[1e400,123456789012345678901234567890]");
+    kit_end(&k);
+}
+
+/* The limit of a message is 4 MiB here, whatever comes. */
+static void a_line_without_an_end_takes_bounded_memory(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    size_t limit = sgi_runtime_engine(k.runtime)->max_message;
+    static char chunk[64 * 1024];
+    memset(chunk, 'x', sizeof chunk);
+    size_t before = k.mem.live;
+    k.mem.peak = before;
+    for (size_t sent = 0; sent < (size_t)100 << 20; sent += sizeof chunk) {
+        while (segue_transport_feed(k.transport, chunk, sizeof chunk) ==
+               SEGUE_E_WOULD_BLOCK)
+            kit_run(&k);
+        kit_run(&k);
+    }
+    assert_true(k.mem.peak - before <= 3 * limit + ((size_t)4 << 20));
+    assert_true(k.mem.live <= before + ((size_t)1 << 20));
+    kit_say(&k, "%s", "");
+    assert_works(&k);
+    kit_end(&k);
+}
+
+static void too_many_members_are_no_message(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    kit_say(
+        &k,
+        "{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,"
+        "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s},"
+        "\"error\":{\"code\":1,\"message\":\"m\"}}",
+        json_at(call, "id"), PLAIN);
+    assert_int_equal(r->completed, 0); /* both, and only one of them was in sight */
+    kit_result(&k, call, PLAIN);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* A text that ends early is better than one that is taken for two. */
+static void texts_with_a_nul_are_cut(void **state)
+{
+    (void)state;
+    const char *stream;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32000,\"message\":"
+            "\"a\\u0000b\",\"data\":\"\\u0000\"}}",
+            json_at(kit_expect(&k, "tools/call"), "id"));
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_string_equal(r->message, "a");
+    r = stream_task(&k, &stream);
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"taskId\":\"t1\",\"seq\":0,\"type\":\"dev.segue.status\",\"payload\":{"
+            "\"status\":\"work\\u0000ing\",\"statusMessage\":\"x\\u0000y\"}}}");
+    assert_non_null(strstr(r->log, "status working x\n"));
+    kit_segment(&k, "t1", 1, 1, "one");
+    assert_int_equal(r->segments, 1);
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void a_task_id_that_is_none_ends_the_call(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"7", "null", "{}", "\"a\\u0000b\""};
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        record *r = kit_call(&k, "t");
+        kit_result(&k, kit_expect(&k, "tools/call"),
+                   "\"resultType\":\"task\",\"status\":\"working\",\"taskId\":%s",
+                   ids[i]);
+        assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+    }
+    char *huge = calloc(1, (1 << 20) + 1);
+    memset(huge, 'x', 1 << 20);
+    record *r = kit_call(&k, "t");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"task\","
+            "\"status\":\"working\",\"taskId\":\"%s\"}}",
+            json_at(kit_expect(&k, "tools/call"), "id"), huge);
+    free(huge);
+    assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+    assert_works(&k);
+    kit_end(&k);
+}
+
+/* What has no method, or one with a NUL, is not asked; the question beside it is. */
+static void questions_that_are_none_are_not_asked(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("t1"));
+    kit_result(
+        &k, kit_expect(&k, "tasks/get"),
+        TASK("t1", "input_required") ",\"inputRequests\":{\"a\":7,\"b\":{},"
+                                     "\"c\":{\"method\":\"x\\u0000y\"},"
+                                     "\"d\":{\"method\":\"m\",\"params\":[]},"
+                                     "\"good\":{\"method\":\"elicitation/create\"}}");
+    assert_string_equal(r->last_key, "good");
+    assert_null(strstr(r->log, "input a"));
+    assert_int_equal(segue_request_answer(r->request, "c", "{}", 2), SEGUE_E_NOT_FOUND);
+    assert_int_equal(segue_request_answer(r->request, "good", "{}", 2), SEGUE_OK);
+    kit_expect(&k, "tasks/update");
+    kit_end(&k);
+}
+
+static void numbers_of_events_that_are_none_are_dropped(void **state)
+{
+    (void)state;
+    static const char *const seqs[] = {"-1",
+                                       "1.5",
+                                       "\"1\"",
+                                       "null",
+                                       "1e400",
+                                       "9223372036854775807",
+                                       "9223372036854775808"};
+    const char *stream;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = stream_task(&k, &stream);
+    for (size_t i = 0; i < sizeof seqs / sizeof *seqs; i++)
+        kit_say(
+            &k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"taskId\":\"t1\",\"seq\":%s,\"type\":\"dev.segue.content.partial\","
+            "\"payload\":{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}}",
+            seqs[i]);
+    assert_int_equal(r->segments, 0);
+    kit_segment(&k, "t1", 0, 1, "one");
+    assert_int_equal(r->segments, 1);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+/* A log message without params is one with none. */
+static void a_log_message_without_params_is_json_all_the_same(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}");
+    assert_non_null(r->log);
+    assert_non_null(strstr(r->log, "{}"));
+    kit_result(&k, call, PLAIN);
+    kit_end(&k);
+}
+
+/* The application gave no credit for a segment, and closes the session: it hears the end. */
+static void a_result_behind_segments_without_credit_ends_with_the_session(void **state)
+{
+    (void)state;
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.credit = 1;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    kit_result(
+        &k, kit_expect(&k, "tools/call"),
+        "\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
+        "{\"type\":\"text\",\"text\":\"b\"}]");
+    assert_int_equal(r->segments, 1);
+    assert_int_equal(r->completed, 0);
+    segue_session_close(k.session);
+    kit_run(&k);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(k.closed, 1);
+    kit_end(&k);
+}
+
+#define CASE(text, run)                                                                  \
+    {                                                                                    \
+        "AS-116 " text, run, NULL, NULL, NULL                                            \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"AS-116, AS-118 what is no message is dropped and counted",
+         what_is_no_message_is_dropped_and_counted, NULL, NULL, NULL},
+        CASE("depth and numbers beyond reason", depth_and_numbers_beyond_reason),
+        CASE("a line of 100 MiB takes bounded memory",
+             a_line_without_an_end_takes_bounded_memory),
+        CASE("too many members are no message", too_many_members_are_no_message),
+        CASE("texts with a NUL are cut", texts_with_a_nul_are_cut),
+        CASE("a task id that is none ends the call",
+             a_task_id_that_is_none_ends_the_call),
+        CASE("questions that are none are not asked",
+             questions_that_are_none_are_not_asked),
+        CASE("numbers of events that are none are dropped",
+             numbers_of_events_that_are_none_are_dropped),
+        CASE("a log message without params",
+             a_log_message_without_params_is_json_all_the_same),
+        cmocka_unit_test(a_result_behind_segments_without_credit_ends_with_the_session),
+    };
+    return cmocka_run_group_tests_name("bad_input", tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* The client with a real server: the fixture server as a child process with a SQLite
+ * file, which is killed in the middle of a stream and started again. */
+#include "support/fixtures.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define TURNS 2000 /* of at most 10 ms: before a request counts as lost */
+
+typedef struct outcome {
+    int segments;
+    uint64_t last;
+    int prompts;
+    int completed, freed;
+    segue_status status;
+    char content[4096];
+} outcome;
+
+static void on_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    outcome *o = user;
+    char expected[64];
+    const char *text = segue_segment_text(segment, NULL);
+    (void)request;
+    fixtures_story_line(++o->segments, 0, expected, sizeof expected);
+    assert_int_equal(segue_segment_number(segment), ++o->last);
+    if (text && strstr(text, "story"))
+        assert_string_equal(text, expected);
+}
+
+static void on_input(void *user, segue_request *request, const char *key,
+                     const char *method, const char *params, size_t len)
+{
+    static const char yes[] = "{\"action\":\"accept\",\"content\":{\"confirm\":true}}";
+    outcome *o = user;
+    (void)method;
+    (void)params;
+    (void)len;
+    o->prompts++;
+    assert_int_equal(segue_request_answer(request, key, yes, sizeof yes - 1), SEGUE_OK);
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    outcome *o = user;
+    (void)request;
+    (void)error;
+    assert_int_equal(o->completed++, 0);
+    o->status = status;
+    if (json) {
+        char *copy = strndup(json, len);
+        snprintf(o->content, sizeof o->content, "%s", json_at(copy, "content"));
+        free(copy);
+    }
+}
+
+static void on_free(void *user)
+{
+    outcome *o = user;
+    assert_int_equal(o->completed, 1);
+    assert_int_equal(o->freed++, 0);
+}
+
+typedef struct stage {
+    segue_runtime *runtime;
+    segue_session *session;
+    char path[64];
+} stage;
+
+static void begin(stage *s, const segue_session_options *options)
+{
+    static int number;
+    segue_spawn_options spawn;
+    segue_session_options session;
+    segue_transport *transport;
+    snprintf(s->path, sizeof s->path, "/tmp/segue-client-%d-%d.db", (int)getpid(),
+             ++number);
+    const char *const argv[] = {SEGUE_FIXTURE_SERVER, s->path, NULL};
+    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
+    spawn.argv = argv;
+    spawn.restart = 1;
+    segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
+    if (options)
+        session = *options;
+    session.capabilities = "{\"elicitation\":{}}";
+    assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &transport), SEGUE_OK);
+    assert_int_equal(
+        segue_session_open(s->runtime, transport, &session, NULL, &s->session), SEGUE_OK);
+}
+
+static void end(stage *s)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-owners"};
+    char name[96];
+    segue_session_close(s->session);
+    segue_session_free(s->session);
+    segue_runtime_free(s->runtime);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s%s", s->path, ends[i]);
+        unlink(name);
+    }
+}
+
+static outcome call(stage *s, const char *params)
+{
+    outcome o = {0};
+    segue_request_events events;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events.user = &o;
+    events.free_user = on_free;
+    events.on_segment = on_segment;
+    events.on_input = on_input;
+    events.on_complete = on_complete;
+    assert_int_equal(segue_request_start(s->session, "tools/call", params, strlen(params),
+                                         NULL, &events, NULL),
+                     SEGUE_OK);
+    for (int i = 0; i < TURNS && !o.freed; i++)
+        segue_runtime_dispatch(s->runtime, 10, 0, NULL);
+    assert_int_equal(o.freed, 1);
+    return o;
+}
+
+static void a_stream_survives_a_server_that_is_killed(void **state)
+{
+    (void)state;
+    stage s;
+    begin(&s, NULL);
+    outcome o = call(&s, "{\"name\":\"crash_after\",\"arguments\":{\"n\":4}}");
+    assert_int_equal(o.status, SEGUE_OK);
+    assert_int_equal(o.segments, 6);
+    assert_non_null(strstr(o.content, "segment 6 of the story"));
+    assert_null(strstr(strstr(o.content, "segment 1 of") + 1, "segment 1 of"));
+    /* and the session goes on */
+    o = call(&s, "{\"name\":\"greet\",\"arguments\":{}}");
+    assert_int_equal(o.status, SEGUE_OK);
+    end(&s);
+}
+
+/* AS-70: the same program, whatever the conversation allows: the same results, the same
+ * number of questions. */
+static void the_same_program_gives_the_same_results(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {
+        "{\"name\":\"greet\",\"arguments\":{\"name\":\"you\"}}",
+        "{\"name\":\"story\",\"arguments\":{\"n\":5}}",
+        "{\"name\":\"blocks\",\"arguments\":{}}",
+        "{\"name\":\"slow_compute\",\"arguments\":{\"ms\":20,\"label\":\"x\"}}",
+    };
+    outcome seen[4] = {0};
+    for (int way = 0; way < 3; way++) {
+        stage s;
+        segue_session_options options;
+        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+        options.no_tasks = way == 1;
+        options.era = way == 2 ? SEGUE_ERA_LEGACY : SEGUE_ERA_AUTO;
+        begin(&s, &options);
+        for (int i = 0; i < 4; i++) {
+            outcome o = call(&s, calls[i]);
+            assert_int_equal(o.status, SEGUE_OK);
+            if (way == 0) {
+                seen[i] = o;
+                continue;
+            }
+            assert_string_equal(o.content, seen[i].content);
+            assert_int_equal(o.segments, seen[i].segments);
+            assert_int_equal(o.prompts, seen[i].prompts);
+        }
+        end(&s);
+    }
+    assert_int_equal(seen[1].segments, 5);
+}
+
+static void questions_of_a_real_server_are_answered(void **state)
+{
+    (void)state;
+    stage s;
+    begin(&s, NULL);
+    outcome o = call(&s, "{\"name\":\"multi_input\",\"arguments\":{}}");
+    assert_int_equal(o.status, SEGUE_OK);
+    assert_int_equal(o.prompts, 2);
+    o = call(&s, "{\"name\":\"ask_in_turn\",\"arguments\":{}}");
+    assert_int_equal(o.status, SEGUE_OK);
+    assert_int_equal(o.prompts, 3);
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_survives_a_server_that_is_killed),
+        {"AS-70 the same program gives the same results",
+         the_same_program_gives_the_same_results, NULL, NULL, NULL},
+        cmocka_unit_test(questions_of_a_real_server_are_answered),
+    };
+    return cmocka_run_group_tests_name("client_spawn", tests, NULL, NULL);
+}

@@ -1,0 +1,691 @@
+/* Every function of the public API, by the one table: each row of api.def needs a probe
+ * here, or this file does not compile. A probe calls its function on a handle, everything
+ * else being as it should. NULL and foreign handles are refused, inside a callback
+ * exactly those that the table says are, and the structs follow their rules of size. */
+#include <segue/segue_ext.h>
+
+#include "support/test_mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+/* What a probe needs beside its handle. */
+static segue_runtime *runtime;
+static segue_server *server;
+static segue_session *session;
+static segue_request *request;
+static segue_task *task;
+static segue_content *content;
+static segue_call *call;
+static segue_transport *transport; /* never attached */
+
+static void ignore_call(void *user, segue_call *c)
+{
+    (void)user;
+    segue_call_free(c);
+}
+
+static void ignore_input(void *user, segue_call *c, segue_status status, const char *json,
+                         size_t len)
+{
+    (void)user;
+    (void)c;
+    (void)status;
+    (void)json;
+    (void)len;
+}
+
+static void start_custom(void *self, segue_transport *t)
+{
+    (void)self;
+    (void)t;
+}
+
+static size_t send_custom(void *self, const char *bytes, size_t len)
+{
+    (void)self;
+    (void)bytes;
+    return len;
+}
+
+static void close_custom(void *self)
+{
+    (void)self;
+}
+
+static segue_transport_vtable custom_vtable(void)
+{
+    segue_transport_vtable vtable;
+    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
+    vtable.start = start_custom;
+    vtable.send = send_custom;
+    vtable.close = close_custom;
+    return vtable;
+}
+
+static segue_item_options item_options(void)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = ignore_call;
+    return options;
+}
+
+/* ---- probes ---- */
+
+/* The kind of a function's first parameter; NOTHING = none with a magic word. */
+enum kind { NOTHING, RUNTIME, SERVER, SESSION, REQUEST, TASK, CONTENT, CALL, TRANSPORT };
+
+/* A probe of a function without a status says INVALID when that did nothing. */
+#define PROBE(name, ...)                                                                 \
+    static segue_status probe_##name(void *h)                                            \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+#define STATUS(name, expr) PROBE(name, return expr;)
+#define IGNORES(name, expr) PROBE(name, expr; return SEGUE_E_INVALID;)
+#define EMPTY(name, expr) PROBE(name, return *(expr) ? SEGUE_OK : SEGUE_E_INVALID;)
+#define GIVES(name, type, expr, gone)                                                    \
+    PROBE(name, type *out = NULL; segue_status status = expr;                            \
+          if (status == SEGUE_OK) gone; else assert_null(out); return status;)
+
+STATUS(segue_version, ((void)h, *segue_version() ? SEGUE_E_INVALID : SEGUE_OK))
+STATUS(segue_struct_init, segue_struct_init(h, 8, 1))
+STATUS(segue_status_name, ((void)h, *segue_status_name(0) ? SEGUE_E_INVALID : SEGUE_OK))
+STATUS(segue_error_status, segue_error_status(h) ? SEGUE_OK : SEGUE_E_INVALID)
+EMPTY(segue_error_message, segue_error_message(h))
+STATUS(segue_error_rpc_code, segue_error_rpc_code(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_error_data, segue_error_data(h, NULL) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_error_is_retryable, segue_error_is_retryable(h) ? SEGUE_OK : SEGUE_E_INVALID)
+GIVES(segue_error_copy, segue_error, segue_error_copy(h, &out), segue_error_free(out))
+IGNORES(segue_error_free, segue_error_free(h))
+STATUS(segue_runtime_new, segue_runtime_new(NULL, h, NULL))
+STATUS(segue_runtime_run, segue_runtime_run(h))
+STATUS(segue_runtime_start, segue_runtime_start(h))
+PROBE(segue_runtime_fd, int32_t fd; return segue_runtime_fd(h, &fd);)
+STATUS(segue_runtime_dispatch, segue_runtime_dispatch(h, 0, 1, NULL))
+STATUS(segue_runtime_stop, segue_runtime_stop(h))
+IGNORES(segue_runtime_free, segue_runtime_free(h))
+PROBE(
+    segue_transport_pair, segue_transport *a; segue_transport * b;
+    segue_status status = segue_transport_pair(h, &a, &b); if (status == SEGUE_OK) {
+        segue_transport_free(a);
+        segue_transport_free(b);
+    } return status;)
+GIVES(segue_transport_stdio, segue_transport, segue_transport_stdio(h, &out),
+      segue_transport_free(out))
+GIVES(segue_transport_fds, segue_transport, segue_transport_fds(h, -1, -1, &out),
+      segue_transport_free(out))
+PROBE(segue_transport_spawn, static const char *const argv[] = {"true", NULL};
+      segue_transport *out = NULL; segue_spawn_options options;
+      segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+      options.argv = argv; segue_status status = segue_transport_spawn(h, &options, &out);
+      segue_transport_free(out); return status;)
+IGNORES(segue_transport_free, segue_transport_free(h))
+STATUS(segue_store_memory, segue_store_memory(NULL, h))
+STATUS(segue_store_sqlite, segue_store_sqlite("/nowhere/x", NULL, h, NULL))
+IGNORES(segue_store_free, segue_store_free(h))
+GIVES(segue_content_new, segue_content, segue_content_new(h, &out),
+      segue_content_free(out))
+STATUS(segue_content_add_text, segue_content_add_text(h, "x", 1))
+STATUS(segue_content_add_blob, segue_content_add_blob(h, "image", "image/png", "x", 1))
+STATUS(segue_content_add_json, segue_content_add_json(h, "{\"type\":\"x\"}", 12))
+STATUS(segue_content_set_structured, segue_content_set_structured(h, "1", 1))
+STATUS(segue_content_set_error, segue_content_set_error(h, 0))
+IGNORES(segue_content_free, segue_content_free(h))
+STATUS(segue_segment_number, segue_segment_number(h) ? SEGUE_OK : SEGUE_E_INVALID)
+EMPTY(segue_segment_get_type, segue_segment_get_type(h))
+EMPTY(segue_segment_data, segue_segment_data(h, NULL))
+STATUS(segue_segment_text, segue_segment_text(h, NULL) ? SEGUE_OK : SEGUE_E_INVALID)
+GIVES(segue_server_new, segue_server, segue_server_new(h, NULL, &out),
+      segue_server_free(out))
+PROBE(segue_server_add,
+      static const char json[] = "{\"name\":\"p\",\"inputSchema\":{\"type\":\"object\"}}";
+      segue_item_options options = item_options();
+      return segue_server_add(h, SEGUE_ITEM_TOOL, json, sizeof json - 1, &options, NULL);)
+STATUS(segue_server_remove, segue_server_remove(h, SEGUE_ITEM_TOOL, "nothing"))
+PROBE(segue_server_attach, segue_transport *a; segue_transport * b;
+      if (segue_transport_pair(runtime, &a, &b) != SEGUE_OK) return SEGUE_E_NOMEM;
+      segue_status status = segue_server_attach(h, a);
+      if (status != SEGUE_OK) segue_transport_free(a); segue_transport_free(b);
+      return status;)
+STATUS(segue_server_close, segue_server_close(h))
+IGNORES(segue_server_free, segue_server_free(h))
+EMPTY(segue_call_name, segue_call_name(h))
+EMPTY(segue_call_params, segue_call_params(h, NULL))
+PROBE(segue_call_argument, const char *json; size_t len;
+      return segue_call_argument(h, "a", &json, &len);)
+PROBE(segue_call_argument_text, const char *text;
+      return segue_call_argument_text(h, "a", &text, NULL);)
+PROBE(segue_call_argument_int, int64_t n; return segue_call_argument_int(h, "b", &n);)
+PROBE(segue_call_watch, segue_call_events events;
+      segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+      return segue_call_watch(h, &events);)
+STATUS(segue_call_is_cancelled, segue_call_is_cancelled(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_call_send, segue_call_send(h, content))
+STATUS(segue_call_send_text, segue_call_send_text(h, "x", 1))
+STATUS(segue_call_replace, segue_call_replace(h))
+STATUS(segue_call_set_field, segue_call_set_field(h, "a", "1", 1))
+STATUS(segue_call_progress, segue_call_progress(h, 1, 2, NULL))
+STATUS(segue_call_log, segue_call_log(h, "info", "1", 1))
+STATUS(segue_call_set_status, segue_call_set_status(h, "x"))
+STATUS(segue_call_require_input,
+       segue_call_require_input(h, "roots/list", NULL, 0, ignore_input, NULL, NULL))
+STATUS(segue_call_defer, segue_call_defer(h, 0))
+STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1))
+STATUS(segue_call_resumed, segue_call_resumed(h, NULL, NULL, NULL))
+STATUS(segue_call_complete, segue_call_complete(h, NULL))
+STATUS(segue_call_fail, segue_call_fail(h, -32603, "x", NULL, 0))
+IGNORES(segue_call_free, segue_call_free(h))
+PROBE(segue_session_open, segue_session *out = NULL;
+      segue_status status = segue_session_open(h, h ? NULL : transport, NULL, NULL, &out);
+      assert_null(out); return status;)
+PROBE(segue_session_peer, size_t len; return segue_session_peer(h, NULL, &len);)
+STATUS(segue_session_close, segue_session_close(h))
+IGNORES(segue_session_free, segue_session_free(h))
+GIVES(segue_request_start, segue_request,
+      segue_request_start(h, "tools/list", NULL, 0, NULL, NULL, &out),
+      segue_request_free(out))
+GIVES(segue_request_resume, segue_request,
+      segue_request_resume(h, "sg1.x", NULL, NULL, &out), segue_request_free(out))
+PROBE(segue_request_token, size_t len; return segue_request_token(h, NULL, &len);)
+STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2))
+STATUS(segue_request_grant, segue_request_grant(h, 1))
+STATUS(segue_request_cancel, segue_request_cancel(h))
+STATUS(segue_request_detach, segue_request_detach(h))
+IGNORES(segue_request_free, segue_request_free(h))
+GIVES(segue_task_attach, segue_task, segue_task_attach(h, "t", &out),
+      segue_task_free(out))
+EMPTY(segue_task_id, segue_task_id(h))
+STATUS(segue_task_get, segue_task_get(h, NULL, NULL))
+STATUS(segue_task_get_state, segue_task_get_state(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_task_watch, segue_task_watch(h, NULL, NULL, NULL))
+STATUS(segue_task_cancel, segue_task_cancel(h, NULL, NULL))
+IGNORES(segue_task_free, segue_task_free(h))
+PROBE(segue_transport_custom, segue_transport *out = NULL;
+      segue_transport_vtable vtable = custom_vtable();
+      segue_status status = segue_transport_custom(h, &vtable, NULL, &out);
+      segue_transport_free(out); return status;)
+STATUS(segue_transport_feed, segue_transport_feed(h, "x", 1))
+STATUS(segue_transport_writable, segue_transport_writable(h))
+STATUS(segue_transport_closed, segue_transport_closed(h))
+STATUS(segue_store_custom, segue_store_custom(h, NULL, NULL, NULL))
+
+/* The kind of the handle is in the name: segue_<kind>_... */
+static enum kind kind_of(const char *name)
+{
+    static const struct {
+        const char *prefix;
+        enum kind kind;
+    } kinds[] = {
+        {"segue_runtime_new", NOTHING},
+        {"segue_runtime_", RUNTIME},
+        {"segue_transport_free", TRANSPORT},
+        {"segue_transport_feed", TRANSPORT},
+        {"segue_transport_writable", TRANSPORT},
+        {"segue_transport_closed", TRANSPORT},
+        {"segue_transport_", RUNTIME},
+        {"segue_content_new", RUNTIME},
+        {"segue_content_", CONTENT},
+        {"segue_server_new", RUNTIME},
+        {"segue_server_", SERVER},
+        {"segue_call_", CALL},
+        {"segue_session_open", RUNTIME},
+        {"segue_session_", SESSION},
+        {"segue_request_start", SESSION},
+        {"segue_request_resume", SESSION},
+        {"segue_request_", REQUEST},
+        {"segue_task_attach", SESSION},
+        {"segue_task_", TASK},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))
+            return kinds[i].kind;
+    return NOTHING;
+}
+
+enum { ANY, DISPATCH, SETUP, ALLOWED, REFUSED, LIVE, END };
+
+static const struct row {
+    const char *name;
+    int callback, terminal;
+    segue_status (*fn)(void *);
+} rows[] = {
+#define SGI_API(name, thread, callback, terminal)                                        \
+    {#name, callback, terminal, probe_##name},
+#include "api/api.def"
+#undef SGI_API
+};
+
+#define ROWS (sizeof rows / sizeof *rows)
+
+/* ---- the stage ---- */
+
+static int probed;
+static void (*in_handler)(void);
+
+static void on_call(void *user, segue_call *c)
+{
+    (void)user;
+    call = c;
+    if (in_handler)
+        in_handler();
+    probed++;
+    segue_call_free(c);
+    call = NULL;
+}
+
+static int set_up(void **state)
+{
+    static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options options = item_options();
+    segue_transport_vtable vtable = custom_vtable();
+    segue_transport *near, *far;
+    (void)state;
+    options.on_call = on_call;
+    options.task = SEGUE_TASK_MAY;
+    probed = 0;
+    in_handler = NULL;
+    assert_int_equal(segue_runtime_new(NULL, &runtime, NULL), SEGUE_OK);
+    assert_int_equal(segue_server_new(runtime, NULL, &server), SEGUE_OK);
+    assert_int_equal(
+        segue_server_add(server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &options, NULL),
+        SEGUE_OK);
+    assert_int_equal(segue_transport_pair(runtime, &near, &far), SEGUE_OK);
+    assert_int_equal(segue_server_attach(server, far), SEGUE_OK);
+    assert_int_equal(segue_session_open(runtime, near, NULL, NULL, &session), SEGUE_OK);
+    assert_int_equal(segue_transport_custom(runtime, &vtable, NULL, &transport),
+                     SEGUE_OK);
+    assert_int_equal(segue_content_new(runtime, &content), SEGUE_OK);
+    assert_int_equal(segue_task_attach(session, "id", &task), SEGUE_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    segue_request_free(request);
+    segue_task_free(task);
+    segue_content_free(content);
+    segue_transport_free(transport);
+    segue_session_free(session);
+    segue_server_free(server);
+    segue_runtime_free(runtime);
+    request = NULL;
+    return 0;
+}
+
+static void *handle_of(enum kind kind)
+{
+    void *const handles[] = {NULL, runtime, server, session,  request,
+                             task, content, call,   transport};
+    return handles[kind];
+}
+
+static void start_call(void)
+{
+    static const char params[] = "{\"name\":\"t\",\"arguments\":{\"a\":\"x\",\"b\":1}}";
+    assert_int_equal(segue_request_start(session, "tools/call", params, sizeof params - 1,
+                                         NULL, NULL, &request),
+                     SEGUE_OK);
+}
+
+static void run_until_probed(void)
+{
+    for (int i = 0; i < 1000 && !probed; i++)
+        segue_runtime_dispatch(runtime, 10, 0, NULL);
+    assert_int_equal(probed, 1);
+}
+
+/* ---- cases ---- */
+
+static void null_handles_are_refused_or_ignored(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].fn(NULL) != SEGUE_E_INVALID)
+            fail_msg("%s takes NULL", rows[i].name);
+}
+
+static void foreign_handles_are_refused_or_ignored(void **state)
+{
+    (void)state;
+    static _Alignas(16) char nothing[4096];
+    start_call();
+    for (size_t i = 0; i < ROWS; i++) {
+        enum kind kind = kind_of(rows[i].name);
+        if (kind == NOTHING)
+            continue;
+        if (rows[i].fn(nothing) != SEGUE_E_INVALID)
+            fail_msg("%s takes what is no handle", rows[i].name);
+        for (enum kind other = RUNTIME; other <= TRANSPORT; other++)
+            if (other != kind && handle_of(other) &&
+                rows[i].fn(handle_of(other)) != SEGUE_E_INVALID)
+                fail_msg("%s takes a handle of kind %d", rows[i].name, other);
+    }
+}
+
+/* Those that end something come last and spare the handles that the others need. */
+static int is_late(const struct row *row)
+{
+    return row->terminal == END || !strcmp(row->name, "segue_runtime_stop");
+}
+
+static void probe_all_in_a_callback(void)
+{
+    for (int late = 0; late < 2; late++)
+        for (size_t i = 0; i < ROWS; i++) {
+            const struct row *row = &rows[i];
+            enum kind kind = kind_of(row->name);
+            int frees = strstr(row->name, "_free") != NULL;
+            if (is_late(row) != late || kind == NOTHING)
+                continue;
+            if (frees && strcmp(row->name, "segue_runtime_free") != 0)
+                continue; /* tried by the other tests: its handle would be gone */
+            segue_status status = row->fn(handle_of(kind));
+            int refused =
+                status == SEGUE_E_REENTRANT || (frees && row->callback == REFUSED);
+            if (refused != (row->callback == REFUSED))
+                fail_msg("%s in a callback: %s", row->name, segue_status_name(status));
+        }
+}
+
+static void the_table_says_what_is_refused_in_a_callback(void **state)
+{
+    (void)state;
+    in_handler = probe_all_in_a_callback;
+    start_call();
+    run_until_probed();
+}
+
+/* ---- structs ---- */
+
+static segue_status with_runtime_options(void *options)
+{
+    segue_runtime *other = NULL;
+    segue_status status = segue_runtime_new(options, &other, NULL);
+    segue_runtime_free(other);
+    return status;
+}
+
+static segue_status with_store_options(void *options)
+{
+    segue_store *store = NULL;
+    segue_status status = segue_store_memory(options, &store);
+    segue_store_free(store);
+    return status;
+}
+
+static segue_status with_server_options(void *options)
+{
+    segue_server *other = NULL;
+    segue_status status = segue_server_new(runtime, options, &other);
+    segue_server_free(other);
+    return status;
+}
+
+static segue_status with_session(void *options, void *events)
+{
+    segue_transport *a, *b;
+    segue_session *other = NULL;
+    assert_int_equal(segue_transport_pair(runtime, &a, &b), SEGUE_OK);
+    segue_status status = segue_session_open(runtime, a, options, events, &other);
+    if (status != SEGUE_OK)
+        segue_transport_free(a);
+    segue_transport_free(b);
+    segue_session_free(other);
+    return status;
+}
+
+static segue_status with_session_options(void *options)
+{
+    return with_session(options, NULL);
+}
+
+static segue_status with_session_events(void *events)
+{
+    return with_session(NULL, events);
+}
+
+static segue_status with_request_options(void *options)
+{
+    return segue_request_start(session, "tools/list", NULL, 0, options, NULL, NULL);
+}
+
+static segue_status with_request_events(void *events)
+{
+    return segue_request_start(session, "tools/list", NULL, 0, NULL, events, NULL);
+}
+
+static void structs_follow_their_rules_of_size(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t size;
+        segue_status (*fn)(void *);
+    } structs[] = {
+        {sizeof(segue_runtime_options), with_runtime_options},
+        {sizeof(segue_store_options), with_store_options},
+        {sizeof(segue_server_options), with_server_options},
+        {sizeof(segue_session_options), with_session_options},
+        {sizeof(segue_session_events), with_session_events},
+        {sizeof(segue_request_options), with_request_options},
+        {sizeof(segue_request_events), with_request_events},
+    };
+    for (size_t i = 0; i < sizeof structs / sizeof *structs; i++) {
+        _Alignas(16) unsigned char bytes[512] = {0};
+        size_t size = structs[i].size + 16;
+        assert_int_equal(segue_struct_init(bytes, size, 1), SEGUE_OK);
+        assert_int_equal(structs[i].fn(bytes), SEGUE_OK); /* longer, zero */
+        bytes[size - 1] = 1;
+        assert_int_equal(structs[i].fn(bytes), SEGUE_E_VERSION);
+        bytes[size - 1] = 0;
+        bytes[structs[i].size] = 1;
+        assert_int_equal(structs[i].fn(bytes), SEGUE_E_VERSION);
+        memset(bytes, 0xff, sizeof bytes); /* shorter: what is not there is not read */
+        size = sizeof size;
+        memcpy(bytes, &size, sizeof size);
+        assert_int_equal(structs[i].fn(bytes), SEGUE_OK);
+        size = sizeof size - 1; /* not even its size */
+        memcpy(bytes, &size, sizeof size);
+        assert_int_equal(structs[i].fn(bytes), SEGUE_E_INVALID);
+    }
+}
+
+static void struct_init_knows_its_kinds(void **state)
+{
+    (void)state;
+    unsigned char bytes[64];
+    size_t size;
+    memset(bytes, 0xff, sizeof bytes);
+    assert_int_equal(segue_struct_init(bytes, 40, SEGUE_STRUCT_STORE_VTABLE), SEGUE_OK);
+    memcpy(&size, bytes, sizeof size);
+    assert_int_equal(size, 40);
+    assert_int_equal(bytes[39], 0);
+    assert_int_equal(bytes[40], 0xff);
+    assert_int_equal(segue_struct_init(bytes, 40, 0), SEGUE_E_INVALID);
+    assert_int_equal(segue_struct_init(bytes, 40, 14), SEGUE_E_INVALID);
+    assert_int_equal(segue_struct_init(bytes, sizeof(size_t) - 1, 1), SEGUE_E_INVALID);
+}
+
+/* ---- errors that the header names ---- */
+
+static segue_status start(const char *method, const char *params)
+{
+    return segue_request_start(session, method, params, params ? strlen(params) : 0, NULL,
+                               NULL, NULL);
+}
+
+static void arguments_of_requests_are_checked(void **state)
+{
+    (void)state;
+    char long_key[200];
+    segue_request_options options;
+    memset(long_key, 'k', sizeof long_key);
+    long_key[199] = 0;
+    assert_int_equal(start("", NULL), SEGUE_E_INVALID);
+    assert_int_equal(start("\xff", NULL), SEGUE_E_INVALID);
+    assert_int_equal(start("m", "[]"), SEGUE_E_INVALID);
+    assert_int_equal(start("m", "{"), SEGUE_E_JSON);
+    assert_int_equal(start("m", "{}x"), SEGUE_E_JSON);
+    static const char *const keys[] = {"short", NULL, ""};
+    for (int i = 0; i < 3; i++) {
+        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+        options.idempotency_key = keys[i] ? keys[i] : long_key;
+        assert_int_equal(segue_request_start(session, "m", NULL, 0, &options, NULL, NULL),
+                         SEGUE_E_INVALID);
+    }
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.credit = -1;
+    assert_int_equal(segue_request_start(session, "m", NULL, 0, &options, NULL, NULL),
+                     SEGUE_E_INVALID);
+    options.credit = 0;
+    options.timeout_ms = -1;
+    assert_int_equal(segue_request_start(session, "m", NULL, 0, &options, NULL, NULL),
+                     SEGUE_E_INVALID);
+    segue_task *other = NULL;
+    char long_id[4200];
+    memset(long_id, 'i', sizeof long_id);
+    long_id[4199] = 0;
+    assert_int_equal(segue_task_attach(session, "", &other), SEGUE_E_INVALID);
+    assert_int_equal(segue_task_attach(session, long_id, &other), SEGUE_E_INVALID);
+    long_id[4096] = 0;
+    assert_int_equal(segue_task_attach(session, long_id, &other), SEGUE_OK);
+    assert_string_equal(segue_task_id(other), long_id);
+    segue_task_free(other);
+}
+
+static void tools_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        segue_status status;
+    } tools[] = {
+        {"{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}", SEGUE_E_EXISTS},
+        {"{\"inputSchema\":{\"type\":\"object\"}}", SEGUE_E_INVALID},
+        {"{\"name\":7,\"inputSchema\":{\"type\":\"object\"}}", SEGUE_E_INVALID},
+        {"{\"name\":\"u\",\"inputSchema\":7}", SEGUE_E_INVALID},
+        {"[]", SEGUE_E_INVALID},
+        {"{\"name\":", SEGUE_E_JSON},
+        {"{\"name\":\"u\",\"inputSchema\":{\"type\":\"object\"}}", SEGUE_OK},
+    };
+    segue_item_options options = item_options();
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        segue_error *error = NULL;
+        segue_status status = segue_server_add(server, SEGUE_ITEM_TOOL, tools[i].json,
+                                               strlen(tools[i].json), &options, &error);
+        if (status != tools[i].status)
+            fail_msg("%s: %s", tools[i].json, segue_status_name(status));
+        if (error)
+            assert_int_equal(segue_error_status(error), status);
+        segue_error_free(error);
+    }
+    assert_int_equal(segue_server_add(server, 9, "{}", 2, &options, NULL),
+                     SEGUE_E_INVALID);
+    options.on_call = NULL;
+    assert_int_equal(segue_server_add(server, SEGUE_ITEM_TOOL, tools[0].json,
+                                      strlen(tools[0].json), &options, NULL),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_server_remove(server, SEGUE_ITEM_TOOL, "t"), SEGUE_OK);
+    assert_int_equal(segue_server_remove(server, SEGUE_ITEM_TOOL, "t"),
+                     SEGUE_E_NOT_FOUND);
+}
+
+static void content_is_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(segue_content_add_text(content, "\xc0\x80", 2), SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_blob(content, "video", "video/x", "x", 1),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_json(content, "{\"type\":1}", 10),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_json(content, "[]", 2), SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_json(content, "{", 1), SEGUE_E_JSON);
+    assert_int_equal(segue_content_set_structured(content, "nul", 3), SEGUE_E_JSON);
+    assert_int_equal(segue_content_add_text(content, "", 0), SEGUE_OK);
+}
+
+static void a_transport_is_attached_once_and_to_its_runtime(void **state)
+{
+    (void)state;
+    segue_runtime *other;
+    segue_transport *a, *b;
+    segue_session *second = NULL;
+    assert_int_equal(segue_runtime_new(NULL, &other, NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_pair(other, &a, &b), SEGUE_OK);
+    assert_int_equal(segue_server_attach(server, a), SEGUE_E_INVALID);
+    assert_int_equal(segue_session_open(runtime, a, NULL, NULL, &second),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_session_open(other, a, NULL, NULL, &second), SEGUE_OK);
+    segue_session *third = NULL;
+    assert_int_equal(segue_session_open(other, a, NULL, NULL, &third), SEGUE_E_STATE);
+    assert_int_equal(segue_transport_feed(transport, "x", 1), SEGUE_E_STATE);
+    assert_int_equal(segue_transport_feed(b, "x", 1),
+                     SEGUE_E_INVALID); /* not a custom one */
+    segue_transport_free(b);
+    segue_session_free(second);
+    segue_runtime_free(other);
+}
+
+/* ---- after the end ---- */
+
+static void closed_handles_say_so(void **state)
+{
+    (void)state;
+    segue_request *other = NULL;
+    segue_transport *a, *b;
+    assert_int_equal(segue_session_close(session), SEGUE_OK);
+    assert_int_equal(segue_session_close(session), SEGUE_OK);
+    assert_int_equal(segue_request_start(session, "m", NULL, 0, NULL, NULL, &other),
+                     SEGUE_E_CLOSED);
+    assert_int_equal(segue_task_get(task, NULL, &other), SEGUE_E_CLOSED);
+    assert_int_equal(segue_task_watch(task, NULL, NULL, &other), SEGUE_E_CLOSED);
+    assert_null(other);
+    assert_int_equal(segue_transport_pair(runtime, &a, &b), SEGUE_OK);
+    assert_int_equal(segue_server_close(server), SEGUE_OK);
+    assert_int_equal(segue_server_attach(server, a), SEGUE_E_CLOSED);
+    segue_transport_free(a);
+    segue_transport_free(b);
+}
+
+static void a_stopped_runtime_lets_its_handles_only_be_freed(void **state)
+{
+    (void)state;
+    segue_transport *a = NULL, *b = NULL;
+    int32_t ran;
+    assert_int_equal(segue_runtime_stop(runtime), SEGUE_OK);
+    assert_int_equal(segue_runtime_stop(runtime), SEGUE_OK);
+    assert_int_equal(segue_runtime_start(runtime), SEGUE_E_CLOSED);
+    assert_int_equal(segue_transport_pair(runtime, &a, &b), SEGUE_E_CLOSED);
+    assert_null(a);
+    while (segue_runtime_dispatch(runtime, 0, 0, &ran) == SEGUE_OK)
+        ;
+    segue_runtime_free(runtime); /* before its handles: tear_down frees those */
+    runtime = NULL;
+}
+
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(null_handles_are_refused_or_ignored),
+        CASE(foreign_handles_are_refused_or_ignored),
+        CASE(the_table_says_what_is_refused_in_a_callback),
+        CASE(structs_follow_their_rules_of_size),
+        CASE(struct_init_knows_its_kinds),
+        CASE(arguments_of_requests_are_checked),
+        CASE(tools_are_checked),
+        CASE(content_is_checked),
+        CASE(a_transport_is_attached_once_and_to_its_runtime),
+        CASE(closed_handles_say_so),
+        CASE(a_stopped_runtime_lets_its_handles_only_be_freed),
+    };
+    return cmocka_run_group_tests_name("api_guard", tests, NULL, NULL);
+}
