@@ -54,7 +54,8 @@ segue_status segue_call_argument_text(segue_call *call, const char *name,
         sgi_enter(SGI_FN_segue_call_argument_text, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return status;
-    status = name && text ? sgi_call_argument_text(call, name, &decoded) : SEGUE_E_INVALID;
+    status =
+        name && text ? sgi_call_argument_text(call, name, &decoded) : SEGUE_E_INVALID;
     sgi_leave(call);
     if (status != SEGUE_OK)
         return status;
@@ -91,7 +92,9 @@ segue_status segue_call_send(segue_call *call, const segue_content *content)
     segue_status status = sgi_enter(SGI_FN_segue_call_send, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return status;
-    status = content && content->handle.magic == SGI_MAGIC_CONTENT ? sgi_call_send(call, content) : SEGUE_E_INVALID;
+    status = content && content->handle.magic == SGI_MAGIC_CONTENT
+                 ? sgi_call_send(call, content)
+                 : SEGUE_E_INVALID;
     sgi_leave(call);
     return status;
 }
@@ -154,10 +157,13 @@ segue_status segue_call_require_input(segue_call *call, const char *method,
                                       segue_input_fn on_input, void *user,
                                       segue_free_fn free_user)
 {
-    segue_status status = sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
+    segue_status status =
+        sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return status;
-    status = method && on_input ? sgi_call_require_input(call, method, params, len, on_input, user, free_user) : SEGUE_E_INVALID;
+    status = method && on_input ? sgi_call_require_input(call, method, params, len,
+                                                         on_input, user, free_user)
+                                : SEGUE_E_INVALID;
     sgi_leave(call);
     return status;
 }
@@ -187,7 +193,9 @@ segue_status segue_call_complete(segue_call *call, const segue_content *content)
     segue_status status = sgi_enter(SGI_FN_segue_call_complete, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return status;
-    status = !content || content->handle.magic == SGI_MAGIC_CONTENT ? sgi_call_complete(call, content) : SEGUE_E_INVALID;
+    status = !content || content->handle.magic == SGI_MAGIC_CONTENT
+                 ? sgi_call_complete(call, content)
+                 : SEGUE_E_INVALID;
     sgi_leave(call);
     return status;
 }

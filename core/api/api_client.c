@@ -261,16 +261,16 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     return status;
 }
 
-segue_status segue_request_answer(segue_request *request, const char *key, const char *json,
-                                  size_t len)
+segue_status segue_request_answer(segue_request *request, const char *key,
+                                  const char *json, size_t len)
 {
     sgi_json value = {0};
     segue_status status =
         sgi_enter(SGI_FN_segue_request_answer, request, SGI_MAGIC_REQUEST);
     if (status != SEGUE_OK)
         return status;
-    status = key ? sgi_engine_json(request->engine, json, len, &value, NULL)
-                 : SEGUE_E_INVALID;
+    status =
+        key ? sgi_engine_json(request->engine, json, len, &value, NULL) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = sgi_request_answer(request, key, value);
     sgi_leave(request);

@@ -117,7 +117,8 @@ static bool is_transport(const segue_transport *transport)
     return transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
 }
 
-segue_status segue_transport_feed(segue_transport *transport, const char *bytes, size_t len)
+segue_status segue_transport_feed(segue_transport *transport, const char *bytes,
+                                  size_t len)
 {
     if (!is_transport(transport) || (!bytes && len))
         return SEGUE_E_INVALID;
@@ -146,10 +147,9 @@ static segue_status take_store_options(segue_store_options *full,
                                        const segue_store_options *options)
 {
     segue_status status = sgi_take_struct(full, sizeof *full, options);
-    if (status == SEGUE_OK &&
-        (full->durability < SEGUE_DURABILITY_NORMAL ||
-         full->durability > SEGUE_DURABILITY_FULL || full->max_bytes < 0 ||
-         full->busy_timeout_ms < 0))
+    if (status == SEGUE_OK && (full->durability < SEGUE_DURABILITY_NORMAL ||
+                               full->durability > SEGUE_DURABILITY_FULL ||
+                               full->max_bytes < 0 || full->busy_timeout_ms < 0))
         status = SEGUE_E_INVALID;
     return status;
 }
@@ -175,8 +175,8 @@ segue_status segue_store_sqlite(const char *path, const segue_store_options *opt
         return status;
     status = sgi_store_sqlite_new(path, &full, out, message, sizeof message);
     if (status != SEGUE_OK)
-        sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status, "%s",
-                       message);
+        sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
+                       "%s", message);
     return status;
 }
 

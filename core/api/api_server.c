@@ -148,8 +148,9 @@ static segue_status resolve_server(segue_server_options *o)
 }
 
 /* Lock held. store: a reference that is taken over on success. */
-static segue_status make_server(segue_runtime *runtime, const segue_server_options *options,
-                                segue_store *store, bool given, segue_server **out)
+static segue_status make_server(segue_runtime *runtime,
+                                const segue_server_options *options, segue_store *store,
+                                bool given, segue_server **out)
 {
     sgi_engine *engine = sgi_runtime_engine(runtime);
     segue_server *server = NULL;
@@ -249,8 +250,8 @@ segue_status segue_server_remove(segue_server *server, int32_t item, const char 
     segue_status status = sgi_enter(SGI_FN_segue_server_remove, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
         return status;
-    status = item == SEGUE_ITEM_TOOL && name ? sgi_tool_remove(server, name)
-                                             : SEGUE_E_INVALID;
+    status =
+        item == SEGUE_ITEM_TOOL && name ? sgi_tool_remove(server, name) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         sgi_tools_changed(server);
     sgi_leave(server);

@@ -13,7 +13,8 @@ typedef struct row {
 } row;
 
 static const row rows[SGI_FN_COUNT] = {
-#define SGI_API(name, thread, callback, terminal) [SGI_FN_##name] = {thread, callback, terminal},
+#define SGI_API(name, thread, callback, terminal)                                        \
+    [SGI_FN_##name] = {thread, callback, terminal},
 #include "api/api.def"
 #undef SGI_API
 };

@@ -36,7 +36,10 @@ typedef struct sgi_str {
 #define SGI_STR(literal) ((sgi_str){(literal), sizeof(literal) - 1})
 
 /* The same for initialisers of static tables. */
-#define SGI_STR_INIT(literal) {(literal), sizeof(literal) - 1}
+#define SGI_STR_INIT(literal)                                                            \
+    {                                                                                    \
+        (literal), sizeof(literal) - 1                                                   \
+    }
 
 static inline sgi_str sgi_str_of(const char *text)
 {
@@ -54,11 +57,12 @@ void sgi_text_free(const sgi_mem *mem, char *text);
 
 /* ---- the object a member belongs to ---- */
 
-#define SGI_OWNER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define SGI_OWNER(ptr, type, member)                                                     \
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* TAILQ_FOREACH that survives the removal of the current element. */
-#define SGI_TAILQ_EACH(var, head, field, next)                                             \
-    for ((var) = TAILQ_FIRST(head); (var) && ((next) = TAILQ_NEXT(var, field), 1);         \
+#define SGI_TAILQ_EACH(var, head, field, next)                                           \
+    for ((var) = TAILQ_FIRST(head); (var) && ((next) = TAILQ_NEXT(var, field), 1);       \
          (var) = (next))
 
 /* ---- time and chance, injected ---- */
@@ -68,8 +72,8 @@ typedef struct sgi_env {
     segue_hooks *hooks; /* never NULL; filled by the runtime */
 } sgi_env;
 
-int64_t sgi_now(const sgi_env *env);      /* monotonic, ms */
-int64_t sgi_wall(const sgi_env *env);     /* since 1970, ms */
+int64_t sgi_now(const sgi_env *env);  /* monotonic, ms */
+int64_t sgi_wall(const sgi_env *env); /* since 1970, ms */
 bool sgi_random(const sgi_env *env, void *bytes, size_t len);
 
 #endif

@@ -54,8 +54,8 @@ static bool make_room(sgi_timers *timers)
     if (timers->count < timers->cap)
         return true;
     size_t cap = timers->cap ? timers->cap * 2 : 16;
-    sgi_timer **heap = sgi_resize(timers->mem, timers->heap,
-                                  timers->cap * sizeof *heap, cap * sizeof *heap);
+    sgi_timer **heap = sgi_resize(timers->mem, timers->heap, timers->cap * sizeof *heap,
+                                  cap * sizeof *heap);
     if (!heap)
         return false;
     timers->heap = heap;

@@ -15,11 +15,11 @@ typedef struct sgi_decoded {
 
 struct segue_call {
     sgi_handle handle;
-    int32_t refs; /* the handler's hold, the operation, the ready queue */
-    sgi_op *op;   /* counted */
+    int32_t refs;                /* the handler's hold, the operation, the ready queue */
+    sgi_op *op;                  /* counted */
     LIST_ENTRY(segue_call) link; /* all of a server */
     sgi_ready ready;
-    bool held;       /* the handler has the handle and has not freed it */
+    bool held; /* the handler has the handle and has not freed it */
     bool invoke_due;
     bool watched;
     bool cancelled;

@@ -76,7 +76,8 @@ static void read_message(sgi_conn *conn, sgi_str line)
         refuse_input(conn, SGI_RPC_INVALID_REQUEST, "a message is not an object");
         return;
     }
-    if (count > SGI_MESSAGE_MEMBERS) { /* an id among those that are not seen would matter */
+    if (count >
+        SGI_MESSAGE_MEMBERS) { /* an id among those that are not seen would matter */
         refuse_input(conn, SGI_RPC_INVALID_REQUEST, "a message has too many members");
         return;
     }
@@ -107,8 +108,8 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
 
 bool sgi_conn_wants_input(const sgi_conn *conn)
 {
-    bool wants = conn->out.len < conn->engine->max_queue &&
-                 conn->role->wants_input(conn->self);
+    bool wants =
+        conn->out.len < conn->engine->max_queue && conn->role->wants_input(conn->self);
     ((sgi_conn *)conn)->stalled = !wants;
     return wants;
 }

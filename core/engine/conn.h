@@ -26,7 +26,8 @@ typedef struct sgi_role {
     void (*bad_input)(void *self, int32_t rpc_code, const char *problem);
     void (*lost)(void *self, const char *why);
     bool (*wants_input)(void *self);
-    void (*detached)(void *self); /* the transport is gone for good; drops its reference */
+    void (*detached)(
+        void *self); /* the transport is gone for good; drops its reference */
 } sgi_role;
 
 struct sgi_conn {
@@ -35,11 +36,11 @@ struct sgi_conn {
     const sgi_role *role;
     void *self;
     void *transport;
-    bool up;       /* between start and lost */
-    bool closing;  /* close once the output is out */
+    bool up;      /* between start and lost */
+    bool closing; /* close once the output is out */
     bool detached;
-    bool told;     /* the host knows that there is output */
-    bool stalled;  /* the host was told not to read */
+    bool told;       /* the host knows that there is output */
+    bool stalled;    /* the host was told not to read */
     bool can_reopen; /* the transport can connect again */
     sgi_ndjson framing;
     sgi_buf out;

@@ -102,7 +102,8 @@ segue_status sgi_content_add_blob(segue_content *content, const char *type,
 segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len)
 {
     sgi_json value;
-    segue_status status = sgi_engine_json(content->handle.engine, json, len, &value, NULL);
+    segue_status status =
+        sgi_engine_json(content->handle.engine, json, len, &value, NULL);
     if (status != SEGUE_OK)
         return status;
     if (sgi_json_kind_of(sgi_json_get(value, "type")) != SGI_JSON_STRING)
@@ -116,7 +117,8 @@ segue_status sgi_content_set_structured(segue_content *content, const char *json
                                         size_t len)
 {
     sgi_json value;
-    segue_status status = sgi_engine_json(content->handle.engine, json, len, &value, NULL);
+    segue_status status =
+        sgi_engine_json(content->handle.engine, json, len, &value, NULL);
     if (status != SEGUE_OK)
         return status;
     sgi_buf fresh;

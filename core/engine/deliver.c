@@ -170,7 +170,8 @@ static bool next_record(segue_request *request, sgi_inbox_head *head)
 static void before_user(segue_request *request, const sgi_inbox_head *head)
 {
     size_t size = sizeof *head + head->len + 1;
-    request->taken_at += (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+    request->taken_at +=
+        (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
     if (head->kind != SGI_RECORD_SEGMENT)
         return;
     if (request->credit > 0)
@@ -240,7 +241,8 @@ static void give_completion(segue_request *request)
     request->completed = true;
     TAILQ_REMOVE(&session->requests, request, link);
     session->request_count--;
-    if (session->closed_due && TAILQ_EMPTY(&session->requests) && !session->ready.queued) {
+    if (session->closed_due && TAILQ_EMPTY(&session->requests) &&
+        !session->ready.queued) {
         sgi_session_ref(session);
         sgi_ready_add(engine, &session->ready);
     }
@@ -252,7 +254,8 @@ int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget)
     segue_request *request = SGI_OWNER(ready, segue_request, ready);
     int32_t ran = give_records(request, budget);
     bool empty = request->taken_at == request->taken.len && !request->inbox.len;
-    if (ran < budget && empty && request->phase == SGI_PHASE_DONE && !request->completed) {
+    if (ran < budget && empty && request->phase == SGI_PHASE_DONE &&
+        !request->completed) {
         give_completion(request);
         ran++;
     } else if (ran >= budget) {

@@ -33,7 +33,8 @@ segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str 
         sgi_buf_free(&bytes);
         return SEGUE_E_INVALID;
     }
-    sgi_decoded *decoded = bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
+    sgi_decoded *decoded =
+        bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
     if (decoded) {
         decoded->len = bytes.len;
         if (bytes.len)
@@ -97,8 +98,8 @@ static bool add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str n
     sgi_jw_key_str(&w, name);
     sgi_jw_raw(&w, value);
     sgi_jw_close(&w, '}');
-    bool ok = !payload.failed &&
-              add_entry(mem, list, SGI_ENTRY_FIELDS, sgi_buf_str(&payload));
+    bool ok =
+        !payload.failed && add_entry(mem, list, SGI_ENTRY_FIELDS, sgi_buf_str(&payload));
     sgi_buf_free(&payload);
     return ok;
 }
@@ -139,8 +140,8 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
     sgi_text_block(scratch, text);
     if (scratch->failed)
         return SEGUE_E_NOMEM;
-    return after_append(
-        call, sgi_op_append(call->op, SGI_ENTRY_SEGMENT, sgi_buf_str(scratch)));
+    return after_append(call,
+                        sgi_op_append(call->op, SGI_ENTRY_SEGMENT, sgi_buf_str(scratch)));
 }
 
 segue_status sgi_call_replace(segue_call *call)
@@ -157,8 +158,8 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     sgi_json value = {0};
-    if (!strcmp(name, "content") || !strcmp(name, "isError") || !strcmp(name, "resultType") ||
-        !sgi_utf8_valid(sgi_str_of(name), NULL))
+    if (!strcmp(name, "content") || !strcmp(name, "isError") ||
+        !strcmp(name, "resultType") || !sgi_utf8_valid(sgi_str_of(name), NULL))
         return SEGUE_E_INVALID;
     segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
     if (status == SEGUE_OK)
@@ -190,8 +191,8 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
         return status;
     if (!call->op->logged)
         return SEGUE_E_STATE;
-    return after_append(call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT,
-                                            (sgi_str){data, len}));
+    return after_append(
+        call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
 }
 
 /* ---- notifications of the open request ---- */
@@ -277,7 +278,8 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
     if (!may_send_code(code) || !sgi_utf8_valid(sgi_str_of(message), NULL))
         return SEGUE_E_INVALID;
     if (data) {
-        segue_status status = sgi_engine_json(call->handle.engine, data, len, &value, NULL);
+        segue_status status =
+            sgi_engine_json(call->handle.engine, data, len, &value, NULL);
         if (status != SEGUE_OK)
             return status;
     }

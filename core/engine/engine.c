@@ -124,8 +124,7 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
     unsigned in_era = (unsigned)(days - era * 146097);
     unsigned year_of_era =
         (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
-    unsigned in_year =
-        in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    unsigned in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     unsigned shifted = (5 * in_year + 2) / 153; /* March is 0 */
     *day = in_year - (153 * shifted + 2) / 5 + 1;
     *month = shifted < 10 ? shifted + 3 : shifted - 9;

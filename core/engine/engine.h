@@ -30,10 +30,10 @@ typedef struct sgi_host {
     void (*unlock)(void *user);
     void (*log)(void *user, int32_t level, const char *text);
     void (*wake)(void *user); /* work appeared: ready queue, output, store or timer */
-    void (*output)(void *user, sgi_conn *conn); /* take bytes with sgi_conn_output */
-    void (*input)(void *user, sgi_conn *conn);  /* may be read again */
-    void (*close)(void *user, sgi_conn *conn);  /* close once the output is out */
-    bool (*reopen)(void *user, sgi_conn *conn); /* connect again now; false = cannot */
+    void (*output)(void *user, sgi_conn *conn);    /* take bytes with sgi_conn_output */
+    void (*input)(void *user, sgi_conn *conn);     /* may be read again */
+    void (*close)(void *user, sgi_conn *conn);     /* close once the output is out */
+    bool (*reopen)(void *user, sgi_conn *conn);    /* connect again now; false = cannot */
     void (*store)(void *user, sgi_keeper *keeper); /* the keeper has something to do */
     void (*retain)(void *user);  /* a public handle was handed out: outlive it */
     void (*release)(void *user); /* ... and was freed */
@@ -55,7 +55,7 @@ typedef struct sgi_engine {
     sgi_digest_fn digest;
     int32_t log_level;
     size_t max_message; /* bytes of one message in */
-    size_t max_queue; /* unsent bytes of a connection before producers wait */
+    size_t max_queue;   /* unsent bytes of a connection before producers wait */
     sgi_json_reader reader;
     sgi_buf scratch;   /* for one text, within one call */
     sgi_buf fold_room; /* for the result of one plain call */

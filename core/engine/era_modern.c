@@ -84,7 +84,8 @@ static uint32_t read_caps(sgi_json capabilities)
     uint32_t caps = 0;
     sgi_json extensions = sgi_json_get(capabilities, "extensions");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (sgi_json_kind_of(sgi_json_get(capabilities, known[i].name)) == SGI_JSON_OBJECT)
+        if (sgi_json_kind_of(sgi_json_get(capabilities, known[i].name)) ==
+            SGI_JSON_OBJECT)
             caps |= known[i].cap;
     if (sgi_json_kind_of(sgi_json_get(extensions, META "tasks")) == SGI_JSON_OBJECT)
         caps |= SGI_CAP_TASKS;

@@ -19,7 +19,8 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
                            sgi_str message, sgi_str data);
 /* Fills *out, when the caller wants detail, and returns status. */
 segue_status sgi_error_give(segue_error **out, const sgi_mem *mem, segue_status status,
-                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+                            const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void sgi_error_free(segue_error *error);
 
 const char *sgi_status_name(segue_status status);

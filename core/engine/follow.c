@@ -38,7 +38,8 @@ static void poll_later(segue_request *request)
 {
     int64_t ms = request->poll_ms;
     ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
-    sgi_engine_timer(request->engine, &request->retry, with_jitter(request, ms), try_again);
+    sgi_engine_timer(request->engine, &request->retry, with_jitter(request, ms),
+                     try_again);
 }
 
 /* After a failure: the first try at once, then ever later (R-2557-63). */
@@ -51,8 +52,8 @@ static void back_off(segue_request *request, int64_t at_least_ms)
             ms *= 2;
         ms = with_jitter(request, ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms);
     }
-    sgi_engine_timer(request->engine, &request->retry, ms > at_least_ms ? ms : at_least_ms,
-                     try_again);
+    sgi_engine_timer(request->engine, &request->retry,
+                     ms > at_least_ms ? ms : at_least_ms, try_again);
 }
 
 /* ---- status ---- */
@@ -63,8 +64,10 @@ int32_t sgi_task_state_of(sgi_json status)
         const char *name;
         int32_t state;
     } known[] = {
-        {"working", SEGUE_TASK_WORKING},     {"input_required", SEGUE_TASK_INPUT_REQUIRED},
-        {"completed", SEGUE_TASK_COMPLETED}, {"failed", SEGUE_TASK_FAILED},
+        {"working", SEGUE_TASK_WORKING},
+        {"input_required", SEGUE_TASK_INPUT_REQUIRED},
+        {"completed", SEGUE_TASK_COMPLETED},
+        {"failed", SEGUE_TASK_FAILED},
         {"cancelled", SEGUE_TASK_CANCELLED},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -93,8 +96,8 @@ static void note_status(segue_request *request, sgi_json object)
         return;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
     if (!sgi_json_plain_string(status, &word)) {
-        static const char *const words[] = {"", "working", "input_required", "completed",
-                                            "failed", "cancelled"};
+        static const char *const words[] = {"",          "working", "input_required",
+                                            "completed", "failed",  "cancelled"};
         word = sgi_str_of(words[state]);
     }
     sgi_buf_add_str(&text, word);
@@ -206,7 +209,8 @@ void sgi_follow_end(segue_request *request)
     request->getting = NULL;
 }
 
-static sgi_emitter *begin(segue_request *request, sgi_sending *sending, const char *method,
+static sgi_emitter *begin(segue_request *request, sgi_sending *sending,
+                          const char *method,
                           void (*done)(sgi_emitter *, const sgi_outcome *))
 {
     sgi_emitter *emitter =
@@ -317,7 +321,7 @@ static void take_task(segue_request *request, sgi_json task)
         if (request->retry.slot)
             break;
         if (request->look_due)
-            send_get(request); /* something was said after this answer was given */
+            send_get(request);        /* something was said after this answer was given */
         else if (!request->streaming) /* else the stream says when to look again */
             poll_later(request);
         break;
@@ -340,7 +344,8 @@ static void take_get_error(segue_request *request, sgi_json error)
     if (code == SGI_RPC_INVALID_PARAMS)
         sgi_request_fail(request, SEGUE_E_TASK_LOST, "the server does not know the task");
     else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY)
-        sgi_request_fail(request, SEGUE_E_PROTOCOL, "the server cannot be asked for a task");
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the server cannot be asked for a task");
     else
         back_off(request, retry_after(error));
 }
@@ -394,8 +399,7 @@ static void reopen_stream(segue_request *request)
 static bool complete_from_events(segue_request *request, sgi_json result)
 {
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
-    bool is_error =
-        sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
+    bool is_error = sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
     if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
         request->partial || sgi_fold_failed(&request->fold))
         return false;
@@ -574,7 +578,8 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
         back_off(request, 0);
     if (question->settled && request->phase == SGI_PHASE_FOLLOW) {
         sgi_engine_timer_clear(request->engine, &request->retry);
-        request->look_due = true; /* at once: the answer was waited for, or more is asked */
+        request->look_due =
+            true; /* at once: the answer was waited for, or more is asked */
         sgi_follow_go(request);
     }
 }

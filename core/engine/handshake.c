@@ -32,7 +32,8 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     if (extensions.n || !session->options.no_tasks) {
         sgi_jw_key(w, "extensions");
         sgi_jw_open(w, '{');
-        for (size_t at = 0; extensions.n && sgi_json_next_member(extensions, &at, &member);) {
+        for (size_t at = 0;
+             extensions.n && sgi_json_next_member(extensions, &at, &member);) {
             if (sgi_json_key_is(&member, META "tasks"))
                 continue;
             sgi_jw_key_str(w, member.key);
@@ -129,7 +130,8 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
                                : "the server did not answer initialize");
         return;
     }
-    if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"), &version) ||
+    if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),
+                               &version) ||
         (session->version = sgi_version_parse(version)) == SGI_VERSION_UNKNOWN ||
         session->version > SGI_VERSION_2025_11_25) {
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
@@ -193,8 +195,9 @@ static bool lists_legacy(sgi_json error)
     if (sgi_json_kind_of(versions) != SGI_JSON_ARRAY)
         return false;
     for (size_t at = 0; sgi_json_next_item(versions, &at, &version);) {
-        sgi_version known = sgi_json_plain_string(version, &text) ? sgi_version_parse(text)
-                                                                  : SGI_VERSION_UNKNOWN;
+        sgi_version known = sgi_json_plain_string(version, &text)
+                                ? sgi_version_parse(text)
+                                : SGI_VERSION_UNKNOWN;
         if (known != SGI_VERSION_UNKNOWN && known <= SGI_VERSION_2025_11_25)
             return true;
     }
@@ -218,8 +221,7 @@ static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_RESULT &&
         lists_modern(sgi_json_get(outcome->json, "supportedVersions"))) {
         open_modern(session, outcome->json);
-    } else if (outcome->kind == SGI_OUTCOME_ERROR &&
-               is_modern_error(outcome->json) &&
+    } else if (outcome->kind == SGI_OUTCOME_ERROR && is_modern_error(outcome->json) &&
                !lists_legacy(outcome->json)) {
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
                            "the server speaks no protocol version known here");
@@ -237,7 +239,8 @@ void sgi_handshake_begin(segue_session *session)
     }
     session->stage = SGI_STAGE_PROBING;
     session->version = SGI_VERSION_2026_07_28;
-    sgi_emitter *emitter = sgi_session_begin(session, &sending, SGI_STR("server/discover"));
+    sgi_emitter *emitter =
+        sgi_session_begin(session, &sending, SGI_STR("server/discover"));
     if (!emitter) {
         sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
         return;

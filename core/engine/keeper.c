@@ -136,9 +136,9 @@ static bool add_entry(const sgi_mem *mem, sgi_batch *batch, const sgi_op *op,
     segue_store_write *write = add_write(mem, batch, SEGUE_STORE_APPEND, op);
     if (!write)
         return false;
-    write->entry = (segue_store_entry){entry->seq,   entry->segment, entry->event,
-                                       entry->kind,  entry->at_ms,   entry->data,
-                                       entry->len};
+    write->entry =
+        (segue_store_entry){entry->seq,   entry->segment, entry->event, entry->kind,
+                            entry->at_ms, entry->data,    entry->len};
     return true;
 }
 

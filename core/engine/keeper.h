@@ -48,7 +48,7 @@ typedef enum sgi_job_kind {
     SGI_JOB_FIND = 1, /* by task_id, or by key when has_key */
     SGI_JOB_READ,     /* id, after, max_bytes */
     SGI_JOB_CLAIM,
-    SGI_JOB_PURGE     /* now_ms -> next_ms */
+    SGI_JOB_PURGE /* now_ms -> next_ms */
 } sgi_job_kind;
 
 /* A record copied out of the store. */
@@ -87,8 +87,8 @@ struct sgi_keeper {
     TAILQ_HEAD(, sgi_op) broken; /* their end could not be written: wait for the retry */
     TAILQ_HEAD(, sgi_job) jobs;
     size_t solo; /* so many operations are tried one by one: a commit of several failed */
-    sgi_timer retry;      /* after a commit that failed */
-    bool starved;         /* no memory for a batch: all wait for the retry */
+    sgi_timer retry; /* after a commit that failed */
+    bool starved;    /* no memory for a batch: all wait for the retry */
     sgi_timer purge;
     bool dying;
 };

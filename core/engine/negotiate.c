@@ -33,11 +33,11 @@ static const struct cell {
     uint8_t from, upto; /* versions */
     uint8_t declared;   /* all of these; 0 = nothing is asked for */
     uint8_t dialect;
-    uint8_t unless;     /* ... and none of these was admitted before it */
-    uint8_t beside;     /* ... and all of these were */
+    uint8_t unless; /* ... and none of these was admitted before it */
+    uint8_t beside; /* ... and all of these were */
 } cells[] = {
-    {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L, 0,
-     0},
+    {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L,
+     0, 0},
     {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25,
      SGI_SAYS_TASK_PARAM | SGI_SAYS_RESPONSE_MODES, SGI_DIALECT_S, 0, 0},
     {SGI_VERSION_DRAFT_2026_V1, SGI_VERSION_DRAFT_2026_V1, 0, SGI_DIALECT_D, 0, 0},
@@ -70,7 +70,8 @@ sgi_verdict sgi_decide(sgi_version version, uint32_t dialects, int32_t task_poli
 {
     bool can_be_task = dialects & (SGI_DIALECT_L | SGI_DIALECT_D | SGI_DIALECT_X);
     if (task_policy == SEGUE_TASK_NEVER)
-        return dialects & SGI_DIALECT_L ? SGI_VERDICT_METHOD_NOT_FOUND : SGI_VERDICT_PLAIN;
+        return dialects & SGI_DIALECT_L ? SGI_VERDICT_METHOD_NOT_FOUND
+                                        : SGI_VERDICT_PLAIN;
     if (can_be_task)
         return SGI_VERDICT_TASK;
     if (task_policy == SEGUE_TASK_MAY)

@@ -38,10 +38,10 @@ enum sgi_dialect_bit {
 
 /* What a client says, in the session (legacy) or in this request (modern). */
 enum sgi_declared_bit {
-    SGI_SAYS_TASK_PARAM = 1,      /* params.task, and the tasks capability of L */
-    SGI_SAYS_RESPONSE_MODES = 2,  /* tasks.responses.modes and responseModes */
-    SGI_SAYS_ALLOW_PARTIAL = 4,   /* _meta.allowPartial: true */
-    SGI_SAYS_RESUMABLE = 8,       /* capability resumableRequests */
+    SGI_SAYS_TASK_PARAM = 1,     /* params.task, and the tasks capability of L */
+    SGI_SAYS_RESPONSE_MODES = 2, /* tasks.responses.modes and responseModes */
+    SGI_SAYS_ALLOW_PARTIAL = 4,  /* _meta.allowPartial: true */
+    SGI_SAYS_RESUMABLE = 8,      /* capability resumableRequests */
     SGI_SAYS_TASKS_EXTENSION = 16,
     SGI_SAYS_PARTIAL_RESULTS = 32 /* capability partialResults and partialResultToken */
 };
@@ -51,8 +51,8 @@ uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled)
 
 /* What becomes of a call of a tool. */
 typedef enum sgi_verdict {
-    SGI_VERDICT_PLAIN = 0,       /* one response with the result */
-    SGI_VERDICT_TASK,            /* a task */
+    SGI_VERDICT_PLAIN = 0,          /* one response with the result */
+    SGI_VERDICT_TASK,               /* a task */
     SGI_VERDICT_MISSING_CAPABILITY, /* modern: -32021 */
     SGI_VERDICT_METHOD_NOT_FOUND    /* legacy: -32601 */
 } sgi_verdict;

@@ -14,8 +14,8 @@
 #include "engine/record.h"
 #include "engine/server.h"
 
-#define TAIL_KEEP (256 * 1024)   /* kept for readers that follow */
-#define LINGER_KEEP (64 * 1024)  /* kept of an ended operation while it stays in memory */
+#define TAIL_KEEP (256 * 1024)  /* kept for readers that follow */
+#define LINGER_KEEP (64 * 1024) /* kept of an ended operation while it stays in memory */
 #define END_RETRY_MS 100
 
 sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
@@ -141,8 +141,8 @@ static sgi_remark *visible_remark(const sgi_op *op)
     uint64_t horizon = sgi_op_horizon(op);
     sgi_remark *remark;
     TAILQ_FOREACH_REVERSE(remark, &op->remarks, sgi_remark_list, link)
-        if (remark->seq <= horizon)
-            return remark;
+    if (remark->seq <= horizon)
+        return remark;
     return NULL;
 }
 
@@ -295,7 +295,8 @@ static bool continues(const sgi_op *op, const sgi_entry *entry)
     uint64_t segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
     uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
     return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_EXPIRED &&
-           entry->seq == op->next_log && entry->segment == segment && entry->event == event;
+           entry->seq == op->next_log && entry->segment == segment &&
+           entry->event == event;
 }
 
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
@@ -563,7 +564,8 @@ static void wake_readers(sgi_op *op)
 static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
 {
     sgi_entry *entry;
-    TAILQ_FOREACH_REVERSE(entry, &op->tail, sgi_entry_list, link) {
+    TAILQ_FOREACH_REVERSE(entry, &op->tail, sgi_entry_list, link)
+    {
         if (entry->seq <= after)
             return false;
         if (entry->seq <= upto && entry->kind >= SGI_ENTRY_STATUS &&
@@ -614,7 +616,8 @@ static void revert_head(sgi_op *op)
             input->asked = UINT64_MAX; /* never was; its handler still has to be told */
     }
     sgi_remark *remark;
-    while ((remark = TAILQ_LAST(&op->remarks, sgi_remark_list)) && remark->seq > op->durable)
+    while ((remark = TAILQ_LAST(&op->remarks, sgi_remark_list)) &&
+           remark->seq > op->durable)
         remove_remark(op, remark);
     if (op->final_data)
         sgi_release(mem, op->final_data, op->final_len + 1);

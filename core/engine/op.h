@@ -159,11 +159,11 @@ struct sgi_op {
     /* the store */
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
-    bool releasing; /* its server goes: the store lets another claim it */
+    bool releasing;            /* its server goes: the store lets another claim it */
     struct sgi_record *record; /* until it is created; see record.h */
 
     /* who looks */
-    segue_call *call; /* the handler's handle, while it has one */
+    segue_call *call;        /* the handler's handle, while it has one */
     struct sgi_reply *reply; /* the open request: the way for progress and log messages */
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
@@ -172,8 +172,8 @@ struct sgi_op {
     bool counted;    /* among the live tasks of its principal */
     bool known;      /* in the server's maps */
     TAILQ_ENTRY(sgi_op) linger_link;
-    bool lingers;    /* has ended, is in the store and in memory */
-    bool ran;        /* a keyed one: its handler was started, or need not be */
+    bool lingers; /* has ended, is in the store and in memory */
+    bool ran;     /* a keyed one: its handler was started, or need not be */
 };
 
 /* Waits until the operation is created and its log visible up to seq (SGI_WAIT_FINAL: up to

@@ -397,7 +397,8 @@ static void message(void *self, const sgi_message *msg)
 static void bad_input(void *self, int32_t rpc_code, const char *problem)
 {
     sgi_peer *peer = self;
-    sgi_send_error(peer->conn, (sgi_str){0}, rpc_code, sgi_str_of(problem), (sgi_json){0});
+    sgi_send_error(peer->conn, (sgi_str){0}, rpc_code, sgi_str_of(problem),
+                   (sgi_json){0});
 }
 
 /* ---- the end ---- */

@@ -18,17 +18,17 @@ struct sgi_peer {
     sgi_version legacy; /* negotiated by initialize; UNKNOWN before */
     bool initialized;
     int32_t log_level; /* set by logging/setLevel (legacy); -1 = none wanted */
-    bool reading; /* recovery is through, and it is known who asks */
-    sgi_ready ready; /* the application is asked who it is */
+    bool reading;      /* recovery is through, and it is known who asks */
+    sgi_ready ready;   /* the application is asked who it is */
     LIST_HEAD(, sgi_listen) listens; /* subscriptions.c */
 };
 
 /* One request as it came; views into the message. */
 typedef struct sgi_inbound {
     sgi_peer *peer;
-    sgi_json id; /* canonical; lives in the peer */
-    sgi_json params; /* an object, or empty */
-    sgi_json meta;   /* params._meta, or empty */
+    sgi_json id;              /* canonical; lives in the peer */
+    sgi_json params;          /* an object, or empty */
+    sgi_json meta;            /* params._meta, or empty */
     sgi_json name, arguments; /* of params */
     sgi_json protocol, capabilities, level, progress, key; /* of meta */
     sgi_version version;

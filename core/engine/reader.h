@@ -12,7 +12,7 @@ struct sgi_reader {
     sgi_entry *at;               /* the last entry consumed, while it is in the tail */
     struct sgi_entry_list chunk; /* older entries, read back from the store */
     sgi_job *job;
-    bool failed;                 /* the store could not answer */
+    bool failed;                       /* the store could not answer */
     void (*ready)(sgi_reader *reader); /* there may be more: sgi_reader_next */
 };
 

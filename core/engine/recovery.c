@@ -40,7 +40,8 @@ static void end_rebuild(rebuilding *build, segue_status status)
             sgi_server_op_forget(op);
         sgi_op_unref(op);
     } else {
-        sgi_engine_log(engine, SEGUE_LOG_ERROR, "store: an operation cannot be rebuilt: %s",
+        sgi_engine_log(engine, SEGUE_LOG_ERROR,
+                       "store: an operation cannot be rebuilt: %s",
                        sgi_status_name(status));
         build->done(build->user, NULL, status);
     }
@@ -70,8 +71,7 @@ static void entries_arrived(sgi_job *job)
 static void read_more(rebuilding *build)
 {
     sgi_op *op = build->op;
-    sgi_job *job =
-        sgi_job_new(&op->server->keeper, SGI_JOB_READ, entries_arrived, build);
+    sgi_job *job = sgi_job_new(&op->server->keeper, SGI_JOB_READ, entries_arrived, build);
     if (!job) {
         end_rebuild(build, SEGUE_E_NOMEM);
         return;
@@ -127,8 +127,8 @@ static void go_on(void *user, sgi_op *op, segue_status status)
 {
     segue_server *server = user;
     if (op && !sgi_op_has_ended(op)) {
-        bool expired = op->ttl_ms >= 0 && op->created_ms + op->ttl_ms <=
-                                              sgi_wall(&server->engine->env);
+        bool expired = op->ttl_ms >= 0 &&
+                       op->created_ms + op->ttl_ms <= sgi_wall(&server->engine->env);
         bool restartable = op->tool && op->tool->options.flags & SEGUE_TOOL_RESTARTABLE;
         if (op->is_task) {
             op->who->live_tasks++;
@@ -171,6 +171,7 @@ void sgi_recover(segue_server *server)
         sgi_keeper_ask(&server->keeper, job);
         return;
     }
-    sgi_engine_log(server->engine, SEGUE_LOG_ERROR, "out of memory: nothing is recovered");
+    sgi_engine_log(server->engine, SEGUE_LOG_ERROR,
+                   "out of memory: nothing is recovered");
     one_done(server);
 }

@@ -63,7 +63,8 @@ static segue_status check(segue_server *server, sgi_json json, sgi_str *name,
     if (!is_object_or_absent(sgi_json_get(json, "inputSchema")) ||
         !is_object_or_absent(sgi_json_get(json, "outputSchema")))
         return sgi_error_give(error, mem, SEGUE_E_INVALID,
-                              "tool %.*s: a schema is not an object", (int)name->n, name->p);
+                              "tool %.*s: a schema is not an object", (int)name->n,
+                              name->p);
     if (sgi_tool_find(server, *name))
         return sgi_error_give(error, mem, SEGUE_E_EXISTS, "tool %.*s exists",
                               (int)name->n, name->p);

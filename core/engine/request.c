@@ -100,7 +100,8 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->next_event = request->delivered_event = spec->next_event;
     request->next_segment = spec->next_segment ? spec->next_segment : 1;
     request->delivered_segment = request->next_segment - 1;
-    request->partial = request->look_due = spec->next_event > 0; /* what was asked before? */
+    request->partial = request->look_due =
+        spec->next_event > 0; /* what was asked before? */
     request->ready.run = sgi_deliver_run;
     TAILQ_INIT(&request->questions);
     sgi_fold_init(&request->fold, mem);
@@ -181,10 +182,9 @@ void sgi_request_finish_error(segue_request *request, sgi_json error)
     sgi_json_int(sgi_json_get(error, "code"), &code);
     if (!sgi_json_decode(sgi_json_get(error, "message"), &text) || text.failed)
         sgi_buf_cut(&text, 0);
-    request->error =
-        sgi_error_new(mem, SEGUE_E_REMOTE,
-                      code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
-                      sgi_buf_str(&text), sgi_json_get(error, "data"));
+    request->error = sgi_error_new(
+        mem, SEGUE_E_REMOTE, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
+        sgi_buf_str(&text), sgi_json_get(error, "data"));
     sgi_buf_free(&text);
     end(request, SEGUE_E_REMOTE);
 }
@@ -246,7 +246,8 @@ static void deadline_passed(sgi_timer *timer)
         sgi_emitter_drop(request->calling, true);
         request->calling = NULL;
     }
-    sgi_request_fail(request, SEGUE_E_TIMEOUT, "the request took longer than its timeout");
+    sgi_request_fail(request, SEGUE_E_TIMEOUT,
+                     "the request took longer than its timeout");
 }
 
 segue_status sgi_request_grant(segue_request *request, int64_t n)
@@ -256,7 +257,8 @@ segue_status sgi_request_grant(segue_request *request, int64_t n)
     if (n < 1)
         return SEGUE_E_INVALID;
     if (request->credit >= 0) {
-        request->credit = n > INT64_MAX - request->credit ? INT64_MAX : request->credit + n;
+        request->credit =
+            n > INT64_MAX - request->credit ? INT64_MAX : request->credit + n;
         sgi_deliver_queue(request);
     }
     return SEGUE_OK;
@@ -379,7 +381,8 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_follow_begin(request, result);
     } else if (is_task && sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/get"))) {
         note_task_state(request, result);
-        sgi_request_finish(request, result); /* as the SEP's examples have it (R-2557-20) */
+        sgi_request_finish(request,
+                           result); /* as the SEP's examples have it (R-2557-20) */
     } else if (sgi_json_string_is(type, SGI_STR("input_required"))) {
         sgi_request_fail(request, SEGUE_E_UNSUPPORTED,
                          "the server asks for input before it runs the call, which is "

@@ -26,7 +26,7 @@ typedef struct sgi_question {
     char *answer; /* JSON, while its acknowledgement is outstanding */
     size_t answer_len;
     sgi_emitter *updating; /* the exchange under way, or NULL */
-    bool settled; /* acknowledged, or no longer asked */
+    bool settled;          /* acknowledged, or no longer asked */
 } sgi_question;
 
 /* What arrived and is not delivered: records of this head, each followed by its bytes. */
@@ -78,13 +78,13 @@ struct segue_request {
     char *task_id;
     int32_t state; /* segue_task_state */
     int64_t poll_ms;
-    int32_t failures; /* in a row, of exchanges about the task */
-    bool no_stream;   /* the server streams, but not this */
-    bool look_due;    /* tasks/get is owed, whatever the stream does */
+    int32_t failures;  /* in a row, of exchanges about the task */
+    bool no_stream;    /* the server streams, but not this */
+    bool look_due;     /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count;
-    bool paused;      /* the stream was stopped: the inbox is full and credit is out */
-    bool behind;      /* the inbox is full, callbacks are due: the session reads no more */
+    bool paused; /* the stream was stopped: the inbox is full and credit is out */
+    bool behind; /* the inbox is full, callbacks are due: the session reads no more */
     uint64_t next_event;
     uint64_t next_segment;
     bool partial; /* the fold lacks what came before the cursor of a token */
@@ -97,7 +97,7 @@ struct segue_request {
     sgi_buf taken; /* the part under delivery */
     size_t taken_at;
     bool delivering;
-    int64_t credit; /* -1 = no limit */
+    int64_t credit;           /* -1 = no limit */
     uint64_t delivered_event; /* event + 1 of the last segment whose delivery has begun */
     uint64_t delivered_segment;
     uint64_t dropped;

@@ -71,9 +71,9 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->options.free_user = NULL; /* until nothing can fail any more */
     server->idempotency = idempotency;
     server->dialects = SGI_DIALECT_X | SGI_DIALECT_E;
-    server->limits = (sgi_limits){(size_t)options->max_result_bytes,
-                                  (size_t)options->max_log_bytes,
-                                  (uint64_t)options->max_segments, options->max_inputs};
+    server->limits =
+        (sgi_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
+                     (uint64_t)options->max_segments, options->max_inputs};
     server->ready.run = run_free_user;
     server->idle.run = run_idle;
     TAILQ_INIT(&server->tools);
@@ -343,7 +343,8 @@ void sgi_server_op_known(sgi_op *op)
     sgi_op_ref(op);
     sgi_map_put(&server->by_task, &op->by_task, sgi_str_of(op->task_id));
     if (op->has_key)
-        sgi_map_put(&server->by_key, &op->by_key, (sgi_str){(char *)op->key, sizeof op->key});
+        sgi_map_put(&server->by_key, &op->by_key,
+                    (sgi_str){(char *)op->key, sizeof op->key});
     if (!server->keeper.purge.slot)
         schedule_purge(server, PURGE_MAX_MS);
 }

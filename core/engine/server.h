@@ -63,8 +63,8 @@ struct segue_server {
     sgi_keeper keeper;
     void (*gone)(segue_server *server, void *user); /* told to the api when refs end */
     void *gone_user;
-    sgi_ready ready; /* free_user is due */
-    sgi_ready idle;  /* on_idle is due; being queued is a reference */
+    sgi_ready ready;    /* free_user is due */
+    sgi_ready idle;     /* on_idle is due; being queued is a reference */
     int32_t recovering; /* operations still being rebuilt */
 };
 

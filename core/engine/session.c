@@ -107,7 +107,8 @@ static sgi_str id_key(const sgi_emitter *emitter)
     return (sgi_str){(const char *)&emitter->id, sizeof emitter->id};
 }
 
-sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending, sgi_str method)
+sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending,
+                               sgi_str method)
 {
     sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
     if (!emitter)

@@ -135,8 +135,9 @@ static bool fill(sgi_source *source, size_t room)
     size_t mark = listen->conn->out.len;
     sgi_sending sending;
     task_watch *watch, *next;
-    if (listen->tools_marked && sgi_reply_notification(&sending, listen->reply,
-                                                       "notifications/tools/list_changed")) {
+    if (listen->tools_marked &&
+        sgi_reply_notification(&sending, listen->reply,
+                               "notifications/tools/list_changed")) {
         listen->tools_marked = false;
         write_subscription_meta(&sending.w, listen->reply);
         sgi_send_end(&sending);

@@ -8,8 +8,8 @@
 
 const char *sgi_state_name(sgi_state state)
 {
-    static const char *const names[] = {"working", "input_required", "completed", "failed",
-                                        "cancelled"};
+    static const char *const names[] = {"working", "input_required", "completed",
+                                        "failed", "cancelled"};
     return names[state];
 }
 
@@ -85,9 +85,9 @@ segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message)
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     write_status(&payload, status, message);
-    segue_status result = payload.failed ? SEGUE_E_NOMEM
-                                         : sgi_op_append(op, SGI_ENTRY_STATUS,
-                                                         sgi_buf_str(&payload));
+    segue_status result =
+        payload.failed ? SEGUE_E_NOMEM
+                       : sgi_op_append(op, SGI_ENTRY_STATUS, sgi_buf_str(&payload));
     sgi_buf_free(&payload);
     return result;
 }
@@ -210,11 +210,11 @@ static segue_status ask(sgi_op *op, const char *method, sgi_json params, sgi_inp
     sgi_jw_member_raw(&w, "params", params);
     sgi_jw_close(&w, '}');
     /* said anew for each question: who reads the stream looks only when told to */
-    segue_status status = payload.failed
-                              ? SEGUE_E_NOMEM
-                              : append_with_status(op, SGI_ENTRY_INPUT_ASK,
-                                                   sgi_buf_str(&payload),
-                                                   "{\"status\":\"input_required\"}");
+    segue_status status =
+        payload.failed
+            ? SEGUE_E_NOMEM
+            : append_with_status(op, SGI_ENTRY_INPUT_ASK, sgi_buf_str(&payload),
+                                 "{\"status\":\"input_required\"}");
     sgi_buf_free(&payload);
     if (status == SEGUE_OK)
         *out = TAILQ_LAST(&op->inputs, sgi_input_list);
@@ -273,10 +273,10 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
     char text[128];
     if (++input->bad_answers >= MAX_BAD_ANSWERS) {
         sgi_op_ref(op);
-        stop_handler(op, sgi_op_fail(
-                             op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
-                             SGI_STR("Too many answers that do not fit their question"),
-                             (sgi_json){0}));
+        stop_handler(
+            op, sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
+                            SGI_STR("Too many answers that do not fit their question"),
+                            (sgi_json){0}));
         sgi_op_unref(op);
         return;
     }
@@ -287,7 +287,8 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
 segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
 {
     sgi_input *input = sgi_op_input(op, key);
-    if (!input || input->answered || !sgi_input_is_open(op, input) || sgi_op_has_ended(op))
+    if (!input || input->answered || !sgi_input_is_open(op, input) ||
+        sgi_op_has_ended(op))
         return SEGUE_OK;
     if (!fits(input, response)) {
         refuse_answer(op, input);

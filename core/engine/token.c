@@ -40,7 +40,8 @@ segue_status sgi_token_write(segue_request *request, sgi_buf *out)
     uint8_t digest[SGI_DIGEST_SIZE];
     sgi_buf state;
     if (!is_resumable(request))
-        return request->phase == SGI_PHASE_DONE ? SEGUE_E_TERMINAL : SEGUE_E_NOT_RESUMABLE;
+        return request->phase == SGI_PHASE_DONE ? SEGUE_E_TERMINAL
+                                                : SEGUE_E_NOT_RESUMABLE;
     sgi_buf_init(&state, sgi_engine_mem(engine));
     for (int i = 0; i < CHECK_SIZE; i++)
         sgi_buf_add_char(&state, 0);

@@ -300,7 +300,8 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->tool->options.promote_after_ms;
-    bool later = promote_ms > 0 && op->tool->options.task == SEGUE_TASK_MAY && !op->has_key;
+    bool later =
+        promote_ms > 0 && op->tool->options.task == SEGUE_TASK_MAY && !op->has_key;
     segue_status status = SEGUE_OK;
     if (verdict == SGI_VERDICT_TASK && !later)
         status = sgi_task_make(op, 0);
@@ -315,7 +316,8 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
 
 static void give_up(sgi_reply *reply, sgi_op *op)
 {
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"), (sgi_json){0});
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
     sgi_reply_close(reply);
     if (op)
         sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}"));
@@ -340,8 +342,8 @@ static void start_call(const sgi_inbound *in, const sgi_call_request *request)
 }
 
 /* A second request with a key that is known: the same task, or the same answer. */
-static void join_call(sgi_reply *reply, sgi_op *op,
-                      const uint8_t digest[SGI_DIGEST_SIZE], uint32_t caps)
+static void join_call(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
+                      uint32_t caps)
 {
     if (memcmp(op->digest, digest, SGI_DIGEST_SIZE) != 0) {
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,

@@ -35,7 +35,7 @@ struct segue_runtime {
     pthread_mutex_t mutex;
     int64_t refs; /* under the lock */
     sgi_engine engine;
-    segue_hooks given; /* clocks, complete; chance, if it was injected */
+    segue_hooks given;    /* clocks, complete; chance, if it was injected */
     uint8_t chance[1024]; /* drawn from the system in one go; used up from the end */
     size_t chance_left;
     segue_hooks hooks; /* what the engine calls */

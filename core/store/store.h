@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 
-
 /* A store shared by servers and runtimes. Counted: the handle of the application is one
  * reference, each server one more. The count and the calls are thread-safe; calls into
  * the vtable are serialised by a mutex of the store. */

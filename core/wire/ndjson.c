@@ -48,7 +48,8 @@ static sgi_ndjson_event keep_rest(sgi_ndjson *framing, sgi_str *input)
     if (rest.n > framing->max_line - framing->partial.len)
         return skip_line(framing, SGI_NDJSON_TOO_LONG);
     sgi_buf_add_str(&framing->partial, rest);
-    return framing->partial.failed ? skip_line(framing, SGI_NDJSON_NOMEM) : SGI_NDJSON_MORE;
+    return framing->partial.failed ? skip_line(framing, SGI_NDJSON_NOMEM)
+                                   : SGI_NDJSON_MORE;
 }
 
 sgi_ndjson_event sgi_ndjson_next(sgi_ndjson *framing, sgi_str *input, sgi_str *line)

@@ -1,5 +1,6 @@
-/* What does not deserve an answer, and what gets an error: bytes that are no JSON, JSON that is
- * no message, responses to nothing. The conversation goes on, memory stays bounded. */
+/* What does not deserve an answer, and what gets an error: bytes that are no JSON, JSON
+ * that is no message, responses to nothing. The conversation goes on, memory stays
+ * bounded. */
 #include "support/world.h"
 
 #include <setjmp.h>

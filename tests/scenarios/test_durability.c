@@ -1,5 +1,5 @@
-/* What a peer has seen survives: creation, idempotency, death of the server at every point of
- * a write, restart, a full disk. */
+/* What a peer has seen survives: creation, idempotency, death of the server at every
+ * point of a write, restart, a full disk. */
 #include "support/fault_store.h"
 #include "support/world.h"
 

@@ -1,5 +1,5 @@
-/* E: the event stream of a task, as a raw client sees it: what is in it, where it begins, how
- * it ends, and that it is only a view. */
+/* E: the event stream of a task, as a raw client sees it: what is in it, where it
+ * begins, how it ends, and that it is only a view. */
 #include "support/fault_store.h"
 #include "support/world.h"
 

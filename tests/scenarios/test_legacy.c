@@ -1,5 +1,5 @@
-/* The handshake eras as a raw client sees them, as far as they are plain: initialize and its
- * versions, tools, ping, log level, progress, cancel, list_changed. */
+/* The handshake eras as a raw client sees them, as far as they are plain: initialize and
+ * its versions, tools, ping, log level, progress, cancel, list_changed. */
 #include "support/world.h"
 
 #include <setjmp.h>

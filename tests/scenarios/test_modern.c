@@ -1,6 +1,6 @@
-/* The era of 2026-07-28 as a raw client sees it: discovery, the fields every request carries,
- * tools/list and plain tools/call, progress, log messages, cancel, a call that becomes a task
- * later. */
+/* The era of 2026-07-28 as a raw client sees it: discovery, the fields every request
+ * carries, tools/list and plain tools/call, progress, log messages, cancel, a call that
+ * becomes a task later. */
 #include "support/world.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Several ends of one task at once: only one of them counts, and everybody is told the same,
- * for ever. The store's own log is the judge. */
+/* Several ends of one task at once: only one of them counts, and everybody is told the
+ * same, for ever. The store's own log is the judge. */
 #include "support/fault_store.h"
 #include "support/world.h"
 

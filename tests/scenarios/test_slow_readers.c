@@ -1,10 +1,11 @@
-/* AS-121: a server with 1,000 streaming operations on 100 connections, in real time, over
- * sockets framed as stdio. Ten of the connections do not read. The others, and a caller who
- * only wants a quick answer, must not notice; the ten must miss nothing.
+/* AS-121: a server with 1,000 streaming operations on 100 connections, in real time,
+ * over sockets framed as stdio. Ten of the connections do not read. The others, and a
+ * caller who only wants a quick answer, must not notice; the ten must miss nothing.
  *
- * Three threads: the server's loop, one that reads all that the reading connections get, and
- * the test itself, which calls and measures. The machine may be busy with other things, which
- * only makes a measurement worse: the best of several is compared with the best. */
+ * Three threads: the server's loop, one that reads all that the reading connections get,
+ * and the test itself, which calls and measures. The machine may be busy with other
+ * things, which only makes a measurement worse: the best of several is compared with the
+ * best. */
 #include "support/fixtures.h"
 #include "support/world.h"
 

@@ -1,5 +1,5 @@
-/* X: tasks of the extension io.modelcontextprotocol/tasks, as a raw client sees them: how a
- * task begins, what tasks/get says in each state, cancel, time to live. */
+/* X: tasks of the extension io.modelcontextprotocol/tasks, as a raw client sees them:
+ * how a task begins, what tasks/get says in each state, cancel, time to live. */
 #include "support/world.h"
 
 #include <setjmp.h>

@@ -1,8 +1,9 @@
-/* A store around another one that fails, dies or forgets where it is told, and keeps account
- * of what was written: how many ends each operation has, and that no entry ever changes.
+/* A store around another one that fails, dies or forgets where it is told, and keeps
+ * account of what was written: how many ends each operation has, and that no entry ever
+ * changes.
  *
- * In process a death is a flag: nothing is written any more, and `died` tells the world to
- * stop listening. In a process of its own it is a real kill -9. */
+ * In process a death is a flag: nothing is written any more, and `died` tells the world
+ * to stop listening. In a process of its own it is a real kill -9. */
 #ifndef FAULT_STORE_H
 #define FAULT_STORE_H
 
@@ -17,11 +18,11 @@ typedef enum fault_where {
     FAULT_REFUSE, /* answers `status`, as often as told, and writes nothing */
 } fault_where;
 
-/* path: a SQLite file, or NULL for a memory store. The owner of the handle frees it all. */
+/* path: a SQLite file, or NULL for a memory store. Who owns the handle frees it all. */
 fault_store *fault_store_new(const char *path, segue_store **handle);
 
-/* In commit n from now (1 = the next), counting only those that hold an entry of this kind
- * of write (0 = any). died: set to 1 at death; NULL = a real kill. */
+/* In commit n from now (1 = the next), counting only those that hold an entry of this
+ * kind of write (0 = any). died: set to 1 at death; NULL = a real kill. */
 void fault_store_die(fault_store *f, fault_where where, int32_t kind, int n, int *died);
 /* The next `times` commits answer with the status. */
 void fault_store_refuse(fault_store *f, segue_status status, int times);

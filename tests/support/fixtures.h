@@ -1,8 +1,9 @@
 /* The tools that tests and examples of the protocol need, under the names of the public
- * conformance suite, and some of ours. Public API only: the same code serves the in-process
- * world of the scenarios and the fixture server that is spawned over stdio.
+ * conformance suite, and some of ours. Public API only: the same code serves the
+ * in-process world of the scenarios and the fixture server that is spawned over stdio.
  *
- * Tools that take time are jobs with a due time; whoever runs the loop calls fixtures_tick. */
+ * Tools that take time are jobs with a due time; whoever runs the loop calls
+ * fixtures_tick. */
 #ifndef FIXTURES_H
 #define FIXTURES_H
 

@@ -1,5 +1,5 @@
-/* The stage for scenarios: a server with the fixtures, raw clients that speak JSON text, and
- * time that moves only when told. One scenario is written once and driven many ways:
+/* The stage for scenarios: a server with the fixtures, raw clients that speak JSON text,
+ * and time that moves only when told. One scenario is written once and driven many ways:
  *
  *   place   PAIR: in this process, fake clock, seeded chance, an allocator that counts
  *           STDIO: a spawned fixture server, real pipes, real time
@@ -52,8 +52,9 @@ typedef struct world {
 void world_begin(world *w);
 /* Ends it and checks that nothing leaked. */
 void world_end(world *w);
-/* PAIR: ends the server and its runtime, keeps the store's file (or the memory store), and
- * starts them again. STDIO: kills the server with -9 and spawns another. Wires are gone. */
+/* PAIR: ends the server and its runtime, keeps the store's file (or the memory store),
+ * and starts them again. STDIO: kills the server with -9 and spawns another. Wires are
+ * gone. */
 void world_restart(world *w);
 /* PAIR: runs until nothing is due now. STDIO: nothing to do. */
 void world_run(world *w);
@@ -80,8 +81,8 @@ int wire_is_closed(wire *c); /* by the server */
 void wire_feed(wire *c, const char *bytes, size_t len);
 /* Sends one line as the drive says. */
 void wire_send(wire *c, const char *line);
-/* Sends a request of the modern era: params are members ("\"name\":\"x\"") or NULL; caps is
- * the client capabilities object, NULL = {}; CAPS_TASKS and so on below. */
+/* Sends a request of the modern era: params are members ("\"name\":\"x\"") or NULL; caps
+ * is the client capabilities object, NULL = {}; CAPS_TASKS and so on below. */
 void wire_ask(wire *c, const char *id, const char *method, const char *params,
               const char *caps);
 /* The text of that request, without its newline; freed by the caller. */
@@ -97,8 +98,8 @@ void wire_ask_plain(wire *c, const char *id, const char *method, const char *par
 /* The next message, in order; NULL when the server has nothing to say (PAIR) or for one
  * second (STDIO). Lives until the wire ends. */
 const char *wire_next(wire *c);
-/* The response with this id (JSON text); what comes before it is kept for wire_next and the
- * others. Fails the test when it does not come. */
+/* The response with this id (JSON text); what comes before it is kept for wire_next and
+ * the others. Fails the test when it does not come. */
 const char *wire_response(wire *c, const char *id);
 /* The next notification of this method; fails the test when none comes. */
 const char *wire_notification(wire *c, const char *method);
@@ -120,14 +121,15 @@ const char *wire_make_task(wire *c, const char *id, const char *tool,
 /* Asks something about a task and returns the response; more: members beside taskId. */
 const char *wire_task(wire *c, const char *id, const char *method, const char *task_id,
                       const char *more);
-/* tasks/get until the status is as wanted ("a" or "a|b"); time passes in steps of 50 ms (PAIR). */
+/* tasks/get until the status is as wanted ("a" or "a|b"); time passes in steps of 50 ms
+ * (PAIR). */
 const char *wire_get_until(wire *c, const char *task_id, const char *status,
                            const char *caps);
 
 /* ---- JSON of messages ---- */
 
-/* The value at a path such as "result.content.0.text" as JSON text, or "" when absent. Names
- * with dots in them cannot be reached: search the text of the object around them. */
+/* The value at a path such as "result.content.0.text" as JSON text, or "" when absent.
+ * Names with dots in them cannot be reached: search the text around them. */
 const char *json_at(const char *message, const char *path);
 /* Fails the test unless the value at path is this JSON text. */
 #define assert_at(message, path, expected)                                               \
@@ -159,9 +161,9 @@ typedef struct scenario {
     void (*tune)(segue_server_options *options);
 } scenario;
 
-/* Runs every scenario over the places, stores and drives its flags allow, as cmocka tests
- * named "<name> [place store drive]"; the result for main. SEGUE_SCENARIO in the environment:
- * only those whose name contains it. */
+/* Runs every scenario over the places, stores and drives its flags allow, as cmocka
+ * tests named "<name> [place store drive]"; the result for main. SEGUE_SCENARIO in the
+ * environment: only those whose name contains it. */
 int scenarios_run(const scenario *scenarios, size_t count);
 /* The same; prepare is called with each world before it begins. */
 int scenarios_run_prepared(const scenario *scenarios, size_t count,

@@ -239,7 +239,8 @@ static void stream_found(void *user, sgi_op *op, segue_status status)
     }
     if (op)
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
-                        SGI_STR("This connection streams the task already"), (sgi_json){0});
+                        SGI_STR("This connection streams the task already"),
+                        (sgi_json){0});
     sgi_reply_close(reply);
 }
 

@@ -38,8 +38,8 @@ static void write_status_message(sgi_jw *w, const sgi_op *op, sgi_state state)
     if (state == SGI_STATE_CANCELLED)
         sgi_jw_member_string(w, name, SGI_STR("The task was cancelled by request."));
     else if (state == SGI_STATE_FAILED)
-        sgi_jw_member_raw(w, name,
-                          sgi_json_get((sgi_json){op->final_data, op->final_len}, "message"));
+        sgi_jw_member_raw(
+            w, name, sgi_json_get((sgi_json){op->final_data, op->final_len}, "message"));
     else if (message)
         sgi_jw_member_string(w, name, sgi_str_of(message));
 }
@@ -103,7 +103,8 @@ bool sgi_tasks_ext_id(const sgi_inbound *in, sgi_str *id)
 {
     sgi_json value = sgi_json_get(in->params, "taskId");
     if (sgi_json_kind_of(value) != SGI_JSON_STRING) {
-        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.taskId is not a string", NULL);
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.taskId is not a string",
+                         NULL);
         return false;
     }
     if (!sgi_json_plain_string(value, id))
@@ -222,8 +223,8 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     sgi_json_member member;
     op = sgi_tasks_ext_found(reply, op, status);
     status = SEGUE_OK;
-    for (size_t at = 0; op && status != SEGUE_E_NOMEM &&
-                        sgi_json_next_member(responses, &at, &member);)
+    for (size_t at = 0;
+         op && status != SEGUE_E_NOMEM && sgi_json_next_member(responses, &at, &member);)
         status = sgi_task_answer(op, member.key, member.value);
     if (op && status != SEGUE_E_NOMEM) {
         ack_when_durable(reply, op);

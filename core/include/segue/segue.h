@@ -258,7 +258,8 @@ typedef struct segue_runtime_options {
     const segue_hooks *hooks;  /* copied; tests inject clock and randomness */
     int64_t max_message_bytes; /* one JSON-RPC message in; default 64 MiB */
     int32_t max_depth;         /* JSON nesting; default 512 */
-    int64_t max_queue_bytes;   /* unsent bytes per connection before producers wait; 1 MiB */
+    int64_t
+        max_queue_bytes; /* unsent bytes per connection before producers wait; 1 MiB */
 } segue_runtime_options;
 
 /* Makes a runtime: one event loop, its timers and its connections.
@@ -386,7 +387,8 @@ SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transp
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime, segue_transport **out);
+SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime,
+                                             segue_transport **out);
 
 /* Makes a transport of two descriptors (pipes, or one socket given twice), framed as stdio.
  *
@@ -429,7 +431,7 @@ SEGUE_API void segue_transport_free(segue_transport *transport);
 
 enum segue_durability {
     SEGUE_DURABILITY_NORMAL = 0, /* survives a crash of the process */
-    SEGUE_DURABILITY_FULL = 1    /* survives a crash of the machine: one sync per commit */
+    SEGUE_DURABILITY_FULL = 1 /* survives a crash of the machine: one sync per commit */
 };
 
 typedef struct segue_store_options {
@@ -824,7 +826,8 @@ SEGUE_API segue_status segue_call_argument_int(const segue_call *call, const cha
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_watch(segue_call *call, const segue_call_events *events);
+SEGUE_API segue_status segue_call_watch(segue_call *call,
+                                        const segue_call_events *events);
 
 /* Tells whether the client cancelled, or left where leaving means cancel.
  *
@@ -887,8 +890,8 @@ SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_progress(segue_call *call, double progress, double total,
-                                           const char *message);
+SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
+                                           double total, const char *message);
 
 /* Sends a log message to the client that asked for this level.
  *
@@ -970,7 +973,8 @@ SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_complete(segue_call *call, const segue_content *content);
+SEGUE_API segue_status segue_call_complete(segue_call *call,
+                                           const segue_content *content);
 
 /* Ends the call with a JSON-RPC error. For an error that a model should see, complete with
  * segue_content_set_error instead.
@@ -982,8 +986,8 @@ SEGUE_API segue_status segue_call_complete(segue_call *call, const segue_content
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code, const char *message,
-                                       const char *data, size_t len);
+SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code,
+                                       const char *message, const char *data, size_t len);
 
 /* Frees the call. One that has not ended fails with -32603.
  *
@@ -1004,18 +1008,18 @@ enum segue_era {
 
 typedef struct segue_session_options {
     size_t struct_size;
-    const char *name;             /* of the client; default "segue" */
-    const char *version;          /* default "0" */
-    const char *capabilities;     /* JSON object of client capabilities, e.g.
+    const char *name;           /* of the client; default "segue" */
+    const char *version;        /* default "0" */
+    const char *capabilities;   /* JSON object of client capabilities, e.g.
                                      {"elicitation":{}}; tasks are declared by themselves */
-    int32_t era;                  /* segue_era */
-    int64_t probe_timeout_ms;     /* wait for server/discover; default 5000 */
-    int64_t request_timeout_ms;   /* of one exchange on the wire; default 60000 */
-    int32_t max_reconnects;       /* in a row; 0 = default 20, -1 = none */
-    int64_t max_result_bytes;     /* collected for one request; default 64 MiB */
-    int32_t max_requests;         /* in flight; default 4096 */
-    int32_t no_idempotency;       /* 1 = never send an idempotency key */
-    int32_t no_tasks;             /* 1 = do not declare the tasks extension */
+    int32_t era;                /* segue_era */
+    int64_t probe_timeout_ms;   /* wait for server/discover; default 5000 */
+    int64_t request_timeout_ms; /* of one exchange on the wire; default 60000 */
+    int32_t max_reconnects;     /* in a row; 0 = default 20, -1 = none */
+    int64_t max_result_bytes;   /* collected for one request; default 64 MiB */
+    int32_t max_requests;       /* in flight; default 4096 */
+    int32_t no_idempotency;     /* 1 = never send an idempotency key */
+    int32_t no_tasks;           /* 1 = do not declare the tasks extension */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per connect. */
@@ -1186,7 +1190,8 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_request_token(segue_request *request, char *buf, size_t *len);
+SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
+                                           size_t *len);
 
 /* Answers a question of on_input.
  *
@@ -1277,7 +1282,8 @@ SEGUE_API const char *segue_task_id(const segue_task *task);
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_task_get(segue_task *task, const segue_request_events *events,
+SEGUE_API segue_status segue_task_get(segue_task *task,
+                                      const segue_request_events *events,
                                       segue_request **out);
 
 /* Returns the state that this session last saw of the task.
