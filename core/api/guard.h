@@ -1,6 +1,6 @@
-/* api: the only place where segue_ functions are defined: check, one internal call. The guard
- * is the check: the kind of the handle, whether the call is allowed inside a callback, and
- * the lock. Its rows come from api.def. */
+/* api: the only place where segue_ functions are defined: check, one internal call. The
+ * guard is the check: the kind of the handle, whether the call is allowed inside a
+ * callback, and the lock. Its rows come from api.def. */
 #ifndef SGI_GUARD_H
 #define SGI_GUARD_H
 
@@ -33,9 +33,9 @@ segue_runtime *sgi_handle_runtime(const void *handle);
 void sgi_handle_given(const void *handle);
 void sgi_handle_freed(sgi_engine *engine);
 
-/* Copies a caller's struct into full (of full_size, its newest form): what the caller's is
- * too short for becomes zero. given may be NULL. SEGUE_E_VERSION when it is longer and its
- * tail is not zero. */
+/* Copies a caller's struct into full (of full_size, its newest form): what the caller's
+ * is too short for becomes zero. given may be NULL. SEGUE_E_VERSION when it is longer and
+ * its tail is not zero. */
 segue_status sgi_take_struct(void *full, size_t full_size, const void *given);
 
 #endif

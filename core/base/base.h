@@ -1,6 +1,6 @@
 /* base: what every room stands on. Memory, buffers, views, maps, timers, and time, chance
- * and digests as injected interfaces. May use libc only (crypto.c alone uses OpenSSL); knows
- * no protocol word. Runs on whichever thread calls it; nothing here locks. */
+ * and digests as injected interfaces. May use libc only (crypto.c alone uses OpenSSL);
+ * knows no protocol word. Runs on whichever thread calls it; nothing here locks. */
 #ifndef SGI_BASE_H
 #define SGI_BASE_H
 

@@ -1,5 +1,5 @@
-/* A growing run of bytes. Failure to grow is sticky: appends after it do nothing and `failed`
- * stays set, so a writer appends a whole message and checks once. */
+/* A growing run of bytes. Failure to grow is sticky: appends after it do nothing and
+ * `failed` stays set, so a writer appends a whole message and checks once. */
 #ifndef SGI_BUF_H
 #define SGI_BUF_H
 

@@ -1,6 +1,7 @@
-/* A hash map from bytes to objects. Intrusive: the node lives in the object, so putting one
- * in cannot fail for lack of memory (a table that cannot grow only gets slower). Keys are
- * hashed with a secret seed (SipHash-1-3): a peer that chooses keys cannot choose buckets. */
+/* A hash map from bytes to objects. Intrusive: the node lives in the object, so putting
+ * one in cannot fail for lack of memory (a table that cannot grow only gets slower). Keys
+ * are hashed with a secret seed (SipHash-1-3): a peer that chooses keys cannot choose
+ * buckets. */
 #ifndef SGI_MAP_H
 #define SGI_MAP_H
 

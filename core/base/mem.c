@@ -1,5 +1,6 @@
-/* Allocation through the runtime's allocator, and text copies. Every block remembers nothing:
- * whoever releases it says how large it was, so an accounting allocator needs no header. */
+/* Allocation through the runtime's allocator, and text copies. Every block remembers
+ * nothing: whoever releases it says how large it was, so an accounting allocator needs no
+ * header. */
 #include "base/base.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Deadlines in a binary heap. The timer lives in its object; the heap array grows when a
- * timer is first set, so sgi_timer_set can fail for lack of memory and says so. A timer that
- * somebody's end depends on is set by sgi_timer_must_set: what finds no room in the heap
- * stands in a list, which is slower to look through and needs no memory. */
+ * timer is first set, so sgi_timer_set can fail for lack of memory and says so. A timer
+ * that somebody's end depends on is set by sgi_timer_must_set: what finds no room in the
+ * heap stands in a list, which is slower to look through and needs no memory. */
 #ifndef SGI_TIMER_H
 #define SGI_TIMER_H
 

@@ -1,9 +1,9 @@
-/* Events of a call are delivered one at a time in a fixed order: the handler itself, cancel,
- * answers to questions, drain, and free_user when the handler's hold and the operation's are
- * both gone. Each is a flag, so nothing queues.
+/* Events of a call are delivered one at a time in a fixed order: the handler itself,
+ * cancel, answers to questions, drain, and free_user when the handler's hold and the
+ * operation's are both gone. Each is a flag, so nothing queues.
  *
- * The call is counted: the handler's hold (`held`), the operation, and one while events are
- * being delivered. */
+ * The call is counted: the handler's hold (`held`), the operation, and one while events
+ * are being delivered. */
 #include "engine/call.h"
 
 #include "engine/task.h"

@@ -1,5 +1,5 @@
-/* segue_call: the handler's end of an operation. It emits, asks and finishes, and knows no
- * dialect and no connection (R-C-13). */
+/* segue_call: the handler's end of an operation. It emits, asks and finishes, and knows
+ * no dialect and no connection (R-C-13). */
 #ifndef SGI_CALL_H
 #define SGI_CALL_H
 

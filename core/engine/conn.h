@@ -1,9 +1,9 @@
 /* One conversation over one transport, in either role: framing in, messages out. What the
  * messages mean is the role's business: peer.c for a server, session.c for a client.
  *
- * Output has two ways. Messages are appended to `out` as they are due. Sources (streams that
- * may be endless) are asked for more only when `out` is nearly empty, so a slow transport
- * slows a stream down and never makes a queue. */
+ * Output has two ways. Messages are appended to `out` as they are due. Sources (streams
+ * that may be endless) are asked for more only when `out` is nearly empty, so a slow
+ * transport slows a stream down and never makes a queue. */
 #ifndef SGI_CONN_H
 #define SGI_CONN_H
 
@@ -15,7 +15,8 @@
 typedef struct sgi_source {
     TAILQ_ENTRY(sgi_source) link;
     bool queued;
-    /* Appends up to about room bytes of messages to conn->out; true when more is there now. */
+    /* Appends up to about room bytes of messages to conn->out; true when more is there
+     * now. */
     bool (*fill)(struct sgi_source *source, size_t room);
 } sgi_source;
 
@@ -64,7 +65,8 @@ bool sgi_conn_is_full(const sgi_conn *conn);
 
 /* ---- writing one message ---- */
 
-/* A message under construction at the end of conn->out. Begin, write members with w, end. */
+/* A message under construction at the end of conn->out. Begin, write members with w,
+ * end. */
 typedef struct sgi_sending {
     sgi_conn *conn;
     size_t mark;
@@ -79,8 +81,8 @@ void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method);
 /* {"jsonrpc":"2.0","id":<id>,"method":"<method>","params":{ */
 void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method);
-/* Closes what is open. Out of memory closes the conversation: a peer that sees the end can
- * try again, one that waits for an answer that was never sent cannot. */
+/* Closes what is open. Out of memory closes the conversation: a peer that sees the end
+ * can try again, one that waits for an answer that was never sent cannot. */
 bool sgi_send_end(sgi_sending *sending);
 /* A whole error response. id empty = unknown. */
 void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,

@@ -1,7 +1,8 @@
 /* From the engine to the application. Records queue in `inbox` in the order they came;
- * delivery swaps it out and walks it without the lock, so what arrives meanwhile cannot move
- * what is being read. Segments wait for credit, and what stands behind them waits with them:
- * order is kept. When the inbox is full the request stops its stream at the source. */
+ * delivery swaps it out and walks it without the lock, so what arrives meanwhile cannot
+ * move what is being read. Segments wait for credit, and what stands behind them waits
+ * with them: order is kept. When the inbox is full the request stops its stream at the
+ * source. */
 #include "engine/request.h"
 
 #include "engine/content.h"
@@ -20,8 +21,8 @@ bool sgi_deliver_is_full(const segue_request *request)
     return waiting(request) >= INBOX_HIGH;
 }
 
-/* Nobody may wait for on_complete of a request that failed, or whose session has ended, only
- * because it gave no credit for segments that stand before it. */
+/* Nobody may wait for on_complete of a request that failed, or whose session has ended,
+ * only because it gave no credit for segments that stand before it. */
 static bool may_ignore_credit(const segue_request *request)
 {
     return request->phase == SGI_PHASE_DONE &&
@@ -150,7 +151,8 @@ static void give(segue_request *request, const sgi_inbox_head *head, const char 
     }
 }
 
-/* Looks at the next record; false when there is none, or it is a segment without credit. */
+/* Looks at the next record; false when there is none, or it is a segment without
+ * credit. */
 static bool next_record(segue_request *request, sgi_inbox_head *head)
 {
     if (request->taken_at == request->taken.len) {

@@ -1,5 +1,6 @@
 /* What a handler says: each verb becomes entries of the log, or a notification while the
- * request is open. A limit that is reached ends the operation with a clean error (R-C-10). */
+ * request is open. A limit that is reached ends the operation with a clean error
+ * (R-C-10). */
 #include "engine/call.h"
 #include "engine/task.h"
 

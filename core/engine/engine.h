@@ -1,10 +1,11 @@
 /* engine: the protocol, sans-IO. Bytes and time go in, bytes and events come out; it owns
- * operations, conversations and requests, and never touches a socket, clock, thread or file.
+ * operations, conversations and requests, and never touches a socket, clock, thread or
+ * file.
  *
- * Everything here runs under one lock, which the host (runtime) holds around every call into
- * the engine and which the engine lets go only around user code (sgi_user_begin / _end).
- * What user code is due stands in the ready queue, one link per object, so queueing an event
- * cannot fail and the queue is as long as there are objects. */
+ * Everything here runs under one lock, which the host (runtime) holds around every call
+ * into the engine and which the engine lets go only around user code (sgi_user_begin /
+ * _end). What user code is due stands in the ready queue, one link per object, so
+ * queueing an event cannot fail and the queue is as long as there are objects. */
 #ifndef SGI_ENGINE_H
 #define SGI_ENGINE_H
 
@@ -22,8 +23,8 @@ typedef struct sgi_keeper sgi_keeper;
 typedef bool (*sgi_digest_fn)(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts,
                               size_t count);
 
-/* What the engine asks of the one who runs it. All are called under the lock and return at
- * once; none may call back into the engine. */
+/* What the engine asks of the one who runs it. All are called under the lock and return
+ * at once; none may call back into the engine. */
 typedef struct sgi_host {
     void *user;
     void (*lock)(void *user);

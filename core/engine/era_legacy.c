@@ -1,5 +1,6 @@
 /* The handshake eras, 2024-11-05 to 2025-11-25: initialize, then requests of the session.
- * Here tools are listed and called plainly; what else these revisions have are dialects. */
+ * Here tools are listed and called plainly; what else these revisions have are
+ * dialects. */
 #include "engine/dialect/dialect.h"
 
 static void initialize(const sgi_inbound *in)

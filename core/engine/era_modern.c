@@ -1,6 +1,6 @@
-/* 2026-07-28: every request carries its version, its client's capabilities and, if it wants
- * any, its log level in params._meta; nothing is remembered from one to the next (R-C-14).
- * Order of the checks: R-0-7. */
+/* 2026-07-28: every request carries its version, its client's capabilities and, if it
+ * wants any, its log level in params._meta; nothing is remembered from one to the next
+ * (R-C-14). Order of the checks: R-0-7. */
 #include "engine/dialect/dialect.h"
 
 #define META "io.modelcontextprotocol/"

@@ -42,7 +42,8 @@ bool sgi_status_is_retryable(segue_status status)
     return row && row->retryable;
 }
 
-/* Handed out when there is no memory for another; const in spirit, freeing it does nothing. */
+/* Handed out when there is no memory for another; const in spirit, freeing it does
+ * nothing. */
 static segue_error out_of_memory = {
     .status = SEGUE_E_NOMEM,
     .message = (char *)"out of memory",

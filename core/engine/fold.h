@@ -1,5 +1,5 @@
-/* The merge of segments and fields into a result: one piece of code, used by the server to
- * render a result and by the client to collect one (R-C-8). */
+/* The merge of segments and fields into a result: one piece of code, used by the server
+ * to render a result and by the client to collect one (R-C-8). */
 #ifndef SGI_FOLD_H
 #define SGI_FOLD_H
 
@@ -24,8 +24,8 @@ void sgi_fold_fields(sgi_fold *fold, sgi_json members);
 void sgi_fold_replace(sgi_fold *fold);
 
 /* Writes the members of the result into an object that is open: "content" (always, when
- * list), the fields, and isError when set. extra_meta (members without braces, or empty) is
- * put in front of what _meta holds. */
+ * list), the fields, and isError when set. extra_meta (members without braces, or empty)
+ * is put in front of what _meta holds. */
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
 
 #endif

@@ -1,10 +1,10 @@
-/* Following a task. The stream brings segments and says when a question is open or the task
- * has ended; tasks/get brings questions, errors and, where the stream could not bring it all,
- * the result. Without a stream, tasks/get is asked every poll interval.
+/* Following a task. The stream brings segments and says when a question is open or the
+ * task has ended; tasks/get brings questions, errors and, where the stream could not
+ * bring it all, the result. Without a stream, tasks/get is asked every poll interval.
  *
  * The tracker is next_event: events come in order without holes, so a lower number is a
- * repeat and is dropped, a higher one a hole, which is repaired by opening the stream again
- * after the last contiguous event. */
+ * repeat and is dropped, a higher one a hole, which is repaired by opening the stream
+ * again after the last contiguous event. */
 #include "engine/request.h"
 
 #include <stdio.h>
@@ -395,7 +395,8 @@ static void reopen_stream(segue_request *request)
     back_off(request, 0);
 }
 
-/* The stream ended and said how: the merged events are the result, if they are all there. */
+/* The stream ended and said how: the merged events are the result, if they are all
+ * there. */
 static bool complete_from_events(segue_request *request, sgi_json result)
 {
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");

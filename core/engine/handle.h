@@ -1,5 +1,6 @@
 /* What every public handle begins with: a magic word that tells its kind, and the engine
- * whose lock guards it. The application's hold is one reference among the engine's own. */
+ * whose lock guards it. The application's hold is one reference among the engine's
+ * own. */
 #ifndef SGI_HANDLE_H
 #define SGI_HANDLE_H
 

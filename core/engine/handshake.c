@@ -1,7 +1,8 @@
 /* Which era does the server speak? (2026-07-28 basic/transports/stdio, backward
  * compatibility): server/discover first. A DiscoverResult or a modern error means modern;
- * any other error, or silence, means initialize. What is found out holds for the connection,
- * and is found out again after a reconnect: the program at the other end may be another. */
+ * any other error, or silence, means initialize. What is found out holds for the
+ * connection, and is found out again after a reconnect: the program at the other end may
+ * be another. */
 #include "engine/session.h"
 
 #define META "io.modelcontextprotocol/"
@@ -17,7 +18,8 @@ static void write_client_info(sgi_jw *w, const segue_session *session, const cha
     sgi_jw_close(w, '}');
 }
 
-/* The application's capabilities, and among their extensions the tasks of this library. */
+/* The application's capabilities, and among their extensions the tasks of this
+ * library. */
 static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
 {
     sgi_json_member member;
@@ -46,8 +48,8 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
-/* For initialize. What a server of these eras would ask by requests of its own is left out:
- * this client answers questions of tasks only, and must not promise more. */
+/* For initialize. What a server of these eras would ask by requests of its own is left
+ * out: this client answers questions of tasks only, and must not promise more. */
 static void write_legacy_capabilities(sgi_jw *w, sgi_json given)
 {
     sgi_json_member member;

@@ -1,10 +1,10 @@
-/* The dirty list holds operations with entries that are not durable and no commit under way.
- * An operation is in at most one batch at a time, so its entries reach the store in order.
- * After a failed commit its operations go back to the front of the list and the keeper goes
- * `solo`: one operation per commit until all of them have been tried, so that one bad
- * operation does not end the others (AS-114), nor is put off by what others write. One whose
- * very end cannot be written waits on the `broken` list (it counts as dirty) and is tried
- * again from time to time; the others do not wait with it. */
+/* The dirty list holds operations with entries that are not durable and no commit under
+ * way. An operation is in at most one batch at a time, so its entries reach the store in
+ * order. After a failed commit its operations go back to the front of the list and the
+ * keeper goes `solo`: one operation per commit until all of them have been tried, so that
+ * one bad operation does not end the others (AS-114), nor is put off by what others
+ * write. One whose very end cannot be written waits on the `broken` list (it counts as
+ * dirty) and is tried again from time to time; the others do not wait with it. */
 #include "engine/keeper.h"
 
 #include "engine/record.h"
@@ -142,7 +142,8 @@ static bool add_entry(const sgi_mem *mem, sgi_batch *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds all that the op has to write; false when out of memory (the batch is as before). */
+/* Adds all that the op has to write; false when out of memory (the batch is as
+ * before). */
 static bool add_all(const sgi_mem *mem, sgi_batch *batch, sgi_op *op)
 {
     size_t before = batch->count;

@@ -1,13 +1,14 @@
-/* The engine's side of a store: which operations have entries that are not durable yet, and
- * questions to the store that wait for an answer. The keeper never calls the store: the host
- * takes a batch or a job, works on it without the lock, and brings the outcome back.
+/* The engine's side of a store: which operations have entries that are not durable yet,
+ * and questions to the store that wait for an answer. The keeper never calls the store:
+ * the host takes a batch or a job, works on it without the lock, and brings the outcome
+ * back.
  *
  *   engine marks an operation dirty -> host.store(keeper)
  *   host:  lock, sgi_keeper_take, unlock, commit, lock, sgi_keeper_done, unlock
  *   host:  lock, sgi_keeper_job,  unlock, ask,    lock, job->done,       unlock
  *
- * All that is dirty when the host takes goes into one commit: that is the group commit, and
- * its window is the commit before it. */
+ * All that is dirty when the host takes goes into one commit: that is the group commit,
+ * and its window is the commit before it. */
 #ifndef SGI_KEEPER_H
 #define SGI_KEEPER_H
 
@@ -33,8 +34,8 @@ sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, siz
 void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry);
 void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
 
-/* One commit: the writes, and the operations they came from. Reused from commit to commit;
- * writes point into entries and records that stay put until sgi_keeper_done. */
+/* One commit: the writes, and the operations they came from. Reused from commit to
+ * commit; writes point into entries and records that stay put until sgi_keeper_done. */
 typedef struct sgi_batch {
     segue_store_write *writes;
     size_t count;

@@ -1,7 +1,7 @@
-/* Cells of the matrix, read row by row: a version admits a dialect when the client said what
- * the cell asks for. P yields to a task of the same request, so it is dropped beside L and S,
- * where the client asks for one (C-14); with D only the call itself tells. E is the stream of
- * an X task: without X there is nothing it could stream. */
+/* Cells of the matrix, read row by row: a version admits a dialect when the client said
+ * what the cell asks for. P yields to a task of the same request, so it is dropped beside
+ * L and S, where the client asks for one (C-14); with D only the call itself tells. E is
+ * the stream of an X task: without X there is nothing it could stream. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>

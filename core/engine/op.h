@@ -1,11 +1,11 @@
-/* The operation and its ordered log: the one idea of this library. A handler appends to the
- * log, every wire dialect reads it; appending is the only way to change an operation, and its
- * state is a fold over the log (R-C-1).
+/* The operation and its ordered log: the one idea of this library. A handler appends to
+ * the log, every wire dialect reads it; appending is the only way to change an operation,
+ * and its state is a fold over the log (R-C-1).
  *
  * An operation is `logged` when a handle of it can outlive the request: a task, or a call
- * with an idempotency key. Only then does it touch the store. What peers may see of it is the
- * durable prefix: `durable` is the horizon of every projection (R-C-2). A plain operation is
- * its own horizon.
+ * with an idempotency key. Only then does it touch the store. What peers may see of it is
+ * the durable prefix: `durable` is the horizon of every projection (R-C-2). A plain
+ * operation is its own horizon.
  *
  * Exactly one FINAL entry; appends after it are refused. That alone decides races between
  * completing, cancelling and expiring (R-C-3). */
@@ -176,8 +176,8 @@ struct sgi_op {
     bool ran;     /* a keyed one: its handler was started, or need not be */
 };
 
-/* Waits until the operation is created and its log visible up to seq (SGI_WAIT_FINAL: up to
- * its end), or the creation has failed. */
+/* Waits until the operation is created and its log visible up to seq (SGI_WAIT_FINAL: up
+ * to its end), or the creation has failed. */
 #define SGI_WAIT_FINAL UINT64_MAX
 struct sgi_waiter {
     TAILQ_ENTRY(sgi_waiter) link;
@@ -197,11 +197,12 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params);
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 
-/* Appends entries that are made but not numbered: all, or none and the list is freed. Only
- * the first may be of a kind that copies its payload into the head (status, inputs,
+/* Appends entries that are made but not numbered: all, or none and the list is freed.
+ * Only the first may be of a kind that copies its payload into the head (status, inputs,
  * checkpoint, errors). */
 segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
-/* Appends one entry. SEGUE_E_TERMINAL after the final, SEGUE_E_LIMIT when the log is full. */
+/* Appends one entry. SEGUE_E_TERMINAL after the final, SEGUE_E_LIMIT when the log is
+ * full. */
 segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
 /* Ends the operation, whatever its limits. */
 segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload);

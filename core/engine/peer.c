@@ -1,7 +1,7 @@
-/* Requests in flight stand in `in_flight` by their canonical id. A reply leaves the map when
- * it is closed, cancelled, or the conversation is lost; from then on its peer is NULL and
- * what is said through it is dropped. So whoever owns a reply never asks whether the other
- * end is still there.
+/* Requests in flight stand in `in_flight` by their canonical id. A reply leaves the map
+ * when it is closed, cancelled, or the conversation is lost; from then on its peer is
+ * NULL and what is said through it is dropped. So whoever owns a reply never asks whether
+ * the other end is still there.
  *
  * The conversation holds the peer; the peer holds the server. */
 #include "engine/peer.h"
@@ -45,13 +45,16 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
 {
     sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
     segue_server *server = peer->server;
+    sgi_engine *engine = server->engine;
     sgi_conn *conn = peer->conn;
+    void *transport = conn->transport;
     const char *name = NULL;
     (void)budget;
-    sgi_conn_ref(conn);
-    sgi_user_begin(server->engine);
-    server->options.principal(server->options.user, conn->transport, &name);
-    sgi_user_end(server->engine);
+    sgi_conn_ref(conn); /* both may be given up by everybody else meanwhile */
+    sgi_server_ref(server);
+    sgi_user_begin(engine);
+    server->options.principal(server->options.user, transport, &name);
+    sgi_user_end(engine);
     if (!conn->detached) {
         peer->who = find_principal(server, name);
         if (!peer->who)
@@ -60,6 +63,7 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
             sgi_peer_open(peer);
     }
     sgi_conn_unref(conn);
+    sgi_server_unref(server);
     return 1;
 }
 

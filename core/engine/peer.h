@@ -1,5 +1,5 @@
-/* The serving side of a conversation: which requests are in flight, in which era each came,
- * and the way back to whoever asked. */
+/* The serving side of a conversation: which requests are in flight, in which era each
+ * came, and the way back to whoever asked. */
 #ifndef SGI_PEER_H
 #define SGI_PEER_H
 
@@ -36,9 +36,9 @@ typedef struct sgi_inbound {
     int32_t log_level; /* index of the level; -1 = none wanted */
 } sgi_inbound;
 
-/* A request that is answered later. Owned by whoever answers it: sgi_reply_close ends it. If
- * the client cancels it or goes away first, `cancelled` runs, if set, and nothing that is
- * sent through the reply reaches anybody; closing it stays the owner's duty. */
+/* A request that is answered later. Owned by whoever answers it: sgi_reply_close ends it.
+ * If the client cancels it or goes away first, `cancelled` runs, if set, and nothing that
+ * is sent through the reply reaches anybody; closing it stays the owner's duty. */
 struct sgi_reply {
     sgi_map_node node;
     sgi_peer *peer; /* NULL = cancelled, or the conversation is lost */
@@ -59,7 +59,8 @@ struct sgi_reply {
 void sgi_peer_open(sgi_peer *peer);
 void sgi_peer_close(sgi_peer *peer);
 
-/* NULL when out of memory or over a limit; the request was then answered with an error. */
+/* NULL when out of memory or over a limit; the request was then answered with an
+ * error. */
 sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
 void sgi_reply_close(sgi_reply *reply);
 

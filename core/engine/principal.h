@@ -1,5 +1,6 @@
-/* Who owns operations: a name that the application gives to connections, kept as a digest.
- * Limits are counted here, so that one caller cannot use up what is meant for all. */
+/* Who owns operations: a name that the application gives to connections, kept as a
+ * digest. Limits are counted here, so that one caller cannot use up what is meant for
+ * all. */
 #ifndef SGI_PRINCIPAL_H
 #define SGI_PRINCIPAL_H
 

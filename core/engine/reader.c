@@ -1,6 +1,6 @@
-/* Where the next entry is: first in the chunk that the store returned, else in the tail if
- * the tail reaches back that far, else in the store. `at` remembers the place in the tail, so
- * that following costs nothing; trimming the tail clears it. */
+/* Where the next entry is: first in the chunk that the store returned, else in the tail
+ * if the tail reaches back that far, else in the store. `at` remembers the place in the
+ * tail, so that following costs nothing; trimming the tail clears it. */
 #include "engine/reader.h"
 
 #include "engine/server.h"
@@ -162,8 +162,8 @@ static void fold_more(sgi_reader *reader)
         end_folding(f, !reader->failed);
 }
 
-/* A plain operation has its whole log in the tail: no reader, and the content is put together
- * in room that the engine keeps for it. */
+/* A plain operation has its whole log in the tail: no reader, and the content is put
+ * together in room that the engine keeps for it. */
 static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
 {
     sgi_engine *engine = op->engine;

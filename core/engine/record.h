@@ -1,5 +1,5 @@
-/* The stored form of an operation: what is written once, at creation, and read back after a
- * restart. Everything that changes later is in the log. */
+/* The stored form of an operation: what is written once, at creation, and read back after
+ * a restart. Everything that changes later is in the log. */
 #ifndef SGI_RECORD_H
 #define SGI_RECORD_H
 

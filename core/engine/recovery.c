@@ -121,8 +121,8 @@ static void one_done(segue_server *server)
     sgi_server_unref(server);
 }
 
-/* Its time may have passed while nobody ran; its tool may be gone or may not be able to run
- * twice. Whatever it is, it is decided here, once. */
+/* Its time may have passed while nobody ran; its tool may be gone or may not be able to
+ * run twice. Whatever it is, it is decided here, once. */
 static void go_on(void *user, sgi_op *op, segue_status status)
 {
     segue_server *server = user;

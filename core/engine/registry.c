@@ -1,5 +1,5 @@
-/* The tools of a server. A tool is counted: removing it takes it out of the lists, the calls
- * that run it keep it until they end; then its user is freed, outside the lock. */
+/* The tools of a server. A tool is counted: removing it takes it out of the lists, the
+ * calls that run it keep it until they end; then its user is freed, outside the lock. */
 #include "engine/error.h"
 #include "engine/server.h"
 

@@ -1,12 +1,12 @@
-/* An outbound request, as the application sees it: one start, segments and questions as they
- * come, exactly one end, whatever the wire does in between (requirements 5.4.3).
+/* An outbound request, as the application sees it: one start, segments and questions as
+ * they come, exactly one end, whatever the wire does in between (requirements 5.4.3).
  *
  * Phases: WAIT   the call is to be sent or answered
  *         FOLLOW it is a task: streamed if the server streams, else polled
  *         DONE   the outcome is known; on_complete follows what is still in the inbox
  *
- * A request outlives its exchanges: when the connection breaks, WAIT sends the call again if
- * it has an idempotency key, FOLLOW goes on from its cursor, anything else ends. */
+ * A request outlives its exchanges: when the connection breaks, WAIT sends the call again
+ * if it has an idempotency key, FOLLOW goes on from its cursor, anything else ends. */
 #ifndef SGI_REQUEST_H
 #define SGI_REQUEST_H
 

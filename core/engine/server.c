@@ -1,10 +1,12 @@
 /* Life of a server and its operations.
  *
- * Stages: NEW -> (first accept) RECOVERING -> OPEN -> CLOSED, and DEAD when the runtime goes.
+ * Stages: NEW -> (first accept) RECOVERING -> OPEN -> CLOSED, and DEAD when the runtime
+ * goes.
  *
- * An operation is in the maps (`known`) while a peer may name it: from its creation until it
- * is purged, or, once it has ended and is in the store, until nobody asked for it for a
- * while; then it is looked up in the store again. Its timer runs for the next of these. */
+ * An operation is in the maps (`known`) while a peer may name it: from its creation until
+ * it is purged, or, once it has ended and is in the store, until nobody asked for it for
+ * a while; then it is looked up in the store again. Its timer runs for the next of
+ * these. */
 #include "engine/call.h"
 #include "engine/error.h"
 #include "engine/record.h"

@@ -1,8 +1,8 @@
 /* A server: its tools, the operations they run, and the conversations it serves.
  *
- * Life: tools are added; the first attach claims what the store holds of an earlier process
- * (recovery); only when that is through are conversations read. The server lives while its
- * handle, a conversation, an operation or a job to the store needs it. */
+ * Life: tools are added; the first attach claims what the store holds of an earlier
+ * process (recovery); only when that is through are conversations read. The server lives
+ * while its handle, a conversation, an operation or a job to the store needs it. */
 #ifndef SGI_SERVER_H
 #define SGI_SERVER_H
 
@@ -115,8 +115,8 @@ int64_t sgi_server_purge_time(const sgi_op *op);
 void sgi_server_start_ttl(sgi_op *op);
 
 /* Finds an operation by task id or by key, in memory or in the store. found runs once,
- * perhaps before the call returns; op is NULL when there is none (SEGUE_E_NOT_FOUND) or the
- * store failed. The op is borrowed. */
+ * perhaps before the call returns; op is NULL when there is none (SEGUE_E_NOT_FOUND) or
+ * the store failed. The op is borrowed. */
 typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
 void sgi_server_find_task(segue_server *server, sgi_str task_id, sgi_found_fn found,
                           void *user);

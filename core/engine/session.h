@@ -2,12 +2,13 @@
  * flight, and what happens when the connection breaks.
  *
  * Stages:  NEW -> start -> PROBING -> OPEN            (server/discover answered)
- *                             \-> INITIALIZING -> OPEN (any other answer, or none in time)
+ *                             \-> INITIALIZING -> OPEN (any other answer, or none in
+ *                             time)
  *          OPEN, ... -> lost -> LOST -> start ... or CLOSED when it cannot be reopened
  *
- * One emitter per id in flight: it hears exactly one outcome. Requests sit above emitters: a
- * request may use several, one after another or side by side (tools/call, then tasks/stream,
- * tasks/get, tasks/update), and survives the loss of all of them. */
+ * One emitter per id in flight: it hears exactly one outcome. Requests sit above
+ * emitters: a request may use several, one after another or side by side (tools/call,
+ * then tasks/stream, tasks/get, tasks/update), and survives the loss of all of them. */
 #ifndef SGI_SESSION_H
 #define SGI_SESSION_H
 
@@ -97,13 +98,13 @@ void sgi_session_close(segue_session *session);
 
 /* ---- exchanges ---- */
 
-/* Begins a request on the wire: write its params into sending->w, then sgi_session_send. NULL
- * when out of memory. The session must be up. */
+/* Begins a request on the wire: write its params into sending->w, then sgi_session_send.
+ * NULL when out of memory. The session must be up. */
 sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method);
-/* Ends the message: adds _meta (extra: further members, each preceded by a comma, or empty;
- * user: the application's own _meta, or empty). false: nothing was sent, the emitter is
- * gone and done does not run. */
+/* Ends the message: adds _meta (extra: further members, each preceded by a comma, or
+ * empty; user: the application's own _meta, or empty). false: nothing was sent, the
+ * emitter is gone and done does not run. */
 bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
                       sgi_json user);
 /* The exchange with this id, NULL when none is in flight. */

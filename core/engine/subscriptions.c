@@ -1,11 +1,12 @@
-/* subscriptions/listen (2026-07-28 basic/patterns/subscriptions) and, in the handshake eras,
- * list_changed to everybody. A subscription is a source of its conversation: changes set
- * marks, and what is marked is written when there is room, in its latest state. So a slow
- * client misses intermediate states, never the last one, and nothing queues.
+/* subscriptions/listen (2026-07-28 basic/patterns/subscriptions) and, in the handshake
+ * eras, list_changed to everybody. A subscription is a source of its conversation:
+ * changes set marks, and what is marked is written when there is room, in its latest
+ * state. So a slow client misses intermediate states, never the last one, and nothing
+ * queues.
  *
  * A subscription first looks up every task it was asked for; the acknowledgement goes out
- * when the last answer is in. Watches are owned by their subscription; one whose result is
- * being folded is freed when the fold returns. */
+ * when the last answer is in. Watches are owned by their subscription; one whose result
+ * is being folded is freed when the fold returns. */
 #include "engine/dialect/dialect.h"
 #include "engine/reader.h"
 #include "engine/task.h"

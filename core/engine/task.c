@@ -94,8 +94,8 @@ segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message)
 
 /* ---- the end ---- */
 
-/* Nobody wants the result any more. Without memory for the entry the handler is stopped all
- * the same: the operation then ends when it gives the call up. */
+/* Nobody wants the result any more. Without memory for the entry the handler is stopped
+ * all the same: the operation then ends when it gives the call up. */
 static void stop_handler(sgi_op *op, segue_status status)
 {
     if (op->call && (status == SEGUE_OK || status == SEGUE_E_NOMEM))
@@ -152,8 +152,8 @@ static bool client_can(const sgi_op *op, const char *method)
     return false;
 }
 
-/* An earlier run of the handler asked just this: its question, and perhaps its answer, are
- * still there. */
+/* An earlier run of the handler asked just this: its question, and perhaps its answer,
+ * are still there. */
 static sgi_input *asked_before(sgi_op *op, const char *method, sgi_json params)
 {
     sgi_input *input;

@@ -1,12 +1,13 @@
-/* The task state machine (requirements 5.4.1): what may happen to an operation that outlives
- * its request. Everything is an append to the log; the order of the log decides races. */
+/* The task state machine (requirements 5.4.1): what may happen to an operation that
+ * outlives its request. Everything is an append to the log; the order of the log decides
+ * races. */
 #ifndef SGI_TASK_H
 #define SGI_TASK_H
 
 #include "engine/op.h"
 
-/* Makes a task of the operation: id, lifetime, store. SEGUE_E_LIMIT when its principal has
- * too many. ttl_ms 0 = as the tool says, -1 = unlimited. */
+/* Makes a task of the operation: id, lifetime, store. SEGUE_E_LIMIT when its principal
+ * has too many. ttl_ms 0 = as the tool says, -1 = unlimited. */
 segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
 
 /* Keeps a plain operation in the store for its key's sake. */

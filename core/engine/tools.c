@@ -1,5 +1,5 @@
-/* tools/list and tools/call. A call is decided on (negotiate.h), becomes an operation, and
- * its request waits: for the creation when it is a task, else for the end. */
+/* tools/list and tools/call. A call is decided on (negotiate.h), becomes an operation,
+ * and its request waits: for the creation when it is a task, else for the end. */
 #include "engine/call.h"
 #include "engine/dialect/dialect.h"
 #include "engine/error.h"
@@ -295,8 +295,8 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     return op;
 }
 
-/* Gives the operation its handles and its handler. A keyed one runs only once it is durable:
- * until then another process may have created it. */
+/* Gives the operation its handles and its handler. A keyed one runs only once it is
+ * durable: until then another process may have created it. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->tool->options.promote_after_ms;

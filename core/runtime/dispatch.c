@@ -98,8 +98,8 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
     return ran;
 }
 
-/* While run has its thread, a broken pipe is an EPIPE and no signal: blocking SIGPIPE once is
- * cheaper than around each write, which is a fifth of the cost of a small one. */
+/* While run has its thread, a broken pipe is an EPIPE and no signal: blocking SIGPIPE
+ * once is cheaper than around each write, which is a fifth of the cost of a small one. */
 static bool block_sigpipe(sigset_t *old)
 {
     sigset_t set, pending;

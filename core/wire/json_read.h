@@ -102,7 +102,8 @@ bool sgi_json_next_item(sgi_json array, size_t *at, sgi_json *item);
 
 /* Finds a member by its decoded name; an empty span when it is absent. */
 sgi_json sgi_json_get(sgi_json object, const char *name);
-/* Finds several members in one walk: found[i] is that named names[i], empty when absent. */
+/* Finds several members in one walk: found[i] is that named names[i], empty when
+ * absent. */
 void sgi_json_pick(sgi_json object, const sgi_str *names, size_t count, sgi_json *found);
 bool sgi_json_key_is(const sgi_json_member *member, const char *name);
 

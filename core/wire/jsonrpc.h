@@ -36,16 +36,16 @@ typedef struct sgi_message {
 /* Sorts the members of a message that has passed the reader. */
 void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count);
 
-/* Members the reader must record for sgi_message_sort. It must see all that there are: who
- * receives a message with more refuses it. */
+/* Members the reader must record for sgi_message_sort. It must see all that there are:
+ * who receives a message with more refuses it. */
 #define SGI_MESSAGE_MEMBERS 16
 
 /* Appends an id in the one form that equal ids share, which is also the form it is echoed
  * in: integers in decimal, strings escaped our way. 1 and "1" stay two ids. */
 void sgi_id_canonical(sgi_json id, sgi_buf *out);
 
-/* {"jsonrpc":"2.0","id":<id>,"error":{...}} without newline; data empty = none. id empty =
- * left out: MCP's schema makes it optional and has no null, unlike plain JSON-RPC. */
+/* {"jsonrpc":"2.0","id":<id>,"error":{...}} without newline; data empty = none. id empty
+ * = left out: MCP's schema makes it optional and has no null, unlike plain JSON-RPC. */
 void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
                            sgi_json data);
 

@@ -1,7 +1,7 @@
-/* State: `partial` holds the bytes of an unfinished line, or `skipping` is set and they are
- * being thrown away. Blank lines and the CR of CRLF are dropped: peers on other systems send
- * them. A line handed out from `partial` stays there until the next call, which is why the
- * reset stands at the beginning of next and not at the end. */
+/* State: `partial` holds the bytes of an unfinished line, or `skipping` is set and they
+ * are being thrown away. Blank lines and the CR of CRLF are dropped: peers on other
+ * systems send them. A line handed out from `partial` stays there until the next call,
+ * which is why the reset stands at the beginning of next and not at the end. */
 #include "wire/ndjson.h"
 
 #define KEEP_ROOM (64 * 1024)

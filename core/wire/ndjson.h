@@ -1,6 +1,6 @@
-/* Framing of stdio: one message per line (2026-07-28 basic/transports/stdio). Lines that lie
- * whole in the input are handed on without a copy. A line over the limit is skipped up to its
- * newline and reported once; what follows is read as usual. */
+/* Framing of stdio: one message per line (2026-07-28 basic/transports/stdio). Lines that
+ * lie whole in the input are handed on without a copy. A line over the limit is skipped
+ * up to its newline and reported once; what follows is read as usual. */
 #ifndef SGI_NDJSON_H
 #define SGI_NDJSON_H
 
@@ -23,7 +23,8 @@ void sgi_ndjson_init(sgi_ndjson *framing, const sgi_mem *mem, size_t max_line);
 void sgi_ndjson_free(sgi_ndjson *framing);
 /* Forgets a torn line: the connection is a new one. */
 void sgi_ndjson_reset(sgi_ndjson *framing);
-/* Takes the next event out of *input and shortens it. *line is valid until the next call. */
+/* Takes the next event out of *input and shortens it. *line is valid until the next
+ * call. */
 sgi_ndjson_event sgi_ndjson_next(sgi_ndjson *framing, sgi_str *input, sgi_str *line);
 
 #endif

@@ -1,5 +1,6 @@
-/* Any JSON to the envelope. What it is sorted into must be what R-0-1 and R-0-2 say, looked
- * up here by name; ids have one form, which stays as it is; an error message reads back. */
+/* Any JSON to the envelope. What it is sorted into must be what R-0-1 and R-0-2 say,
+ * looked up here by name; ids have one form, which stays as it is; an error message reads
+ * back. */
 #include "support/fuzz_input.h"
 #include "wire/jsonrpc.h"
 

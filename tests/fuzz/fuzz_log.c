@@ -1,15 +1,17 @@
-/* The log of operations under everything that can happen to it: appends of all kinds, lists,
- * ends, cancels and expiry, a store that commits late, fails or says that a task exists,
- * readers, folds and waiters that come and go, and allocations that fail. The input decides.
+/* The log of operations under everything that can happen to it: appends of all kinds,
+ * lists, ends, cancels and expiry, a store that commits late, fails or says that a task
+ * exists, readers, folds and waiters that come and go, and allocations that fail. The
+ * input decides.
  *
- * What must hold: what is visible never changes (R-C-2); an end that was seen stays the end
- * (R-C-3); readers get each visible entry once, in order, and with the bytes that the store
- * has; a waiter fires once; a fold is done once. In the end, what the store has of each
- * operation is replayed into a fresh one, whose state must be the same (R-C-1), with counters
- * that have no hole and one final at most, behind everything else.
+ * What must hold: what is visible never changes (R-C-2); an end that was seen stays the
+ * end (R-C-3); readers get each visible entry once, in order, and with the bytes that the
+ * store has; a waiter fires once; a fold is done once. In the end, what the store has of
+ * each operation is replayed into a fresh one, whose state must be the same (R-C-1), with
+ * counters that have no hole and one final at most, behind everything else.
  *
  * In its other half the input is a log as a damaged store may return it: applied entry by
- * entry it may be refused, but not crash, and what was accepted replays as what it was. */
+ * entry it may be refused, but not crash, and what was accepted replays as what it
+ * was. */
 #include "engine/reader.h"
 #include "engine/task.h"
 #include "support/fake_host.h"

@@ -1,6 +1,7 @@
-/* Bytes into lines: whatever the bytes and wherever they are cut, the lines and complaints
- * are those of a splitter that has all of them at once; memory stays near the limit of a
- * line; and when memory runs out, lines are lost and said to be, but none is made up.
+/* Bytes into lines: whatever the bytes and wherever they are cut, the lines and
+ * complaints are those of a splitter that has all of them at once; memory stays near the
+ * limit of a line; and when memory runs out, lines are lost and said to be, but none is
+ * made up.
  *
  * Input: limit, way of failing, number of cuts, that many sizes, and then the bytes. */
 #include "support/fuzz_input.h"

@@ -1,13 +1,14 @@
-/* The client's side against a server that says whatever the input makes it say: answers and
- * errors to what was asked, and to what was not; tasks that work, ask, end, end otherwise;
- * event streams with repeats and holes; bytes that are no messages; connections that break
- * and come back; time that passes; allocations that fail. The application's callbacks cancel,
- * answer, grant, detach, take tokens, free and start more, as the input says.
+/* The client's side against a server that says whatever the input makes it say: answers
+ * and errors to what was asked, and to what was not; tasks that work, ask, end, end
+ * otherwise; event streams with repeats and holes; bytes that are no messages;
+ * connections that break and come back; time that passes; allocations that fail. The
+ * application's callbacks cancel, answer, grant, detach, take tokens, free and start
+ * more, as the input says.
  *
  * What must hold: each request that was started completes once and frees its user once,
  * nothing is delivered behind that; segments come in order, each once, and as long as the
- * server is honest about a task, each with the bytes it had; credit is respected; memory is
- * bounded, and in the end all of it is given back. */
+ * server is honest about a task, each with the bytes it had; credit is respected; memory
+ * is bounded, and in the end all of it is given back. */
 #include <stdarg.h>
 
 #include "support/fake_host.h"
@@ -432,8 +433,8 @@ static void answer_well(void)
             results[result]);
 }
 
-/* Event 3 k holds segment 2 k + 1, event 3 k + 1 the next one and fields, 3 k + 2 is a status:
- * always the same, however often and in whatever order it is said. */
+/* Event 3 k holds segment 2 k + 1, event 3 k + 1 the next one and fields, 3 k + 2 is a
+ * status: always the same, however often and in whatever order it is said. */
 static void event(uint64_t seq)
 {
     static const char head[] =
@@ -513,7 +514,8 @@ static void raw_bytes(void)
     in.left -= len;
 }
 
-/* A run of events that begins where some stream is, with a repeat or a hole now and then. */
+/* A run of events that begins where some stream is, with a repeat or a hole now and
+ * then. */
 static void run_of_events(void)
 {
     uint64_t seq = 0;

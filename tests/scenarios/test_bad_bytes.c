@@ -213,8 +213,7 @@ static void bad_envelopes(world *w)
 static void responses_to_nothing(world *w)
 {
     static const char *const lines[] = {
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1,\"message\":"
-        "\"x\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1}}",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"x\"}}",
         "{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}",
@@ -272,8 +271,8 @@ static void random_bytes(world *w)
         "\"T\",\"after\":3,\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
         "\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{\"extensions\":{"
         "\"io.modelcontextprotocol/tasks\":{}}}}}}",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-        "cancelled\",\"params\":{\"requestId\":1}}",
+        ("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+         "cancelled\",\"params\":{\"requestId\":1}}"),
     };
     wire *c = world_connect(w, NULL);
     for (int i = 0; i < 3000; i++) {

@@ -1,6 +1,7 @@
-/* AS-116 and AS-118 from the client's side: a server, played by the test, says what no server
- * should. What is no message is dropped and counted, what is malformed ends the one request it
- * is for, texts with a NUL are cut or refused, memory stays bounded, and the session goes on. */
+/* AS-116 and AS-118 from the client's side: a server, played by the test, says what no
+ * server should. What is no message is dropped and counted, what is malformed ends the
+ * one request it is for, texts with a NUL are cut or refused, memory stays bounded, and
+ * the session goes on. */
 #include "runtime/runtime.h"
 #include "support/client_kit.h"
 #include "support/world.h"
@@ -255,7 +256,8 @@ static void a_log_message_without_params_is_json_all_the_same(void **state)
     kit_end(&k);
 }
 
-/* The application gave no credit for a segment, and closes the session: it hears the end. */
+/* The application gave no credit for a segment, and closes the session: it hears the
+ * end. */
 static void a_result_behind_segments_without_credit_ends_with_the_session(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* The store keeps what was committed as rows in one list, and checks what a store relies on:
- * an operation is created once and before its entries, whose numbers have no hole. A breach
- * aborts: it is a fault of the code under test. All of it is libc memory, so that the
- * accounts of a test allocator show the engine alone. */
+/* The store keeps what was committed as rows in one list, and checks what a store relies
+ * on: an operation is created once and before its entries, whose numbers have no hole. A
+ * breach aborts: it is a fault of the code under test. All of it is libc memory, so that
+ * the accounts of a test allocator show the engine alone. */
 #include "fake_host.h"
 
 #include "engine/record.h"

@@ -1,6 +1,6 @@
-/* An engine without a runtime: a host whose lock only counts, a clock that moves when told,
- * seeded chance, and a store in memory that commits and answers when told, or fails. For
- * tests and fuzzers of the engine's own modules.
+/* An engine without a runtime: a host whose lock only counts, a clock that moves when
+ * told, seeded chance, and a store in memory that commits and answers when told, or
+ * fails. For tests and fuzzers of the engine's own modules.
  *
  *     fake_host h;
  *     fake_host_init(&h, &tm.mem, 1);
@@ -51,7 +51,8 @@ uint32_t fake_host_chance(fake_host *h, uint32_t n);
 
 /* ---- operations ---- */
 
-/* A server without limits worth mentioning, with a tool "tool"; tests change its limits. */
+/* A server without limits worth mentioning, with a tool "tool"; tests change its
+ * limits. */
 segue_server *fake_server_new(fake_host *h);
 /* Takes the server down as the end of a runtime does. */
 void fake_server_end(segue_server *server);

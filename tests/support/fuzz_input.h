@@ -1,5 +1,5 @@
-/* The bytes of a fuzzer as a row of decisions. What is left when they run out is zero, so a
- * program that asks on always comes to its end by `left`. */
+/* The bytes of a fuzzer as a row of decisions. What is left when they run out is zero, so
+ * a program that asks on always comes to its end by `left`. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 

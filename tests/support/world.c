@@ -829,7 +829,10 @@ int scenarios_run_prepared(const scenario *scenarios, size_t count,
         for (int variant = 0; variant < 12; variant++) {
             const scenario *s = &scenarios[i];
             run *r = &runs[n];
-            *r = (run){s, variant / 6, variant / 3 % 2, variant % 3, prepare, ""};
+            *r = (run){.scenario = s, .prepare = prepare};
+            r->place = (world_place)(variant / 6);
+            r->store = (world_store)(variant / 3 % 2);
+            r->drive = (world_drive)(variant % 3);
             if ((s->flags & ONLY_PAIR && r->place != WORLD_PAIR) ||
                 (s->flags & ONLY_STDIO && r->place != WORLD_STDIO) ||
                 (s->flags & ONLY_SQLITE && r->store != WORLD_SQLITE) ||

@@ -1,5 +1,5 @@
-/* The envelope (R-0-1, R-0-2): what kind a message is, and what is refused; ids in the one
- * form that equal ids share; error messages that read back. */
+/* The envelope (R-0-1, R-0-2): what kind a message is, and what is refused; ids in the
+ * one form that equal ids share; error messages that read back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -370,7 +370,8 @@ static void jobs_are_answered_in_their_order_also_at_the_end(void **state)
     assert_false(fake_store_answer(&host, SEGUE_OK));
 }
 
-/* What is dirty at the end is written; what has not ended is let go for the next claim. */
+/* What is dirty at the end is written; what has not ended is let go for the next
+ * claim. */
 static void at_the_end_all_is_written_and_released_once(void **state)
 {
     (void)state;
@@ -390,7 +391,8 @@ static void at_the_end_all_is_written_and_released_once(void **state)
     sgi_op_unref(ended);
 }
 
-/* The last commit fails for all: each is tried alone, and is released if that goes well. */
+/* The last commit fails for all: each is tried alone, and is released if that goes
+ * well. */
 static void a_release_is_not_lost_with_a_failed_commit(void **state)
 {
     (void)state;
@@ -413,7 +415,8 @@ static void a_release_is_not_lost_with_a_failed_commit(void **state)
     sgi_op_unref(good);
 }
 
-/* The server goes while a commit is under way, which ends well or badly: nothing is kept. */
+/* The server goes while a commit is under way, which ends well or badly: nothing is
+ * kept. */
 static void a_commit_that_ends_late_leaves_nothing_behind(void **state)
 {
     (void)state;

@@ -207,8 +207,8 @@ static void removing_what_is_not_in_changes_nothing(void **state)
     sgi_map_free(&map);
 }
 
-/* Figures of another implementation (CPython's, with its key set to zero), and the published
- * one for no bytes under the key 00 01 ... 0f. */
+/* Figures of another implementation (CPython's, with its key set to zero), and the
+ * published one for no bytes under the key 00 01 ... 0f. */
 static void hash_is_siphash_1_3(void **state)
 {
     (void)state;

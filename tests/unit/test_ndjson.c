@@ -1,4 +1,5 @@
-/* Lines out of bytes, however these are cut; what is too long is skipped and said once. */
+/* Lines out of bytes, however these are cut; what is too long is skipped and said
+ * once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -16,7 +16,8 @@ static const sgi_version handshakes[] = {SGI_VERSION_2024_11_05, SGI_VERSION_202
                                          SGI_VERSION_2025_06_18, SGI_VERSION_2025_11_25,
                                          SGI_VERSION_DRAFT_2026_V1};
 
-/* One cell: the dialects that one declaration alone opens. Columns of 5.3, in its order. */
+/* One cell: the dialects that one declaration alone opens. Columns of 5.3, in its
+ * order. */
 typedef struct row {
     sgi_version version;
     uint32_t nothing, task, modes, partial, resumable, extension, results;
@@ -91,8 +92,8 @@ static void the_modern_era_knows_nothing_of_the_handshake_dialects(void **state)
     assert_int_equal(set, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN);
 }
 
-/* Who makes a task of a call: the server (D, X, the client having said it can) or the client
- * (L); a tool that must be one and cannot is refused in the words of the era. */
+/* Who makes a task of a call: the server (D, X, the client having said it can) or the
+ * client (L); a tool that must be one and cannot is refused in the words of the era. */
 static void decides_by_policy_and_dialect(void **state)
 {
     (void)state;

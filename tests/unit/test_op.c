@@ -1,5 +1,6 @@
-/* The operation and its log: R-C-1 (state is a fold), R-C-2 (publish after durable), R-C-3
- * (one final), limits, waiters, and readers that follow a tail they do not hold up. */
+/* The operation and its log: R-C-1 (state is a fold), R-C-2 (publish after durable),
+ * R-C-3 (one final), limits, waiters, and readers that follow a tail they do not hold
+ * up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Resume tokens: what they carry, when there is none, and that a damaged one is refused. */
+/* Resume tokens: what they carry, when there is none, and that a damaged one is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,8 +201,8 @@ static void other_texts_are_refused(void **state)
         assert_invalid(texts[i]);
 }
 
-/* A token whose checksum is right: only the one who made it can have made it wrong, but what
- * it holds is looked at all the same. */
+/* A token whose checksum is right: only the one who made it can have made it wrong, but
+ * what it holds is looked at all the same. */
 static char *forge(const char *state_text)
 {
     uint8_t digest[SGI_DIGEST_SIZE];

@@ -38,8 +38,8 @@ void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 bool sgi_tasks_ext_id(const sgi_inbound *in, sgi_str *id);
 /* May this peer see the operation, and is it a task? */
 bool sgi_tasks_ext_visible(const sgi_peer *peer, const sgi_op *op);
-/* What sgi_server_find_task found: the op when the asker may see it, else NULL and the reply
- * has been answered. */
+/* What sgi_server_find_task found: the op when the asker may see it, else NULL and the
+ * reply has been answered. */
 sgi_op *sgi_tasks_ext_found(sgi_reply *reply, sgi_op *op, segue_status status);
 /* -32021 for the tasks extension. */
 void sgi_answer_missing_tasks(const sgi_inbound *in);

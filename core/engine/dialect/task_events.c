@@ -1,7 +1,7 @@
-/* E: resumable event streams of a task (SEP-2694). tasks/stream keeps its response open and
- * sends what the log holds behind the client's cursor, then what comes, then the empty
- * result. A stream is a source of its conversation: it is asked for events when there is
- * room, so it follows as fast as its client reads and no faster. */
+/* E: resumable event streams of a task (SEP-2694). tasks/stream keeps its response open
+ * and sends what the log holds behind the client's cursor, then what comes, then the
+ * empty result. A stream is a source of its conversation: it is asked for events when
+ * there is room, so it follows as fast as its client reads and no faster. */
 #include "engine/dialect/dialect.h"
 #include "engine/reader.h"
 #include "engine/task.h"
@@ -266,7 +266,8 @@ static void tasks_stream(const sgi_inbound *in)
         sgi_reply_close(reply);
         return;
     }
-    /* the event behind `after` has number after + 1, and counting begins at 1 for event 0 */
+    /* the event behind `after` has number after + 1, and counting begins at 1 for event
+     * 0 */
     *open = (opening){reply, cursor.n ? (uint64_t)after + 2 : 0};
     sgi_server_find_task(in->peer->server, id, stream_found, open);
 }
@@ -276,9 +277,9 @@ static const sgi_method methods[] = {
     {NULL, 0, NULL},
 };
 
-/* The draft has the stream announced as {"eventStreams":{}} inside the tasks extension. The
- * extension itself is published as an empty object, and clients that check it so take no
- * tasks from a server that says more: the announcement stands beside it (R-E-6). */
+/* The draft has the stream announced as {"eventStreams":{}} inside the tasks extension.
+ * The extension itself is published as an empty object, and clients that check it so take
+ * no tasks from a server that says more: the announcement stands beside it (R-E-6). */
 const sgi_dialect sgi_dialect_task_events = {
     .name = "E",
     .bit = SGI_DIALECT_E,

@@ -1,6 +1,7 @@
-/* X: the extension io.modelcontextprotocol/tasks (SEP-2663) with 2026-07-28. tasks/get is a
- * pure read, tasks/update and tasks/cancel are acknowledged once their effect is durable.
- * Field names are X's own: ttlMs and pollIntervalMs, never ttl, task or requestState. */
+/* X: the extension io.modelcontextprotocol/tasks (SEP-2663) with 2026-07-28. tasks/get is
+ * a pure read, tasks/update and tasks/cancel are acknowledged once their effect is
+ * durable. Field names are X's own: ttlMs and pollIntervalMs, never ttl, task or
+ * requestState. */
 #include "engine/dialect/dialect.h"
 #include "engine/reader.h"
 #include "engine/task.h"

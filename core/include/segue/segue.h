@@ -1,21 +1,22 @@
-/* Segue: MCP (Model Context Protocol) client and server with results that stream, requests
- * that survive a disconnect and tasks that survive a crash.
+/* Segue: MCP (Model Context Protocol) client and server with results that stream,
+ * requests that survive a disconnect and tasks that survive a crash.
  *
  * Conventions (said once, true for every function below)
- *   - A function that can fail returns segue_status: 0 is success, a negative value an error.
- *     On failure nothing was taken, no callback will run and out-parameters are unchanged.
+ *   - A function that can fail returns segue_status: 0 is success, a negative value an
+ *     error. On failure nothing was taken, no callback will run and out-parameters are
+ *     unchanged.
  *   - A NULL handle, a NULL out-parameter or a malformed argument gives SEGUE_E_INVALID;
  *     a handle that was closed gives SEGUE_E_CLOSED; SEGUE_E_NOMEM is always possible.
- *   - One handle, one owner, one segue_X_free. Free takes NULL, may be called at any time,
- *     also in the handle's own callback, and never implies cancel or close. No use of a
- *     handle may race its free.
- *   - Inputs are copied before return unless the text says "consumed". Names, ids and tokens
- *     are NUL-terminated UTF-8; payloads and JSON are pointer and length and need no NUL.
- *     Text from accessors is NUL-terminated and comes with its length.
- *   - A callback is never run inside the call that caused it, holds no lock, and callbacks of
- *     one runtime run one at a time. Every callback table carries `user` and `free_user`;
- *     free_user runs once, after the last callback. If the call that took the table fails,
- *     nothing was taken and free_user does not run.
+ *   - One handle, one owner, one segue_X_free. Free takes NULL, may be called at any
+ *     time, also in the handle's own callback, and never implies cancel or close. No use
+ *     of a handle may race its free.
+ *   - Inputs are copied before return unless the text says "consumed". Names, ids and
+ *     tokens are NUL-terminated UTF-8; payloads and JSON are pointer and length and need
+ *     no NUL. Text from accessors is NUL-terminated and comes with its length.
+ *   - A callback is never run inside the call that caused it, holds no lock, and
+ *     callbacks of one runtime run one at a time. Every callback table carries `user` and
+ *     `free_user`; free_user runs once, after the last callback. If the call that took
+ *     the table fails, nothing was taken and free_user does not run.
  *   - Structs of options and callbacks start with struct_size; fill them with
  *     segue_struct_init and zero means "default". They only grow.
  *   - Thread tags: "any" = from any thread; "dispatch" = from the thread that runs the
@@ -25,9 +26,9 @@
  * Caveats
  *   - After fork() a runtime works only in the parent; make a new one in the child.
  *   - A write of the library never raises SIGPIPE: around it, and all through
- *     segue_runtime_run, the signal is blocked in the calling thread. Signal handlers and dispositions are left alone; threads of the
- *     library have all signals blocked, and a child process starts with none blocked or
- *     handled.
+ *     segue_runtime_run, the signal is blocked in the calling thread. Signal handlers and
+ *     dispositions are left alone; threads of the library have all signals blocked, and a
+ *     child process starts with none blocked or handled.
  *   - SQLite and libev allocate by their own means, everything else goes through the
  *     runtime's allocator.
  *   - segue_transport_stdio takes over standard input and output of the process.
@@ -48,7 +49,7 @@
 extern "C" {
 #endif
 
-/* ---- 0 Types ------------------------------------------------------------------------- */
+/* ---- 0 Types ----------------------------------------------------------------------- */
 
 typedef int32_t segue_status;
 
@@ -100,10 +101,11 @@ typedef struct segue_segment segue_segment;
 typedef struct segue_error segue_error;
 typedef struct segue_hooks segue_hooks; /* segue_ext.h: injected clock and randomness */
 
-/* Releases the `user` of a callback table. Called once, after the table's last callback. */
+/* Releases the `user` of a callback table. Called once, after the table's last
+ * callback. */
 typedef void (*segue_free_fn)(void *user);
 
-/* ---- 1 Library ----------------------------------------------------------------------- */
+/* ---- 1 Library --------------------------------------------------------------------- */
 
 /* Structs that segue_struct_init knows. */
 enum segue_struct_kind {
@@ -152,10 +154,11 @@ SEGUE_API segue_status segue_struct_init(void *ptr, size_t size, int32_t which);
  */
 SEGUE_API const char *segue_status_name(segue_status status);
 
-/* ---- 2 Error ------------------------------------------------------------------------- */
+/* ---- 2 Error ----------------------------------------------------------------------- */
 
-/* Detail of a failure. Out of memory uses one static object, so reporting never allocates.
- * All accessors take NULL. An error given to a callback is borrowed: copy it to keep it. */
+/* Detail of a failure. Out of memory uses one static object, so reporting never
+ * allocates. All accessors take NULL. An error given to a callback is borrowed: copy it
+ * to keep it. */
 
 /* Returns the status the error stands for; SEGUE_OK for NULL.
  *
@@ -222,7 +225,7 @@ SEGUE_API segue_status segue_error_copy(const segue_error *error, segue_error **
  */
 SEGUE_API void segue_error_free(segue_error *error);
 
-/* ---- 3 Runtime ----------------------------------------------------------------------- */
+/* ---- 3 Runtime --------------------------------------------------------------------- */
 
 enum segue_log_level {
     SEGUE_LOG_DEBUG = 0,
@@ -276,19 +279,19 @@ typedef struct segue_runtime_options {
 SEGUE_API segue_status segue_runtime_new(const segue_runtime_options *options,
                                          segue_runtime **out, segue_error **error);
 
-/* Runs an inline runtime on the calling thread until segue_runtime_stop: input, output and
- * callbacks.
+/* Runs an inline runtime on the calling thread until segue_runtime_stop: input, output
+ * and callbacks.
  *
- * Returns   SEGUE_OK once stopped, SEGUE_E_STATE when the runtime runs in the background or
- *           on another thread.
+ * Returns   SEGUE_OK once stopped, SEGUE_E_STATE when the runtime runs in the background
+ *           or on another thread.
  * Thread    setup
  * Callback  refused (SEGUE_E_REENTRANT)
  * Since     0.1
  */
 SEGUE_API segue_status segue_runtime_run(segue_runtime *runtime);
 
-/* Makes the runtime a background one: a private thread does input and output, callbacks run
- * only in segue_runtime_dispatch.
+/* Makes the runtime a background one: a private thread does input and output, callbacks
+ * run only in segue_runtime_dispatch.
  *
  * Returns   SEGUE_OK, SEGUE_E_STATE when it was started or run before, SEGUE_E_IO when no
  *           thread can be had.
@@ -300,7 +303,8 @@ SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
 
 /* Gives a descriptor that is readable while segue_runtime_dispatch has callbacks to run,
  * and once the runtime was stopped. Level-triggered; wait on it, never read it. For a
- * background runtime: an inline one finds its callbacks in input that only dispatch reads.
+ * background runtime: an inline one finds its callbacks in input that only dispatch
+ * reads.
  *
  * fd        receives the descriptor; it belongs to the runtime.
  * Returns   SEGUE_OK, SEGUE_E_STATE once the runtime was run or dispatched inline.
@@ -324,8 +328,8 @@ SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
 SEGUE_API segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
                                               int32_t max_events, int32_t *ran);
 
-/* Asks the runtime to stop: segue_runtime_run returns, the background thread ends. What is
- * in flight completes with SEGUE_E_CLOSED. Idempotent; does not wait.
+/* Asks the runtime to stop: segue_runtime_run returns, the background thread ends. What
+ * is in flight completes with SEGUE_E_CLOSED. Idempotent; does not wait.
  *
  * Returns   SEGUE_OK.
  * Thread    any
@@ -345,7 +349,7 @@ SEGUE_API segue_status segue_runtime_stop(segue_runtime *runtime);
  */
 SEGUE_API void segue_runtime_free(segue_runtime *runtime);
 
-/* ---- 4 Transport --------------------------------------------------------------------- */
+/* ---- 4 Transport ------------------------------------------------------------------- */
 
 /* A transport carries one conversation. It is attached once, by segue_server_attach or
  * segue_session_open, which consume it. */
@@ -390,7 +394,8 @@ SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transp
 SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime,
                                              segue_transport **out);
 
-/* Makes a transport of two descriptors (pipes, or one socket given twice), framed as stdio.
+/* Makes a transport of two descriptors (pipes, or one socket given twice), framed as
+ * stdio.
  *
  * fd_in, fd_out  consumed on success: closed when the transport ends.
  * Returns   SEGUE_OK, SEGUE_E_INVALID for a descriptor that is not open.
@@ -401,7 +406,8 @@ SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime,
 SEGUE_API segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in,
                                            int32_t fd_out, segue_transport **out);
 
-/* Makes a transport that starts a child process and speaks to its standard input and output.
+/* Makes a transport that starts a child process and speaks to its standard input and
+ * output.
  *
  * Effect    the child starts when the transport is attached. Closing shuts it down by the
  *           order of the specification: close its input, wait, SIGTERM, wait, SIGKILL.
@@ -424,10 +430,10 @@ SEGUE_API segue_status segue_transport_spawn(segue_runtime *runtime,
  */
 SEGUE_API void segue_transport_free(segue_transport *transport);
 
-/* ---- 5 Store ------------------------------------------------------------------------- */
+/* ---- 5 Store ----------------------------------------------------------------------- */
 
-/* Where operations that outlive a connection are kept. One store may serve several servers
- * and several runtimes. segue_ext.h has the interface for stores of your own. */
+/* Where operations that outlive a connection are kept. One store may serve several
+ * servers and several runtimes. segue_ext.h has the interface for stores of your own. */
 
 enum segue_durability {
     SEGUE_DURABILITY_NORMAL = 0, /* survives a crash of the process */
@@ -477,7 +483,7 @@ SEGUE_API segue_status segue_store_sqlite(const char *path,
  */
 SEGUE_API void segue_store_free(segue_store *store);
 
-/* ---- 6 Content ----------------------------------------------------------------------- */
+/* ---- 6 Content --------------------------------------------------------------------- */
 
 /* The blocks of a result, in the making. Not thread-safe: one thread at a time. */
 
@@ -515,11 +521,12 @@ SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char
                                               const char *mime_type, const void *data,
                                               size_t len);
 
-/* Adds a block of any type as JSON text: embedded resource, resource link, one of your own.
+/* Adds a block of any type as JSON text: embedded resource, resource link, one of your
+ * own.
  *
  * json      one JSON object with a string member "type".
- * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON, SEGUE_E_INVALID when it is not
- *           such an object.
+ * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON, SEGUE_E_INVALID when it is
+ *           not such an object.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -557,7 +564,7 @@ SEGUE_API segue_status segue_content_set_error(segue_content *content, int32_t i
  */
 SEGUE_API void segue_content_free(segue_content *content);
 
-/* ---- 7 Segment ----------------------------------------------------------------------- */
+/* ---- 7 Segment --------------------------------------------------------------------- */
 
 /* One piece of a streamed result; lives inside on_segment only. */
 
@@ -599,19 +606,21 @@ SEGUE_API const char *segue_segment_data(const segue_segment *segment, size_t *l
  */
 SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *len);
 
-/* ---- 8 Server ------------------------------------------------------------------------ */
+/* ---- 8 Server ---------------------------------------------------------------------- */
 
 /* Who is at the other end of a connection? Called once for each attached transport.
- * Operations belong to the principal that made them; another one cannot see that they exist.
+ * Operations belong to the principal that made them; another one cannot see that they
+ * exist.
  *
- * transport the transport being attached.
- * principal receives a stable name; NULL or "" means "nobody in particular". The text must
+ * transport the transport being attached. principal receives a stable name; NULL or ""
+ * means "nobody in particular". The text must
  *           live until the callback returns. */
 typedef void (*segue_principal_fn)(void *user, segue_transport *transport,
                                    const char **principal);
 
-/* The last conversation of the server has ended, each time it happens. Calls and tasks may
- * still run: a program that serves its standard input stops here, a daemon goes on. */
+/* The last conversation of the server has ended, each time it happens. Calls and tasks
+ * may still run: a program that serves its standard input stops here, a daemon goes
+ * on. */
 typedef void (*segue_idle_fn)(void *user);
 
 typedef struct segue_server_options {
@@ -654,8 +663,8 @@ enum segue_task_policy {
 };
 
 /* Runs a tool. `call` is owned by the handler from here on: it ends the call by
- * segue_call_complete or segue_call_fail, now or later, on any thread, and frees it.
- * In an inline runtime the handler runs on the I/O thread: long work belongs elsewhere. */
+ * segue_call_complete or segue_call_fail, now or later, on any thread, and frees it. In
+ * an inline runtime the handler runs on the I/O thread: long work belongs elsewhere. */
 typedef void (*segue_call_fn)(void *user, segue_call *call);
 
 typedef struct segue_item_options {
@@ -685,11 +694,12 @@ SEGUE_API segue_status segue_server_new(segue_runtime *runtime,
 /* Adds a tool. Attached clients that listen are told (list_changed).
  *
  * item      SEGUE_ITEM_TOOL.
- * json      the item as it is listed, e.g. {"name":"add","inputSchema":{"type":"object"}}.
+ * json      the item as it is listed, e.g.
+ *           {"name":"add","inputSchema":{"type":"object"}}.
  * options   copied; on_call is required.
  * error     optional detail; may be NULL.
- * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID without a name or with a schema that is
- *           not an object, SEGUE_E_EXISTS when the name is taken.
+ * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID without a name or with a schema that
+ *           is not an object, SEGUE_E_EXISTS when the name is taken.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -709,12 +719,13 @@ SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
 SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
                                            const char *name);
 
-/* Serves the client at the other end of a transport. The first attach also recovers what an
- * earlier process left in the store: restartable tools run again, other operations fail.
+/* Serves the client at the other end of a transport. The first attach also recovers what
+ * an earlier process left in the store: restartable tools run again, other operations
+ * fail.
  *
  * transport consumed on success.
- * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before, SEGUE_E_INVALID
- *           when it belongs to another runtime.
+ * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before,
+ *           SEGUE_E_INVALID when it belongs to another runtime.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -740,10 +751,10 @@ SEGUE_API segue_status segue_server_close(segue_server *server);
  */
 SEGUE_API void segue_server_free(segue_server *server);
 
-/* ---- 9 Call (inbound) ---------------------------------------------------------------- */
+/* ---- 9 Call (inbound) -------------------------------------------------------------- */
 
-/* The client wants the call to end. Runs at most once. The handler may go on and complete;
- * what it then says of a cancelled operation is dropped. */
+/* The client wants the call to end. Runs at most once. The handler may go on and
+ * complete; what it then says of a cancelled operation is dropped. */
 typedef void (*segue_cancel_fn)(void *user, segue_call *call);
 
 /* segue_call_send said SEGUE_E_WOULD_BLOCK and there is room again. */
@@ -761,7 +772,8 @@ typedef struct segue_call_events {
  *
  * status    SEGUE_OK; SEGUE_E_UNSUPPORTED when the client lacks the feature;
  *           SEGUE_E_CANCELLED when the operation ended first.
- * json      the client's answer, NULL unless status is SEGUE_OK; dies with the callback. */
+ * json      the client's answer, NULL unless status is SEGUE_OK; dies with the
+ *           callback. */
 typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status,
                                const char *json, size_t len);
 
@@ -842,8 +854,8 @@ SEGUE_API int32_t segue_call_is_cancelled(const segue_call *call);
  *
  * Effect    numbered, durable when the call is a task, then seen by whoever reads it.
  * Returns   SEGUE_OK, SEGUE_E_WOULD_BLOCK when too much is unwritten (nothing was taken;
- *           on_drain follows), SEGUE_E_TERMINAL when the operation has ended, SEGUE_E_LIMIT
- *           when it is too large (the operation then ends with an error).
+ *           on_drain follows), SEGUE_E_TERMINAL when the operation has ended,
+ *           SEGUE_E_LIMIT when it is too large (the operation then ends with an error).
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -873,8 +885,8 @@ SEGUE_API segue_status segue_call_replace(segue_call *call);
 /* Sets a member of the result beside its content, such as structuredContent or _meta.
  *
  * json      any JSON value; the last one set wins.
- * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for "content", "isError" and
- *           "resultType".
+ * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for "content", "isError"
+ *           and "resultType".
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -895,9 +907,11 @@ SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
 
 /* Sends a log message to the client that asked for this level.
  *
- * level     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency".
+ * level     "debug", "info", "notice", "warning", "error", "critical", "alert",
+ *           "emergency".
  * json      any JSON value.
- * Returns   SEGUE_OK, also when nobody listens; SEGUE_E_JSON; SEGUE_E_INVALID for a level.
+ * Returns   SEGUE_OK, also when nobody listens; SEGUE_E_JSON; SEGUE_E_INVALID for a
+ *           level.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -933,8 +947,8 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *me
 /* Turns a running call into a task now, instead of at promote_after_ms.
  *
  * ttl_ms    0 = as the tool says; -1 = unlimited where the server allows it.
- * Returns   SEGUE_OK, also when it is a task already; SEGUE_E_UNSUPPORTED when the tool or
- *           the client rules tasks out; SEGUE_E_LIMIT when the client has too many.
+ * Returns   SEGUE_OK, also when it is a task already; SEGUE_E_UNSUPPORTED when the tool
+ *           or the client rules tasks out; SEGUE_E_LIMIT when the client has too many.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -953,10 +967,10 @@ SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
 
 /* Tells where an earlier run of this task ended.
  *
- * last_segment  receives the last durable segment's number, 0 on a first run. The run goes
- *               on with the next one.
- * data, len     receive the last checkpoint, NULL when there is none; may be NULL. They live
- *               as long as the call.
+ * last_segment  receives the last durable segment's number, 0 on a first run. The run
+ *               goes on with the next one.
+ * data, len     receive the last checkpoint, NULL when there is none; may be NULL. They
+ *               live as long as the call.
  * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND on a first run.
  * Thread    any
  * Callback  allowed
@@ -976,8 +990,8 @@ SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last
 SEGUE_API segue_status segue_call_complete(segue_call *call,
                                            const segue_content *content);
 
-/* Ends the call with a JSON-RPC error. For an error that a model should see, complete with
- * segue_content_set_error instead.
+/* Ends the call with a JSON-RPC error. For an error that a model should see, complete
+ * with segue_content_set_error instead.
  *
  * code      e.g. -32603; data: JSON text or NULL.
  * Returns   SEGUE_OK, SEGUE_E_TERMINAL, SEGUE_E_JSON, SEGUE_E_INVALID for a code that the
@@ -998,7 +1012,7 @@ SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code,
  */
 SEGUE_API void segue_call_free(segue_call *call);
 
-/* ---- 10 Session (client) ------------------------------------------------------------- */
+/* ---- 10 Session (client) ----------------------------------------------------------- */
 
 enum segue_era {
     SEGUE_ERA_AUTO = 0,   /* find out: server/discover, then initialize */
@@ -1010,8 +1024,8 @@ typedef struct segue_session_options {
     size_t struct_size;
     const char *name;           /* of the client; default "segue" */
     const char *version;        /* default "0" */
-    const char *capabilities;   /* JSON object of client capabilities, e.g.
-                                     {"elicitation":{}}; tasks are declared by themselves */
+    const char *capabilities;   /* JSON object, e.g. {"elicitation":{}}; may be NULL;
+                                     tasks are declared without being named */
     int32_t era;                /* segue_era */
     int64_t probe_timeout_ms;   /* wait for server/discover; default 5000 */
     int64_t request_timeout_ms; /* of one exchange on the wire; default 60000 */
@@ -1022,10 +1036,12 @@ typedef struct segue_session_options {
     int32_t no_tasks;           /* 1 = do not declare the tasks extension */
 } segue_session_options;
 
-/* The session can be used: the server's era and capabilities are known. Once per connect. */
+/* The session can be used: the server's era and capabilities are known. Once per
+ * connect. */
 typedef void (*segue_open_fn)(void *user, segue_session *session);
 
-/* The session has ended; error is NULL after segue_session_close. Once, the last callback. */
+/* The session has ended; error is NULL after segue_session_close. Once, the last
+ * callback. */
 typedef void (*segue_closed_fn)(void *user, segue_session *session,
                                 const segue_error *error);
 
@@ -1069,8 +1085,8 @@ SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
  */
 SEGUE_API segue_status segue_session_peer(segue_session *session, char *buf, size_t *len);
 
-/* Ends the session: requests in flight complete with SEGUE_E_CLOSED, the transport closes,
- * on_closed follows. Tasks on the server go on.
+/* Ends the session: requests in flight complete with SEGUE_E_CLOSED, the transport
+ * closes, on_closed follows. Tasks on the server go on.
  *
  * Returns   SEGUE_OK.
  * Thread    any
@@ -1088,7 +1104,7 @@ SEGUE_API segue_status segue_session_close(segue_session *session);
  */
 SEGUE_API void segue_session_free(segue_session *session);
 
-/* ---- 11 Request (outbound) ----------------------------------------------------------- */
+/* ---- 11 Request (outbound) --------------------------------------------------------- */
 
 /* Order for one request: on_task, on_segment, on_progress, on_log, on_status and on_input
  * as they come, then on_complete exactly once, then free_user. Nothing after. */
@@ -1105,22 +1121,23 @@ typedef void (*segue_progress_fn)(void *user, segue_request *request, double pro
 typedef void (*segue_message_fn)(void *user, segue_request *request, const char *json,
                                  size_t len);
 
-/* The server asks: answer with segue_request_answer, now or later. Once per key, and again
- * after a resume while the question is open. */
+/* The server asks: answer with segue_request_answer, now or later. Once per key, and
+ * again after a resume while the question is open. */
 typedef void (*segue_question_fn)(void *user, segue_request *request, const char *key,
                                   const char *method, const char *params, size_t len);
 
-/* The request became a task. Runs before the first look at it, so that the id, or the token
- * of segue_request_token, can be stored. */
+/* The request became a task. Runs before the first look at it, so that the id, or the
+ * token of segue_request_token, can be stored. */
 typedef void (*segue_task_fn)(void *user, segue_request *request, const char *task_id);
 
-/* The task's status or its text changed: "working", "input_required", ...; text or NULL. */
+/* The task's status or its text changed: "working", "input_required", ...; text or
+ * NULL. */
 typedef void (*segue_task_status_fn)(void *user, segue_request *request,
                                      const char *status, const char *message);
 
-/* The end. status SEGUE_OK: json is the result object. SEGUE_E_REMOTE: error tells what the
- * server answered. Any other: error tells what happened here; json is what was received so
- * far, merged, or NULL. Both die with the callback. */
+/* The end. status SEGUE_OK: json is the result object. SEGUE_E_REMOTE: error tells what
+ * the server answered. Any other: error tells what happened here; json is what was
+ * received so far, merged, or NULL. Both die with the callback. */
 typedef void (*segue_complete_fn)(void *user, segue_request *request, segue_status status,
                                   const char *json, size_t len, const segue_error *error);
 
@@ -1180,8 +1197,8 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
                                             const segue_request_events *events,
                                             segue_request **out);
 
-/* Gives a text that segue_request_resume takes, here or in another process, another day. It
- * covers the segments whose on_segment has begun. It is a secret: it opens the task.
+/* Gives a text that segue_request_resume takes, here or in another process, another day.
+ * It covers the segments whose on_segment has begun. It is a secret: it opens the task.
  *
  * buf, len  in: capacity; out: bytes needed, without the NUL. buf may be NULL.
  * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_NOT_RESUMABLE when the server offers
@@ -1244,7 +1261,7 @@ SEGUE_API segue_status segue_request_detach(segue_request *request);
  */
 SEGUE_API void segue_request_free(segue_request *request);
 
-/* ---- 12 Task ------------------------------------------------------------------------- */
+/* ---- 12 Task ----------------------------------------------------------------------- */
 
 enum segue_task_state {
     SEGUE_TASK_UNKNOWN = 0,
@@ -1295,8 +1312,8 @@ SEGUE_API segue_status segue_task_get(segue_task *task,
  */
 SEGUE_API int32_t segue_task_get_state(const segue_task *task);
 
-/* Follows the task to its end as an ordinary request: segments from the first retained one,
- * questions, then the one result.
+/* Follows the task to its end as an ordinary request: segments from the first retained
+ * one, questions, then the one result.
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start.

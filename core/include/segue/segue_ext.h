@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* ---- 1 Hooks ------------------------------------------------------------------------- */
+/* ---- 1 Hooks ----------------------------------------------------------------------- */
 
-/* Time and randomness of a runtime. With hooks set, timers fire when the injected monotonic
- * clock says so, as seen at the next segue_runtime_dispatch. */
+/* Time and randomness of a runtime. With hooks set, timers fire when the injected
+ * monotonic clock says so, as seen at the next segue_runtime_dispatch. */
 struct segue_hooks {
     size_t struct_size;
     void *user;
@@ -23,7 +23,7 @@ struct segue_hooks {
     int32_t (*random)(void *user, void *bytes, size_t len);
 };
 
-/* ---- 2 Custom transport -------------------------------------------------------------- */
+/* ---- 2 Custom transport ------------------------------------------------------------ */
 
 /* Carries bytes that are framed as stdio is: one JSON-RPC message per line. All functions
  * are called on the runtime's I/O thread, without a lock, one at a time; they count as
@@ -89,12 +89,13 @@ SEGUE_API segue_status segue_transport_writable(segue_transport *transport);
  */
 SEGUE_API segue_status segue_transport_closed(segue_transport *transport);
 
-/* ---- 3 Custom store ------------------------------------------------------------------ */
+/* ---- 3 Custom store ---------------------------------------------------------------- */
 
 #define SEGUE_STORE_ID_SIZE 16
 #define SEGUE_STORE_HASH_SIZE 32
 
-/* What stays the same of an operation, and two values that change. Views: copy to keep. */
+/* What stays the same of an operation, and two values that change. Views: copy to
+ * keep. */
 typedef struct segue_store_record {
     uint8_t id[SEGUE_STORE_ID_SIZE]; /* internal, never on the wire */
     const char *task_id;             /* unique; NUL-terminated */
@@ -152,8 +153,8 @@ typedef struct segue_store_vtable {
      * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE or
      * RELEASE of it is fine, and so is a RELEASE of what has ended or is not owned. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
-    /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it to
-     * fn. SEGUE_E_NOT_FOUND when there is none. */
+    /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it
+     * to fn. SEGUE_E_NOT_FOUND when there is none. */
     segue_status (*find)(void *self, const char *task_id, const uint8_t *idempotency_key,
                          segue_store_record_fn fn, void *user);
     /* Hands over the entries of an operation with seq > after, in order. */
