@@ -1,5 +1,6 @@
-/* Each kind of entry has one function that applies it. They copy what they need out of the
- * payload; on lack of memory they change nothing, so an entry is applied whole or not. */
+/* Each kind of entry has one function that applies it. They copy what they need out of
+ * the payload; on lack of memory they change nothing, so an entry is applied whole or
+ * not. */
 #include "engine/op_head.h"
 
 #include "engine/server.h"

@@ -17,7 +17,7 @@ import lint
 
 ALLOWED = {
     "abort", "memchr", "memcmp", "memcpy", "memmove", "memset", "snprintf", "strchr",
-    "strcmp", "strlen", "strncmp", "strtod", "vsnprintf",
+    "strcmp", "strlen", "strncmp", "strnlen", "strtod", "vsnprintf",
     # what the compiler itself calls
     "_GLOBAL_OFFSET_TABLE_", "__assert_fail", "__errno_location", "__stack_chk_fail",
 }

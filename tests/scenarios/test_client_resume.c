@@ -24,7 +24,7 @@ static int take(record *r, char *token)
 static void finish_stream(kit *k, record *r, int seen)
 {
     static const char *const texts[] = {"x", "y", "z"};
-    char after[8] = "";
+    char after[16] = "";
     const char *stream = kit_expect(k, "tasks/stream");
     if (seen)
         snprintf(after, sizeof after, "%d", seen - 1);

@@ -1,5 +1,5 @@
-/* The serving side of a conversation while the application is asked who is there: the lock is
- * open then, and the connection, even the server, may go. */
+/* The serving side of a conversation while the application is asked who is there: the
+ * lock is open then, and the connection, even the server, may go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
