@@ -82,7 +82,7 @@ static void say_principal(void *user, segue_transport *transport, const char **p
 {
     world *w = user;
     for (wire *c = w->wires; c; c = c->next)
-        if (c->transport == transport)
+        if (!c->detached && c->transport == transport)
             *principal = c->principal;
 }
 
