@@ -86,7 +86,7 @@ void sgi_deliver_rest(segue_request *request, sgi_json result)
 {
     sgi_json content = sgi_json_get(result, "content");
     sgi_json block;
-    uint64_t number = 0;
+    uint64_t number = request->void_segments;
     if (!request->events.on_segment || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
         return;
     for (size_t at = 0; sgi_json_next_item(content, &at, &block);)

@@ -500,6 +500,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
             sgi_fold_fields(&request->fold, payload);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
         sgi_fold_replace(&request->fold);
+        request->void_segments = request->next_segment - 1;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         note_status(request, payload);
         if (request->state == SEGUE_TASK_INPUT_REQUIRED)

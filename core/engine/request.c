@@ -100,6 +100,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->next_event = request->delivered_event = spec->next_event;
     request->next_segment = spec->next_segment ? spec->next_segment : 1;
     request->delivered_segment = request->next_segment - 1;
+    request->void_segments = spec->void_segments;
     request->partial = request->look_due =
         spec->next_event > 0; /* what was asked before? */
     request->ready.run = sgi_deliver_run;

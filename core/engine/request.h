@@ -87,7 +87,8 @@ struct segue_request {
     bool behind; /* the inbox is full, callbacks are due: the session reads no more */
     uint64_t next_event;
     uint64_t next_segment;
-    bool partial; /* the fold lacks what came before the cursor of a token */
+    uint64_t void_segments; /* so many were thrown away by the last replace */
+    bool partial;           /* the fold lacks what came before the cursor of a token */
     sgi_fold fold;
     TAILQ_HEAD(, sgi_question) questions;
 
@@ -120,6 +121,7 @@ typedef struct sgi_request_spec {
     sgi_str task_id; /* follow this task; empty = send the method */
     uint64_t next_event;
     uint64_t next_segment;
+    uint64_t void_segments;
     segue_task *task;
 } sgi_request_spec;
 

@@ -1,5 +1,5 @@
 /* A resume token: "sg1." and base64url of a checksum and a JSON object. Of a task:
- * {"t":id,"e":next event,"s":next segment}. Of a call whose answer has not come:
+ * {"t":id,"e":next event,"s":next segment,"v":void segments}. Of a call whose answer has not come:
  * {"m":method,"p":params,"k":idempotency key}: sent again it finds its operation. */
 #include "engine/request.h"
 
@@ -25,6 +25,7 @@ static void write_state(const segue_request *request, sgi_buf *out)
         sgi_jw_member_string(&w, "t", sgi_str_of(request->task_id));
         sgi_jw_member_int(&w, "e", (int64_t)request->delivered_event);
         sgi_jw_member_int(&w, "s", (int64_t)request->delivered_segment + 1);
+        sgi_jw_member_int(&w, "v", (int64_t)request->void_segments);
     } else {
         sgi_jw_member_string(&w, "m", sgi_str_of(request->method));
         sgi_jw_member_string(&w, "k", sgi_str_of(request->key));
@@ -75,16 +76,19 @@ static segue_status resume_task(segue_session *session, sgi_json state,
                                 sgi_request_spec *spec, segue_request **out)
 {
     int64_t event = 0;
+    int64_t voided = 0;
     int64_t segment = 1;
     sgi_buf id;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
     sgi_json_decode(sgi_json_get(state, "t"), &id);
     sgi_json_int(sgi_json_get(state, "e"), &event);
     sgi_json_int(sgi_json_get(state, "s"), &segment);
+    sgi_json_int(sgi_json_get(state, "v"), &voided);
     spec->method = SGI_STR("tools/call");
     spec->task_id = sgi_buf_str(&id);
     spec->next_event = (uint64_t)event;
     spec->next_segment = (uint64_t)segment;
+    spec->void_segments = voided > 0 && voided < segment ? (uint64_t)voided : 0;
     segue_status status = SEGUE_E_INVALID;
     if (id.failed)
         status = SEGUE_E_NOMEM;

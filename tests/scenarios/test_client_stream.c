@@ -210,6 +210,26 @@ static void events_gone_falls_back_without_a_loss_or_a_repeat(void **state)
     kit_end(&k);
 }
 
+/* A whole result after a replace: its blocks are numbered behind those that became void. */
+static void a_result_after_a_replace_brings_what_is_missing(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "wrong");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"seq\":1,\"taskId\":\"T\",\"type\":\"dev.segue.replace\",\"payload\":{}}}");
+    kit_segment(&k, "T", 2, 2, "a");
+    kit_error(&k, stream, -32603, "{\"reason\":\"events_gone\",\"earliestSeq\":9}");
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 3);
+    assert_non_null(strstr(r->log, "segment 2 a\nstatus completed -\nsegment 3 b\n"));
+    kit_end(&k);
+}
+
 /* -32601: the server has no streams at all; -32602: not this one. */
 static void a_refused_stream_is_polled_instead(void **state)
 {
@@ -427,6 +447,7 @@ int main(void)
         {"AS-69 a late get does not bring the task back",
          a_late_get_does_not_bring_the_task_back, NULL, NULL, NULL},
         cmocka_unit_test(events_gone_falls_back_without_a_loss_or_a_repeat),
+        cmocka_unit_test(a_result_after_a_replace_brings_what_is_missing),
         cmocka_unit_test(a_refused_stream_is_polled_instead),
         cmocka_unit_test(retry_after_is_waited_for),
         cmocka_unit_test(a_question_in_a_stream_is_fetched_and_answered),
