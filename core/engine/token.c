@@ -1,6 +1,7 @@
 /* A resume token: "sg1." and base64url of a checksum and a JSON object. Of a task:
- * {"t":id,"e":next event,"s":next segment,"v":void segments}. Of a call whose answer has not come:
- * {"m":method,"p":params,"k":idempotency key}: sent again it finds its operation. */
+ * {"t":id,"e":next event,"s":next segment,"v":void segments}. Of a call whose answer has
+ * not come: {"m":method,"p":params,"k":idempotency key}: sent again it finds its
+ * operation. */
 #include "engine/request.h"
 
 #define PREFIX "sg1."

@@ -48,7 +48,8 @@ int main(int argc, char **argv)
     server_options.free_user = gone;
     const char *plan = getenv("SEGUE_FAULT");
     if (plan) {
-        fault_store_plan(fault_store_new(argc > 1 ? argv[1] : NULL, &store), plan);
+        fault_store_plan(fault_store_new_blocking(argc > 1 ? argv[1] : NULL, &store),
+                         plan);
     } else if (argc > 1 &&
                segue_store_sqlite(argv[1], NULL, &store, &error) != SEGUE_OK) {
         fprintf(stderr, "%s\n", segue_error_message(error));

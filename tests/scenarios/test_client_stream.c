@@ -210,7 +210,8 @@ static void events_gone_falls_back_without_a_loss_or_a_repeat(void **state)
     kit_end(&k);
 }
 
-/* A whole result after a replace: its blocks are numbered behind those that became void. */
+/* A whole result after a replace: its blocks are numbered behind those that became
+ * void. */
 static void a_result_after_a_replace_brings_what_is_missing(void **state)
 {
     (void)state;

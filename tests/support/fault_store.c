@@ -1,5 +1,6 @@
 #include "support/fault_store.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "store/store.h"
 
+#define DYING_MS 10   /* for what leaves too early to get out */
 #define FIRST_FINAL 8 /* kinds of entry from here on end an operation */
 
 typedef struct made {
@@ -104,8 +106,10 @@ static int holds(const segue_store_write *writes, size_t count, int32_t kind)
 static void die(fault_store *f)
 {
     f->where = FAULT_NONE;
-    if (!f->died)
+    if (!f->died) {
+        poll(NULL, 0, DYING_MS);
         kill(getpid(), SIGKILL);
+    }
     f->dead = 1;
     *f->died = 1;
 }
@@ -205,13 +209,14 @@ static void open_inner(fault_store *f)
     }
 }
 
-fault_store *fault_store_new(const char *path, segue_store **handle)
+static fault_store *make(const char *path, int32_t blocking, segue_store **handle)
 {
     fault_store *f = calloc(1, sizeof *f);
     segue_store_vtable vtable;
     snprintf(f->path, sizeof f->path, "%s", path ? path : "");
     open_inner(f);
     segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_STORE_VTABLE);
+    vtable.blocking = blocking;
     vtable.commit = commit;
     vtable.find = find;
     vtable.read = read_log;
@@ -221,6 +226,16 @@ fault_store *fault_store_new(const char *path, segue_store **handle)
     if (segue_store_custom(&vtable, f, NULL, handle) != SEGUE_OK)
         abort();
     return f;
+}
+
+fault_store *fault_store_new(const char *path, segue_store **handle)
+{
+    return make(path, 0, handle);
+}
+
+fault_store *fault_store_new_blocking(const char *path, segue_store **handle)
+{
+    return make(path, 1, handle);
 }
 
 void fault_store_die(fault_store *f, fault_where where, int32_t kind, int n, int *died)

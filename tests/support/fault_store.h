@@ -20,6 +20,9 @@ typedef enum fault_where {
 
 /* path: a SQLite file, or NULL for a memory store. Who owns the handle frees it all. */
 fault_store *fault_store_new(const char *path, segue_store **handle);
+/* The same on a thread of its own, as a SQLite store is: what leaves too early gets
+ * out. */
+fault_store *fault_store_new_blocking(const char *path, segue_store **handle);
 
 /* In commit n from now (1 = the next), counting only those that hold an entry of this
  * kind of write (0 = any). died: set to 1 at death; NULL = a real kill. */

@@ -21,7 +21,8 @@ typedef struct job {
     int answers;
     int asks;
     char text[128];
-    int stubborn; /* goes on when it is cancelled */
+    int stubborn;   /* goes on when it is cancelled */
+    long signed_by; /* each line tells which process wrote it */
     int ended;
 } job;
 
@@ -386,6 +387,8 @@ static int send_line(job *j)
 {
     char line[4096];
     size_t len = fixtures_story_line(j->at + 1, j->chunk, line, sizeof line);
+    if (j->signed_by)
+        len += (size_t)snprintf(line + len, sizeof line - len, " by %ld", j->signed_by);
     segue_status status = segue_call_send_text(j->call, line, len);
     if (status == SEGUE_E_WOULD_BLOCK) {
         j->due_ms = now(j->f) + 1000; /* on_drain comes first */
@@ -429,6 +432,13 @@ static void run_story(fixtures *f, segue_call *call)
 {
     job *j = new_story(f, call);
     j->step(j); /* the first line at once */
+}
+
+static void run_signed_story(fixtures *f, segue_call *call)
+{
+    job *j = new_story(f, call);
+    j->signed_by = (long)getpid();
+    j->step(j);
 }
 
 static void step_fail_after(job *j)
@@ -564,6 +574,8 @@ static const tool_row rows[] = {
     {"{\"name\":\"ask_in_turn\"," OBJECT "}", run_ask_in_turn, 0, SEGUE_TASK_MUST, 0, 0,
      0},
     {"{\"name\":\"story\"," OBJECT "}", run_story,
+     SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
+    {"{\"name\":\"signed_story\"," OBJECT "}", run_signed_story,
      SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"fail_after\"," OBJECT "}", run_fail_after, SEGUE_TOOL_INCREMENTAL,
      SEGUE_TASK_MAY, 100, 0, 0},

@@ -176,6 +176,8 @@ static void stop_pair(world *w)
     segue_server_free(w->server);
     /* handlers that run hear of the end and give their calls up */
     segue_runtime_free(w->runtime);
+    for (wire *c = w->wires; c; c = c->next)
+        c->transport = NULL; /* a later one may stand at the same address */
     fixtures_tick(w->fixtures);
     fixtures_free(w->fixtures);
     w->server = NULL;
