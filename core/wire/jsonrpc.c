@@ -11,19 +11,28 @@ typedef struct parts {
     sgi_json jsonrpc, id, method, params, result, error;
 } parts;
 
+static bool is_called(const sgi_json_member *member, sgi_str name)
+{
+    return member->escaped ? sgi_json_key_is(member, name.p)
+                           : sgi_str_eq(member->key, name);
+}
+
 static void pick_parts(parts *found, const sgi_json_member *members, size_t count)
 {
     static const struct {
-        const char *name;
+        sgi_str name;
         size_t offset;
     } known[] = {
-        {"jsonrpc", offsetof(parts, jsonrpc)}, {"id", offsetof(parts, id)},
-        {"method", offsetof(parts, method)},   {"params", offsetof(parts, params)},
-        {"result", offsetof(parts, result)},   {"error", offsetof(parts, error)},
+        {SGI_STR_INIT("jsonrpc"), offsetof(parts, jsonrpc)},
+        {SGI_STR_INIT("id"), offsetof(parts, id)},
+        {SGI_STR_INIT("method"), offsetof(parts, method)},
+        {SGI_STR_INIT("params"), offsetof(parts, params)},
+        {SGI_STR_INIT("result"), offsetof(parts, result)},
+        {SGI_STR_INIT("error"), offsetof(parts, error)},
     };
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            if (sgi_json_key_is(&members[i], known[k].name)) {
+            if (is_called(&members[i], known[k].name)) {
                 *(sgi_json *)(void *)((char *)found + known[k].offset) = members[i].value;
                 break;
             }

@@ -1,0 +1,415 @@
+/* The reader of requests: lines of the head, then the body by its framing.
+ *
+ *     START -> HEADER -> (HEAD is said) -> LENGTH -----------------------------> END
+ *                                       -> CHUNK -> DATA -> DATA_END -> CHUNK
+ *                                          CHUNK -> TRAILER -------------------> END
+ *     anywhere -> FAULT, for ever
+ *
+ * Lines are collected and judged when their newline has come, so every byte is looked at
+ * once however it comes, and what is said never depends on where the input is cut. A line
+ * may not grow past what is left of its limit; that is known before the bytes are taken.
+ *
+ * The head stays in `head` until the reset. Lines between chunks are collected behind
+ * what the body has so far, and cut off again when they have been read: the views into
+ * the head stay valid, and a third buffer is saved.
+ *
+ * Memory grows with the bytes that came, never with what a Content-Length promises. */
+#include "wire/http1.h"
+
+#include "wire/http1_head.h"
+
+#define KEEP_HEAD ((size_t)2 * 1024)
+#define KEEP_FIELDS 32u
+#define KEEP_BODY ((size_t)2 * 1024)
+#define MAX_ANY ((size_t)1 << 30) /* offsets in the head have 32 bits */
+#define SIZE_DIGITS 16u
+
+static size_t limit_of(size_t value, size_t standard, size_t most)
+{
+    size_t limit = value ? value : standard;
+    return limit < most ? limit : most;
+}
+
+void sgi_http1_init(sgi_http1 *parser, const sgi_mem *mem, const sgi_http1_limits *limits)
+{
+    sgi_http1_limits given = limits ? *limits : (sgi_http1_limits){0};
+    memset(parser, 0, sizeof *parser);
+    parser->limits = (sgi_http1_limits){
+        .max_request_line = limit_of(given.max_request_line, 8 * 1024, MAX_ANY),
+        .max_head = limit_of(given.max_head, 16 * 1024, MAX_ANY),
+        .max_headers = limit_of(given.max_headers, 100, UINT16_MAX - 1),
+        .max_body = limit_of(given.max_body, 4 * 1024 * 1024, SIZE_MAX / 4),
+    };
+    sgi_buf_init(&parser->head, mem);
+    sgi_buf_init(&parser->body, mem);
+}
+
+static void free_fields(sgi_http1 *parser)
+{
+    sgi_release(parser->head.mem, parser->fields,
+                parser->field_cap * sizeof *parser->fields);
+    parser->fields = NULL;
+    parser->field_cap = 0;
+}
+
+void sgi_http1_free(sgi_http1 *parser)
+{
+    free_fields(parser);
+    sgi_buf_free(&parser->head);
+    sgi_buf_free(&parser->body);
+}
+
+void sgi_http1_reset(sgi_http1 *parser)
+{
+    if (parser->state == SGI_HTTP1_AT_FAULT)
+        return;
+    if (parser->field_cap > KEEP_FIELDS)
+        free_fields(parser);
+    sgi_buf_reset(&parser->head, KEEP_HEAD);
+    sgi_buf_reset(&parser->body, KEEP_BODY);
+    sgi_http1 kept = *parser;
+    *parser = (sgi_http1){
+        .limits = kept.limits,
+        .head = kept.head,
+        .body = kept.body,
+        .fields = kept.fields,
+        .field_cap = kept.field_cap,
+    };
+}
+
+bool sgi_http1_has_begun(const sgi_http1 *parser)
+{
+    return parser->state != SGI_HTTP1_AT_START || parser->head.len || parser->empty_lines;
+}
+
+/* ---- lines ---- */
+
+typedef enum line_event {
+    LINE_TORN, /* the input is used up */
+    LINE_WHOLE,
+    LINE_TOO_LONG,
+    LINE_NOT_ENDED, /* by CR LF, but LF alone */
+    LINE_NOMEM
+} line_event;
+
+/* Moves input to the line that begins at start, up to its newline. most counts the end of
+ * the line, *line is without it. */
+static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *input,
+                            sgi_str *line)
+{
+    size_t room = most - (kept->len - start);
+    size_t window = input->n <= room ? input->n : room + 1;
+    const char *newline = window ? memchr(input->p, '\n', window) : NULL;
+    size_t len = newline ? (size_t)(newline - input->p) + 1 : window;
+    if (len > room)
+        return LINE_TOO_LONG;
+    sgi_buf_add(kept, input->p, len);
+    if (kept->failed)
+        return LINE_NOMEM;
+    *input = sgi_http1_skip(*input, len);
+    if (!newline)
+        return LINE_TORN;
+    *line = (sgi_str){kept->p + start, kept->len - start - 1};
+    if (!line->n || line->p[line->n - 1] != '\r')
+        return LINE_NOT_ENDED;
+    line->n--;
+    return LINE_WHOLE;
+}
+
+/* What is wrong with a line that is not whole, if anything. */
+static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
+                        const char *too_long)
+{
+    if (event == LINE_TOO_LONG)
+        return sgi_http1_refuse(parser, status, too_long);
+    if (event == LINE_NOT_ENDED)
+        return sgi_http1_refuse(parser, 400, "a line is not ended by CR LF");
+    if (event == LINE_NOMEM)
+        return sgi_http1_refuse(parser, 503, "out of memory");
+    return false;
+}
+
+/* ---- the head ---- */
+
+/* Room for what has come at once, so that a head that comes whole is not copied again
+ * line by line. */
+static void make_room(sgi_http1 *parser, sgi_str input)
+{
+    size_t most =
+        parser->limits.max_head < KEEP_HEAD / 2 ? parser->limits.max_head : KEEP_HEAD / 2;
+    sgi_buf_reserve(&parser->head, input.n < most ? input.n : most);
+}
+
+/* Empty lines are left by clients that end a body with one (RFC 9112 2.2). */
+static void read_empty_line(sgi_http1 *parser)
+{
+    sgi_buf_cut(&parser->head, 0);
+    if (++parser->empty_lines > SGI_HTTP1_MAX_EMPTY_LINES)
+        sgi_http1_refuse(parser, 400, "empty lines stand before the request");
+}
+
+static void read_start(sgi_http1 *parser, sgi_str *input)
+{
+    sgi_str line;
+    if (!parser->head.len) {
+        /* Another protocol, such as TLS, is told apart at once. */
+        if (*input->p != '\r' && !sgi_http1_is(*input->p, SGI_HTTP1_TOKEN)) {
+            sgi_http1_refuse(parser, 400, "this is not HTTP");
+            return;
+        }
+        make_room(parser, *input);
+    }
+    line_event event =
+        take_line(&parser->head, 0, parser->limits.max_request_line, input, &line);
+    if (event != LINE_WHOLE) {
+        refuse_line(parser, event, 414, "the request line is too long");
+    } else if (!line.n) {
+        read_empty_line(parser);
+    } else if (sgi_http1_read_request_line(parser, line)) {
+        parser->line_at = (uint32_t)parser->head.len;
+        parser->state = SGI_HTTP1_AT_HEADER;
+    }
+}
+
+/* The state behind a head that is complete. */
+static sgi_http1_state state_of_body(const sgi_http1 *parser)
+{
+    if (parser->is_chunked)
+        return SGI_HTTP1_AT_CHUNK;
+    return parser->content_length ? SGI_HTTP1_AT_LENGTH : SGI_HTTP1_AT_END;
+}
+
+/* True when the head has become complete. */
+static bool read_header(sgi_http1 *parser, sgi_str *input)
+{
+    sgi_str line;
+    size_t start = parser->line_at;
+    size_t most = parser->limits.max_head > start ? parser->limits.max_head - start : 0;
+    line_event event = take_line(&parser->head, start, most, input, &line);
+    if (event != LINE_WHOLE)
+        return refuse_line(parser, event, 431, "the head is too large");
+    if (line.n) {
+        if (sgi_http1_read_header(parser, line))
+            parser->line_at = (uint32_t)parser->head.len;
+        return false;
+    }
+    if (!sgi_http1_finish_head(parser))
+        return false;
+    parser->left = parser->content_length;
+    parser->state = state_of_body(parser);
+    return true;
+}
+
+/* ---- the body ---- */
+
+/* Moves what has come of the body or chunk; next is the state behind its last byte. */
+static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
+{
+    size_t len = input->n < parser->left ? input->n : (size_t)parser->left;
+    sgi_buf_add(&parser->body, input->p, len);
+    if (parser->body.failed) {
+        sgi_http1_refuse(parser, 503, "out of memory");
+        return;
+    }
+    *input = sgi_http1_skip(*input, len);
+    parser->received += len;
+    parser->left -= len;
+    if (!parser->left)
+        parser->state = next;
+}
+
+/* A line between chunks. It stays where it is until it has been read; cut_line drops
+ * it. */
+static line_event take_body_line(sgi_http1 *parser, size_t most, sgi_str *input,
+                                 sgi_str *line)
+{
+    return take_line(&parser->body, parser->received, most, input, line);
+}
+
+static void cut_line(sgi_http1 *parser)
+{
+    sgi_buf_cut(&parser->body, parser->received);
+}
+
+/* The length of a quoted string at the beginning of the text, 0 when there is none. */
+static size_t quoted_len(sgi_str text)
+{
+    size_t len = 1;
+    while (len < text.n && text.p[len] != '"') {
+        len += text.p[len] == '\\';
+        if (len >= text.n || !sgi_http1_is(text.p[len], SGI_HTTP1_VALUE))
+            return 0;
+        len++;
+    }
+    return len < text.n ? len + 1 : 0;
+}
+
+/* ; name [= value], any number of times (RFC 9112 7.1.1), without blanks. Nobody knows
+ * any extension; that they are well-formed keeps others from reading them as data. */
+static bool is_extensions(sgi_str text)
+{
+    while (text.n) {
+        sgi_str rest = sgi_http1_skip(text, 1);
+        size_t len = sgi_http1_span(rest, SGI_HTTP1_TOKEN);
+        if (*text.p != ';' || !len)
+            return false;
+        text = sgi_http1_skip(rest, len);
+        if (!text.n || *text.p != '=')
+            continue;
+        text = sgi_http1_skip(text, 1);
+        bool quoted = text.n && *text.p == '"';
+        len = quoted ? quoted_len(text) : sgi_http1_span(text, SGI_HTTP1_TOKEN);
+        if (!len)
+            return false;
+        text = sgi_http1_skip(text, len);
+    }
+    return true;
+}
+
+static uint64_t hex_value(sgi_str digits)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < digits.n; i++) {
+        char c = digits.p[i];
+        value = value << 4 | (uint64_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+    }
+    return value;
+}
+
+static bool read_chunk_size(sgi_http1 *parser, sgi_str line)
+{
+    sgi_str digits = {line.p, sgi_http1_span(line, SGI_HTTP1_HEX)};
+    sgi_str extensions = sgi_http1_skip(line, digits.n);
+    if (!digits.n || digits.n > SIZE_DIGITS)
+        return sgi_http1_refuse(parser, 400, "the size of a chunk is malformed");
+    if (!is_extensions(extensions))
+        return sgi_http1_refuse(parser, 400, "the extension of a chunk is malformed");
+    parser->extension_bytes += (uint32_t)extensions.n;
+    if (parser->extension_bytes > SGI_HTTP1_MAX_EXTENSIONS)
+        return sgi_http1_refuse(parser, 400, "the extensions of chunks are too long");
+    parser->left = hex_value(digits);
+    if (parser->left > parser->limits.max_body - parser->received)
+        return sgi_http1_refuse(parser, 413, "the body is too large");
+    parser->state = parser->left ? SGI_HTTP1_AT_DATA : SGI_HTTP1_AT_TRAILER;
+    return true;
+}
+
+static void read_chunk(sgi_http1 *parser, sgi_str *input)
+{
+    sgi_str line;
+    size_t most = SIZE_DIGITS + SGI_HTTP1_MAX_EXTENSIONS - parser->extension_bytes + 2;
+    line_event event = take_body_line(parser, most, input, &line);
+    if (event != LINE_WHOLE)
+        refuse_line(parser, event, 400, "the extensions of chunks are too long");
+    else if (read_chunk_size(parser, line))
+        cut_line(parser);
+}
+
+static void read_data_end(sgi_http1 *parser, sgi_str *input)
+{
+    sgi_str line;
+    line_event event = take_body_line(parser, 2, input, &line);
+    if (event != LINE_WHOLE) {
+        refuse_line(parser, event, 400, "a chunk is longer than its size");
+        return;
+    }
+    cut_line(parser);
+    parser->state = SGI_HTTP1_AT_CHUNK;
+}
+
+static void read_trailer(sgi_http1 *parser, sgi_str *input)
+{
+    sgi_str line;
+    size_t most = SGI_HTTP1_MAX_TRAILERS - parser->trailer_bytes;
+    line_event event = take_body_line(parser, most, input, &line);
+    if (event != LINE_WHOLE) {
+        refuse_line(parser, event, 431, "the trailers are too large");
+        return;
+    }
+    parser->trailer_bytes += (uint32_t)line.n + 2;
+    if (line.n && !sgi_http1_read_trailer(parser, line))
+        return;
+    cut_line(parser);
+    if (!line.n)
+        parser->state = SGI_HTTP1_AT_END;
+}
+
+sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
+{
+    for (;;) {
+        if (parser->state == SGI_HTTP1_AT_END)
+            return SGI_HTTP1_DONE;
+        if (parser->state == SGI_HTTP1_AT_FAULT)
+            return SGI_HTTP1_BAD;
+        if (!input->n)
+            return SGI_HTTP1_MORE;
+        switch (parser->state) {
+        case SGI_HTTP1_AT_START:
+            read_start(parser, input);
+            break;
+        case SGI_HTTP1_AT_HEADER:
+            if (read_header(parser, input))
+                return SGI_HTTP1_HEAD;
+            break;
+        case SGI_HTTP1_AT_LENGTH:
+            read_bytes(parser, input, SGI_HTTP1_AT_END);
+            break;
+        case SGI_HTTP1_AT_CHUNK:
+            read_chunk(parser, input);
+            break;
+        case SGI_HTTP1_AT_DATA:
+            read_bytes(parser, input, SGI_HTTP1_AT_DATA_END);
+            break;
+        case SGI_HTTP1_AT_DATA_END:
+            read_data_end(parser, input);
+            break;
+        case SGI_HTTP1_AT_TRAILER:
+            read_trailer(parser, input);
+            break;
+        case SGI_HTTP1_AT_END:
+        case SGI_HTTP1_AT_FAULT:
+            break; /* answered above */
+        }
+    }
+}
+
+/* ---- looking at the head ---- */
+
+static sgi_str value_of(const sgi_http1 *parser, size_t i)
+{
+    return (sgi_str){parser->head.p + parser->fields[i].value_at,
+                     parser->fields[i].value_len};
+}
+
+sgi_str sgi_http1_header(const sgi_http1 *parser, sgi_http1_name name)
+{
+    size_t place = parser->known[name];
+    return place ? value_of(parser, place - 1) : (sgi_str){0};
+}
+
+bool sgi_http1_is_repeated(const sgi_http1 *parser, sgi_http1_name name)
+{
+    return (parser->repeated >> name & 1) != 0;
+}
+
+bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name, sgi_str *value)
+{
+    if (i >= parser->field_count)
+        return false;
+    *name =
+        (sgi_str){parser->head.p + parser->fields[i].name_at, parser->fields[i].name_len};
+    *value = value_of(parser, i);
+    return true;
+}
+
+sgi_str sgi_http1_find(const sgi_http1 *parser, sgi_str name, size_t *count)
+{
+    sgi_str found = {0}, here, value;
+    size_t seen = 0;
+    for (size_t i = 0; sgi_http1_header_at(parser, i, &here, &value); i++)
+        if (sgi_http1_same(here, name) && seen++ == 0)
+            found = value;
+    if (count)
+        *count = seen;
+    return found;
+}

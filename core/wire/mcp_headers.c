@@ -1,0 +1,304 @@
+/* One function decides what is plain (`is_plain`), one takes the wrapping off (`unwrap`);
+ * all the others are these two and a comparison. The form without wrapping is never
+ * copied: most names are compared as they stand in header and body.
+ *
+ * The decoder of base/buf takes both alphabets and any padding, as fits tokens of our
+ * own. Here somebody else may have judged the same text before us, so check_base64
+ * lets pass just the one canonical spelling of each value. */
+#include "wire/mcp_headers.h"
+
+#define OPENING SGI_STR("=?base64?")
+#define CLOSING SGI_STR("?=")
+
+/* The largest integer that a double and its neighbours tell apart. */
+#define SAFE_INTEGER INT64_C(9007199254740991)
+
+const char *sgi_mcp_name_member(sgi_str method)
+{
+    static const struct {
+        sgi_str method;
+        const char *member;
+    } rows[] = {
+        {SGI_STR_INIT("tools/call"), "name"},
+        {SGI_STR_INIT("tasks/get"), "taskId"},
+        {SGI_STR_INIT("tasks/update"), "taskId"},
+        {SGI_STR_INIT("tasks/cancel"), "taskId"},
+        {SGI_STR_INIT("tasks/stream"), "taskId"}, /* R-E-5 */
+        {SGI_STR_INIT("resources/read"), "uri"},
+        {SGI_STR_INIT("prompts/get"), "name"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (sgi_str_eq(rows[i].method, method))
+            return rows[i].member;
+    return NULL;
+}
+
+/* ---- what a header can carry ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* White space around a value is not part of it (RFC 9110, 5.5). */
+static sgi_str trim(sgi_str text)
+{
+    while (text.n && is_blank(text.p[text.n - 1]))
+        text.n--;
+    while (text.n && is_blank(text.p[0])) {
+        text.p++;
+        text.n--;
+    }
+    return text;
+}
+
+static bool is_visible(char c)
+{
+    return c >= ' ' && c <= '~';
+}
+
+static bool begins_and_ends(sgi_str text)
+{
+    return text.n >= OPENING.n && memcmp(text.p, OPENING.p, OPENING.n) == 0 &&
+           memcmp(text.p + text.n - CLOSING.n, CLOSING.p, CLOSING.n) == 0;
+}
+
+/* May text go as it is? A tab within it might, but SEP-2243 counts it among the controls
+ * and the conformance suite wants it wrapped. */
+static bool is_plain(sgi_str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (!is_visible(text.p[i]))
+            return false;
+    return trim(text).n == text.n && !begins_and_ends(text);
+}
+
+void sgi_mcp_add_value(sgi_buf *out, sgi_str text)
+{
+    if (is_plain(text)) {
+        sgi_buf_add_str(out, text);
+        return;
+    }
+    sgi_buf_add_str(out, OPENING);
+    sgi_buf_add_base64(out, text.p, text.n, false);
+    sgi_buf_add_str(out, CLOSING);
+}
+
+static bool is_safe_integer(sgi_json value, int64_t *number)
+{
+    return sgi_json_int(value, number) && *number >= -SAFE_INTEGER &&
+           *number <= SAFE_INTEGER;
+}
+
+static void add_string(sgi_buf *out, sgi_json value)
+{
+    sgi_str text;
+    if (sgi_json_plain_string(value, &text)) {
+        sgi_mcp_add_value(out, text);
+        return;
+    }
+    sgi_buf decoded;
+    sgi_buf_init(&decoded, out->mem);
+    sgi_json_decode(value, &decoded);
+    if (decoded.failed)
+        out->failed = true;
+    else
+        sgi_mcp_add_value(out, sgi_buf_str(&decoded));
+    sgi_buf_free(&decoded);
+}
+
+sgi_mcp_write sgi_mcp_add_param(sgi_buf *out, sgi_json value)
+{
+    int64_t number;
+    switch (sgi_json_kind_of(value)) {
+    case SGI_JSON_NONE:
+    case SGI_JSON_NULL:
+        return SGI_MCP_OMIT;
+    case SGI_JSON_STRING:
+        add_string(out, value);
+        return SGI_MCP_WRITTEN;
+    case SGI_JSON_TRUE:
+    case SGI_JSON_FALSE:
+        sgi_buf_add_str(out, value);
+        return SGI_MCP_WRITTEN;
+    case SGI_JSON_NUMBER:
+        if (!is_safe_integer(value, &number))
+            return SGI_MCP_UNFIT;
+        sgi_buf_add_int(out, number);
+        return SGI_MCP_WRITTEN;
+    default:
+        return SGI_MCP_UNFIT;
+    }
+}
+
+/* ---- reading ---- */
+
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static bool check_base64(sgi_str text)
+{
+    size_t padding = 0;
+    if (text.n % 4)
+        return false;
+    while (padding < 2 && padding < text.n && text.p[text.n - 1 - padding] == '=')
+        padding++;
+    const char *last = alphabet;
+    for (size_t i = 0; i < text.n - padding; i++) {
+        last = memchr(alphabet, text.p[i], sizeof alphabet - 1);
+        if (!last)
+            return false;
+    }
+    /* bits of the last letter that belong to no byte */
+    size_t unused = padding == 2 ? 15 : padding == 1 ? 3 : 0;
+    return ((size_t)(last - alphabet) & unused) == 0;
+}
+
+static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
+{
+    sgi_buf_reset(scratch, scratch->cap);
+    if (header.n < OPENING.n + CLOSING.n) /* "=?base64?=": they share the mark */
+        return SGI_MCP_MALFORMED;
+    sgi_str inner = {header.p + OPENING.n, header.n - OPENING.n - CLOSING.n};
+    if (!check_base64(inner))
+        return SGI_MCP_MALFORMED;
+    if (!sgi_buf_add_unbase64(scratch, inner))
+        return SGI_MCP_NOMEM;
+    *text = sgi_buf_str(scratch);
+    return sgi_utf8_valid(*text, NULL) ? SGI_MCP_SAME : SGI_MCP_MALFORMED;
+}
+
+/* The value without what surrounds it; false when it has what no header may have. */
+static bool read_plain(sgi_str header, sgi_str *text)
+{
+    *text = trim(header);
+    for (size_t i = 0; i < text->n; i++)
+        if (!is_visible(text->p[i]) && text->p[i] != '\t')
+            return false;
+    return true;
+}
+
+sgi_mcp_match sgi_mcp_read_value(sgi_str header, sgi_buf *scratch, sgi_str *text)
+{
+    if (!read_plain(header, text))
+        return SGI_MCP_MALFORMED;
+    return begins_and_ends(*text) ? unwrap(*text, scratch, text) : SGI_MCP_SAME;
+}
+
+static sgi_mcp_match sameness(bool same)
+{
+    return same ? SGI_MCP_SAME : SGI_MCP_DIFFERENT;
+}
+
+sgi_mcp_match sgi_mcp_match_plain(sgi_str header, sgi_json value)
+{
+    sgi_str text;
+    if (!read_plain(header, &text))
+        return SGI_MCP_MALFORMED;
+    return sameness(sgi_json_string_is(value, text));
+}
+
+/* ---- numbers ---- */
+
+static size_t skip_digits(sgi_str text, size_t at)
+{
+    while (at < text.n && text.p[at] >= '0' && text.p[at] <= '9')
+        at++;
+    return at;
+}
+
+/* Is this a number as JSON writes it? Only then may the functions on spans have it. */
+static bool is_number(sgi_str text)
+{
+    size_t start = text.n && text.p[0] == '-';
+    size_t at = skip_digits(text, start);
+    if (at == start || (text.p[start] == '0' && at > start + 1))
+        return false;
+    if (at < text.n && text.p[at] == '.') {
+        start = at + 1;
+        at = skip_digits(text, start);
+        if (at == start)
+            return false;
+    }
+    if (at < text.n && (text.p[at] | 0x20) == 'e') {
+        start = at + 1;
+        start += start < text.n && (text.p[start] == '+' || text.p[start] == '-');
+        at = skip_digits(text, start);
+        if (at == start)
+            return false;
+    }
+    return at == text.n;
+}
+
+/* By value, as the specification asks: 42.0 is 42. Integers exactly, fractions as
+ * doubles; beyond what a double tells apart, only the same text is the same number. */
+static bool same_number(sgi_str text, sgi_json value)
+{
+    int64_t a, b;
+    double x, y;
+    if (!is_number(text))
+        return false;
+    bool whole = sgi_json_int(text, &a);
+    if (whole != sgi_json_int(value, &b))
+        return false;
+    if (whole)
+        return a == b;
+    if (sgi_str_eq(text, value))
+        return true;
+    return sgi_json_double(text, &x) && sgi_json_double(value, &y) && x == y &&
+           x < (double)SAFE_INTEGER && x > -(double)SAFE_INTEGER;
+}
+
+/* ---- comparing ---- */
+
+static bool is_same(sgi_str text, sgi_json value)
+{
+    switch (sgi_json_kind_of(value)) {
+    case SGI_JSON_STRING:
+        return sgi_json_string_is(value, text);
+    case SGI_JSON_TRUE:
+    case SGI_JSON_FALSE:
+        return sgi_str_eq(value, text);
+    case SGI_JSON_NUMBER:
+        return same_number(text, value);
+    default:
+        return false;
+    }
+}
+
+static sgi_mcp_match match(sgi_str header, sgi_json value, const sgi_mem *mem)
+{
+    sgi_buf scratch;
+    sgi_str text;
+    sgi_buf_init(&scratch, mem);
+    sgi_mcp_match result = sgi_mcp_read_value(header, &scratch, &text);
+    if (result == SGI_MCP_SAME)
+        result = sameness(is_same(text, value));
+    sgi_buf_free(&scratch);
+    return result;
+}
+
+sgi_mcp_match sgi_mcp_match_name(sgi_str header, sgi_json value, const sgi_mem *mem)
+{
+    if (sgi_json_kind_of(value) != SGI_JSON_STRING)
+        return SGI_MCP_DIFFERENT;
+    return match(header, value, mem);
+}
+
+sgi_mcp_match sgi_mcp_match_param(const sgi_str *header, sgi_json value,
+                                  const sgi_mem *mem)
+{
+    int64_t number;
+    if (header)
+        return match(*header, value, mem);
+    switch (sgi_json_kind_of(value)) {
+    case SGI_JSON_STRING:
+    case SGI_JSON_TRUE:
+    case SGI_JSON_FALSE:
+        return SGI_MCP_MISSING;
+    case SGI_JSON_NUMBER:
+        return is_safe_integer(value, &number) ? SGI_MCP_MISSING : SGI_MCP_SAME;
+    default:
+        return SGI_MCP_SAME;
+    }
+}
