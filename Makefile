@@ -13,7 +13,8 @@ demo: setup release
 	@build/release/tests/demo/demo
 
 bench: release
-	@python3 tests/bench/run.py
+	@.ci/setup-peers
+	@. .ci/path && python3 -B tests/bench/run.py
 
 # FUZZ_SECONDS per target, 30 by default.
 fuzz: build-fuzz
@@ -22,6 +23,11 @@ fuzz: build-fuzz
 interop: release
 	@.ci/setup-peers
 	@tests/interop/run
+
+# The official conformance suite against our server over HTTP.
+conformance: release
+	@.ci/setup-peers
+	@python3 -B tests/conformance/run.py
 
 lint: debug
 	@ctest --preset debug -L '^lint$$'
@@ -46,4 +52,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all test demo bench fuzz interop lint format abi debug release setup clean
+.PHONY: all test demo bench fuzz interop conformance lint format abi debug release setup clean

@@ -138,11 +138,13 @@ static segue_status resolve_server(segue_server_options *o)
     put_default(&o->max_ttl_ms, (int64_t)24 * 3600 * 1000);
     put_default(&o->grace_ms, 5 * 60 * 1000);
     put_default32(&o->lookups_per_second, 100);
+    put_default(&o->input_wait_ms, 10 * 60 * 1000);
     if (o->page_size < 0 || o->max_result_bytes < 0 || o->max_log_bytes < 0 ||
         o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
         o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
-        o->grace_ms < 0 || o->lookups_per_second < 0 || !is_text(o->name) ||
-        !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions))
+        o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
+        !is_text(o->name) || !is_text(o->version) || !is_text(o->title) ||
+        !is_text(o->instructions))
         return SEGUE_E_INVALID;
     return SEGUE_OK;
 }

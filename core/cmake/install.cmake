@@ -21,6 +21,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
 install(FILES
     ${PROJECT_BINARY_DIR}/SegueConfig.cmake ${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
     ${PROJECT_SOURCE_DIR}/core/cmake/FindLibev.cmake
+    ${PROJECT_SOURCE_DIR}/core/cmake/FindLibwebsockets.cmake
     DESTINATION ${package_dir})
 
 # Relative to the .pc file, so that an installed tree can be moved.

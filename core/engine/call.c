@@ -6,6 +6,7 @@
  * are being delivered. */
 #include "engine/call.h"
 
+#include "engine/rounds.h"
 #include "engine/task.h"
 
 static int32_t deliver(sgi_ready *ready, int32_t budget);
@@ -172,8 +173,15 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
         ran++;
     if (ran == budget)
         queue(call);
+    else
+        sgi_round_send(call->op); /* what was asked meanwhile goes out together */
     unref_call(call);
     return ran;
+}
+
+void sgi_call_look(segue_call *call)
+{
+    queue(call);
 }
 
 void sgi_call_cancel(segue_call *call)
@@ -198,7 +206,7 @@ void sgi_call_progressed(segue_call *call)
         call->wants_drain = false;
         call->drain_due = true;
     }
-    if (call->drain_due || due_answer(call->op))
+    if (call->drain_due || due_answer(call->op) || sgi_round_is_due(call->op))
         queue(call);
 }
 

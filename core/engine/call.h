@@ -42,6 +42,8 @@ void sgi_call_became_task(segue_call *call);
 void sgi_call_cancel(segue_call *call);
 /* The log became durable: producers may go on, answers may be delivered. */
 void sgi_call_progressed(segue_call *call);
+/* Delivers what is due, then asks the client what is open. */
+void sgi_call_look(segue_call *call);
 /* The runtime goes away: the last callbacks of the call are due, whoever holds it. */
 void sgi_call_die(segue_call *call);
 /* The operation is done with the call. */

@@ -1,7 +1,10 @@
 #include "engine/conn.h"
 
+#include "engine/replay.h"
+
 #define FILL_BYTES (256 * 1024)
 #define KEEP_ROOM (512 * 1024)
+#define SPARE_ROOM 1024 /* of one that may start again */
 
 sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
                        void *transport)
@@ -29,8 +32,14 @@ void sgi_conn_unref(sgi_conn *conn)
 {
     if (--conn->refs)
         return;
+    if (conn->role->freed)
+        conn->role->freed(conn->self);
     sgi_ndjson_free(&conn->framing);
     sgi_buf_free(&conn->out);
+    if (conn->replay) {
+        sgi_replay_free(conn->replay);
+        sgi_release(sgi_engine_mem(conn->engine), conn->replay, sizeof *conn->replay);
+    }
     sgi_release(sgi_engine_mem(conn->engine), conn, sizeof *conn);
 }
 
@@ -48,8 +57,39 @@ void sgi_conn_start(sgi_conn *conn)
     sgi_ndjson_reset(&conn->framing);
     sgi_buf_reset(&conn->out, KEEP_ROOM);
     conn->told = false;
+    conn->closing = conn->answered = conn->modern = false;
+    conn->http_status = 0;
     conn->up = true;
     conn->role->start(conn->self);
+}
+
+bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
+                    const char **problem)
+{
+    sgi_json_member members[SGI_MESSAGE_MEMBERS];
+    sgi_json_error fault;
+    size_t count = 0;
+    *code = SGI_RPC_INVALID_REQUEST;
+    if (!sgi_json_read(&engine->reader, text, members, SGI_MESSAGE_MEMBERS, &count,
+                       &fault)) {
+        sgi_engine_log(engine, SEGUE_LOG_WARNING, "input: %s at byte %zu",
+                       sgi_json_fault_text(fault.fault), fault.at);
+        *code =
+            fault.fault == SGI_JSON_NOMEM ? SGI_RPC_INTERNAL_ERROR : SGI_RPC_PARSE_ERROR;
+        *problem = sgi_json_fault_text(fault.fault);
+    } else if (sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY) {
+        *problem = "batches are not served: one message at a time";
+    } else if (sgi_json_kind_of(sgi_json_trim(text)) != SGI_JSON_OBJECT) {
+        *problem = "a message is not an object";
+    } else if (count > SGI_MESSAGE_MEMBERS) {
+        /* an id among those that are not seen would matter */
+        *problem = "a message has too many members";
+    } else {
+        sgi_message_sort(message, members, count);
+        return true;
+    }
+    engine->warnings++;
+    return false;
 }
 
 /* What came is no message: dropped and counted, whoever it is for. */
@@ -59,30 +99,19 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
     conn->role->bad_input(conn->self, rpc_code, problem);
 }
 
-static void read_message(sgi_conn *conn, sgi_str line)
+void sgi_conn_message(sgi_conn *conn, sgi_str text)
 {
-    sgi_json_member members[SGI_MESSAGE_MEMBERS];
-    sgi_json_error fault;
     sgi_message message;
-    size_t count = 0;
-    if (!sgi_json_read(&conn->engine->reader, line, members, SGI_MESSAGE_MEMBERS, &count,
-                       &fault)) {
-        sgi_engine_log(conn->engine, SEGUE_LOG_WARNING, "input: %s at byte %zu",
-                       sgi_json_fault_text(fault.fault), fault.at);
-        refuse_input(conn, SGI_RPC_PARSE_ERROR, sgi_json_fault_text(fault.fault));
+    int32_t code;
+    const char *problem;
+    if (!conn->up)
         return;
-    }
-    if (sgi_json_kind_of(sgi_json_trim(line)) != SGI_JSON_OBJECT) {
-        refuse_input(conn, SGI_RPC_INVALID_REQUEST, "a message is not an object");
-        return;
-    }
-    if (count >
-        SGI_MESSAGE_MEMBERS) { /* an id among those that are not seen would matter */
-        refuse_input(conn, SGI_RPC_INVALID_REQUEST, "a message has too many members");
-        return;
-    }
-    sgi_message_sort(&message, members, count);
-    conn->role->message(conn->self, &message);
+    sgi_conn_ref(conn);
+    if (sgi_conn_parse(conn->engine, text, &message, &code, &problem))
+        conn->role->message(conn->self, &message);
+    else
+        conn->role->bad_input(conn->self, code, problem);
+    sgi_conn_unref(conn);
 }
 
 void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
@@ -95,7 +124,7 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
     sgi_conn_ref(conn);
     while ((event = sgi_ndjson_next(&conn->framing, &input, &line)) != SGI_NDJSON_MORE) {
         if (event == SGI_NDJSON_LINE)
-            read_message(conn, line);
+            sgi_conn_message(conn, line);
         else
             refuse_input(conn, SGI_RPC_PARSE_ERROR,
                          event == SGI_NDJSON_TOO_LONG ? "message too large"
@@ -128,7 +157,7 @@ void sgi_conn_lost(sgi_conn *conn, const char *why)
     conn->up = false;
     while ((source = TAILQ_FIRST(&conn->sources)))
         sgi_source_remove(conn, source);
-    sgi_buf_reset(&conn->out, 0);
+    sgi_buf_reset(&conn->out, SPARE_ROOM);
     sgi_conn_ref(conn);
     conn->role->lost(conn->self, why);
     sgi_conn_unref(conn);
@@ -144,9 +173,15 @@ void sgi_conn_detach(sgi_conn *conn)
     conn->role->detached(conn->self);
 }
 
+void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place)
+{
+    conn->exchanging = true;
+    conn->place = place;
+}
+
 /* ---- output ---- */
 
-static void tell_host(sgi_conn *conn)
+void sgi_conn_tell(sgi_conn *conn)
 {
     if (conn->told || !conn->up)
         return;
@@ -178,7 +213,7 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
     *into = filled;
     conn->told = false;
     if (!TAILQ_EMPTY(&conn->sources))
-        tell_host(conn);
+        sgi_conn_tell(conn);
     sgi_conn_resume_input(conn);
 }
 
@@ -196,7 +231,7 @@ void sgi_source_ready(sgi_conn *conn, sgi_source *source)
         return;
     source->queued = true;
     TAILQ_INSERT_TAIL(&conn->sources, source, link);
-    tell_host(conn);
+    sgi_conn_tell(conn);
 }
 
 void sgi_source_remove(sgi_conn *conn, sgi_source *source)
@@ -210,88 +245,4 @@ void sgi_source_remove(sgi_conn *conn, sgi_source *source)
 bool sgi_conn_is_full(const sgi_conn *conn)
 {
     return conn->out.len >= conn->engine->max_queue;
-}
-
-/* ---- messages ---- */
-
-static void begin(sgi_sending *sending, sgi_conn *conn)
-{
-    sending->conn = conn;
-    sending->mark = conn->out.len;
-    sending->w = sgi_jw_on(&conn->out);
-    sgi_buf_add_lit(&conn->out, "{\"jsonrpc\":\"2.0\"");
-    sending->w.comma = true;
-}
-
-void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
-                     const char *result_type)
-{
-    begin(sending, conn);
-    sgi_jw_member_raw(&sending->w, "id", id);
-    sgi_jw_key(&sending->w, "result");
-    sgi_jw_open(&sending->w, '{');
-    if (result_type)
-        sgi_jw_member_string(&sending->w, "resultType", sgi_str_of(result_type));
-    sending->depth = 2;
-}
-
-void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
-{
-    begin(sending, conn);
-    sgi_jw_member_string(&sending->w, "method", sgi_str_of(method));
-    sgi_jw_key(&sending->w, "params");
-    sgi_jw_open(&sending->w, '{');
-    sending->depth = 2;
-}
-
-void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method)
-{
-    begin(sending, conn);
-    sgi_jw_member_int(&sending->w, "id", id);
-    sgi_jw_member_string(&sending->w, "method", method);
-    sgi_jw_key(&sending->w, "params");
-    sgi_jw_open(&sending->w, '{');
-    sending->depth = 2;
-}
-
-static bool finish(sgi_conn *conn, size_t mark)
-{
-    sgi_buf_add_char(&conn->out, '\n');
-    if (conn->out.failed || !conn->up) {
-        bool failed = conn->out.failed;
-        sgi_buf_cut(&conn->out, mark);
-        if (failed) {
-            sgi_engine_log(conn->engine, SEGUE_LOG_ERROR,
-                           "out of memory for a message: the conversation is closed");
-            sgi_conn_close(conn);
-        }
-        return false;
-    }
-    tell_host(conn);
-    return true;
-}
-
-bool sgi_send_end(sgi_sending *sending)
-{
-    for (; sending->depth > 0; sending->depth--)
-        sgi_jw_close(&sending->w, '}');
-    return finish(sending->conn, sending->mark);
-}
-
-void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
-                    sgi_json data)
-{
-    size_t mark = conn->out.len;
-    sgi_rpc_error_message(&conn->out, id, code, message, data);
-    finish(conn, mark);
-}
-
-void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
-{
-    sgi_sending sending;
-    begin(&sending, conn);
-    sgi_jw_member_raw(&sending.w, "id", id);
-    sgi_jw_member_raw(&sending.w, "error", error);
-    sending.depth = 1;
-    sgi_send_end(&sending);
 }

@@ -1,6 +1,10 @@
 /* One conversation over one transport, in either role: framing in, messages out. What the
  * messages mean is the role's business: peer.c for a server, session.c for a client.
  *
+ * Over a byte stream it is the whole conversation. Over HTTP each exchange, one message
+ * and what answers it, is a conversation of its own: serve_http.c makes those of a
+ * server, ask_http.c those of a client.
+ *
  * Output has two ways. Messages are appended to `out` as they are due. Sources (streams
  * that may be endless) are asked for more only when `out` is nearly empty, so a slow
  * transport slows a stream down and never makes a queue. */
@@ -28,8 +32,20 @@ typedef struct sgi_role {
     void (*lost)(void *self, const char *why);
     bool (*wants_input)(void *self);
     void (*detached)(
-        void *self); /* the transport is gone for good; drops its reference */
+        void *self);           /* the transport is gone for good; drops its reference */
+    void (*freed)(void *self); /* the last reference is gone; NULL = nobody minds */
 } sgi_role;
+
+/* How messages stand in the output. */
+typedef enum sgi_frames {
+    SGI_FRAMES_LINES = 0, /* one per line */
+    SGI_FRAMES_OPEN,      /* the answer of an HTTP exchange: its first message decides */
+    SGI_FRAMES_BODY,      /* ... it is one message */
+    SGI_FRAMES_EVENTS     /* ... it is a stream of server-sent events */
+} sgi_frames;
+
+typedef struct sgi_replay sgi_replay;
+typedef struct sgi_exchange sgi_exchange;
 
 struct sgi_conn {
     sgi_engine *engine;
@@ -46,48 +62,39 @@ struct sgi_conn {
     sgi_ndjson framing;
     sgi_buf out;
     TAILQ_HEAD(, sgi_source) sources;
+
+    /* an HTTP exchange, serving */
+    sgi_frames frames;
+    bool no_events;      /* the client takes no event stream: one message must do */
+    bool modern;         /* what HTTP says of an error is 2026-07-28's choice (R-0-4) */
+    bool answered;       /* the last message is in the output, or has left */
+    int32_t http_status; /* of the answer; 0 = 200 */
+    sgi_replay *replay;  /* what the client may ask for again; NULL = nothing */
+
+    /* asking over HTTP (ask_http.c) */
+    bool exchanging;        /* of a session: each message travels by itself */
+    uint64_t place;         /* ... to this endpoint */
+    sgi_exchange *exchange; /* ... as one of these */
 };
 
 sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
                        void *transport);
-void sgi_conn_ref(sgi_conn *conn);
-void sgi_conn_unref(sgi_conn *conn);
 /* Sends what is queued, then closes. */
 void sgi_conn_close(sgi_conn *conn);
 /* Reading may go on, if the role wants input again. */
 void sgi_conn_resume_input(sgi_conn *conn);
+
+/* What came, as a message; false when it is none: *code and *problem say why, and it was
+ * counted. Views of text. */
+bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
+                    const char **problem);
 
 void sgi_source_ready(sgi_conn *conn, sgi_source *source);
 void sgi_source_remove(sgi_conn *conn, sgi_source *source);
 
 /* More than this is unsent: what may be dropped (progress) is dropped. */
 bool sgi_conn_is_full(const sgi_conn *conn);
-
-/* ---- writing one message ---- */
-
-/* A message under construction at the end of conn->out. Begin, write members with w,
- * end. */
-typedef struct sgi_sending {
-    sgi_conn *conn;
-    size_t mark;
-    int depth; /* objects to close */
-    sgi_jw w;
-} sgi_sending;
-
-/* {"jsonrpc":"2.0","id":<id>,"result":{ and, when result_type is not NULL, its member */
-void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
-                     const char *result_type);
-/* {"jsonrpc":"2.0","method":"<method>","params":{ */
-void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method);
-/* {"jsonrpc":"2.0","id":<id>,"method":"<method>","params":{ */
-void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method);
-/* Closes what is open. Out of memory closes the conversation: a peer that sees the end
- * can try again, one that waits for an answer that was never sent cannot. */
-bool sgi_send_end(sgi_sending *sending);
-/* A whole error response. id empty = unknown. */
-void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
-                    sgi_json data);
-/* The same with an error object that is JSON already. */
-void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error);
+/* There is output. */
+void sgi_conn_tell(sgi_conn *conn);
 
 #endif

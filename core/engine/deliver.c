@@ -200,8 +200,7 @@ static void let_go(segue_request *request)
     if (request->behind && (has_room || !request->credit || may_ignore_credit(request))) {
         request->behind = false;
         session->behind--;
-        if (session->stage != SGI_STAGE_CLOSED)
-            sgi_conn_resume_input(session->conn);
+        sgi_session_resume_input(session, request);
         if (!has_room && request->streaming)
             sgi_follow_pause(request);
     }

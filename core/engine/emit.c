@@ -10,11 +10,7 @@
 
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)
 {
-    const sgi_op *op = call->op;
-    sgi_json arguments = op->arguments;
-    if (!arguments.n) /* an operation that came back from the store */
-        arguments = sgi_json_get((sgi_json){op->params, op->params_len}, "arguments");
-    sgi_json found = sgi_json_get(arguments, name);
+    sgi_json found = sgi_json_get(sgi_op_arguments(call->op), name);
     if (!found.n)
         return SEGUE_E_NOT_FOUND;
     *value = found;

@@ -13,6 +13,7 @@
 #include "base/crypto.h"
 #include "base/map.h"
 #include "base/timer.h"
+#include "engine/places.h"
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
@@ -61,6 +62,7 @@ typedef struct sgi_engine {
     sgi_buf scratch;   /* for one text, within one call */
     sgi_buf fold_room; /* for the result of one plain call */
     sgi_timers timers;
+    sgi_places places; /* what is known of servers that were asked before */
     struct sgi_ready_list ready;
     uint64_t warnings; /* protocol warnings: dropped and counted */
 } sgi_engine;

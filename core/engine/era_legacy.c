@@ -17,7 +17,7 @@ static void initialize(const sgi_inbound *in)
     sgi_version version = sgi_version_parse(text);
     if (version == SGI_VERSION_UNKNOWN || version > SGI_VERSION_2025_11_25)
         version = SGI_VERSION_2025_11_25; /* our own newest: the client decides */
-    peer->legacy = version;
+    peer->handshake->version = version;
     sgi_answer_result(&sending, in, NULL);
     sgi_jw_member_string(&sending.w, "protocolVersion",
                          sgi_str_of(sgi_version_name(version)));
@@ -49,7 +49,7 @@ static void set_level(const sgi_inbound *in)
                          NULL);
         return;
     }
-    in->peer->log_level = level;
+    in->peer->handshake->log_level = level;
     sgi_answer_result(&sending, in, NULL);
     sgi_send_end(&sending);
 }
@@ -75,10 +75,10 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
     sgi_inbound in = *given;
     sgi_peer *peer = in.peer;
     const sgi_method *method = find_method(name);
-    in.version = peer->legacy;
-    in.log_level = peer->log_level;
+    in.version = peer->handshake->version;
+    in.log_level = peer->handshake->log_level;
     bool opening = method && (method->run == initialize || method->run == ping);
-    if (peer->legacy == SGI_VERSION_UNKNOWN && !opening)
+    if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)
         sgi_answer_error(&in, SGI_RPC_INVALID_PARAMS,
                          "_meta lacks io.modelcontextprotocol/protocolVersion, "
                          "and no initialize came before",

@@ -5,6 +5,11 @@
 
 #define META "io.modelcontextprotocol/"
 
+/* What discover tells and what an error of -32022 tells are one list, of both eras: a
+ * client may read either and choose from it. */
+#define VERSIONS                                                                         \
+    "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
+
 static const char *const level_names[] = {"debug", "info",     "notice", "warning",
                                           "error", "critical", "alert",  "emergency"};
 
@@ -42,7 +47,7 @@ static void discover(const sgi_inbound *in)
     segue_server *server = in->peer->server;
     sgi_sending sending;
     sgi_answer_result(&sending, in, "complete");
-    sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR("[\"2026-07-28\"]"));
+    sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR(VERSIONS));
     sgi_write_capabilities(&sending.w, server, true);
     if (server->options.instructions)
         sgi_jw_member_string(&sending.w, "instructions",
@@ -70,24 +75,28 @@ static const sgi_method *find_method(const segue_server *server, sgi_str name)
     return sgi_dialect_method(server->dialects, name);
 }
 
+static bool is_object(sgi_json value)
+{
+    return sgi_json_kind_of(value) == SGI_JSON_OBJECT;
+}
+
+/* One walk: every request carries them. */
 static uint32_t read_caps(sgi_json capabilities)
 {
-    static const struct {
-        const char *name;
-        uint32_t cap;
-    } known[] = {
-        {"elicitation", SGI_CAP_ELICITATION},
-        {"sampling", SGI_CAP_SAMPLING},
-        {"roots", SGI_CAP_ROOTS},
-        {"partialResults", SGI_CAP_PARTIAL},
+    static const sgi_str names[] = {
+        SGI_STR_INIT("elicitation"),    SGI_STR_INIT("sampling"),   SGI_STR_INIT("roots"),
+        SGI_STR_INIT("partialResults"), SGI_STR_INIT("extensions"),
     };
+    static const uint32_t meanings[] = {SGI_CAP_ELICITATION, SGI_CAP_SAMPLING,
+                                        SGI_CAP_ROOTS, SGI_CAP_PARTIAL};
+    enum { NAMES = sizeof names / sizeof *names, CAPS = NAMES - 1 };
+    sgi_json found[NAMES];
     uint32_t caps = 0;
-    sgi_json extensions = sgi_json_get(capabilities, "extensions");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (sgi_json_kind_of(sgi_json_get(capabilities, known[i].name)) ==
-            SGI_JSON_OBJECT)
-            caps |= known[i].cap;
-    if (sgi_json_kind_of(sgi_json_get(extensions, META "tasks")) == SGI_JSON_OBJECT)
+    sgi_json_pick(capabilities, names, NAMES, found);
+    for (size_t i = 0; i < CAPS; i++)
+        if (is_object(found[i]))
+            caps |= meanings[i];
+    if (is_object(sgi_json_get(found[CAPS], META "tasks")))
         caps |= SGI_CAP_TASKS;
     return caps;
 }
@@ -98,9 +107,7 @@ static void refuse_version(const sgi_inbound *in, sgi_json version)
     sgi_buf_init(&data, sgi_engine_mem(in->peer->server->engine));
     sgi_jw w = sgi_jw_on(&data);
     sgi_jw_open(&w, '{');
-    sgi_jw_member_raw(&w, "supported",
-                      SGI_STR("[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\","
-                              "\"2025-03-26\",\"2024-11-05\"]"));
+    sgi_jw_member_raw(&w, "supported", SGI_STR(VERSIONS));
     sgi_jw_member_raw(&w, "requested", version);
     sgi_jw_close(&w, '}');
     sgi_send_error(in->peer->conn, in->id, SGI_RPC_UNSUPPORTED_VERSION,
@@ -117,6 +124,8 @@ static bool read_context(sgi_inbound *in)
     sgi_json level = in->level;
     sgi_str text;
     if (!sgi_json_plain_string(version, &text)) {
+        in->peer->conn->http_status =
+            400; /* over HTTP, unlike other parameters (R-0-4) */
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "_meta: " META "protocolVersion is not a string", NULL);
         return false;
@@ -127,11 +136,14 @@ static bool read_context(sgi_inbound *in)
         return false;
     }
     if (sgi_json_kind_of(capabilities) != SGI_JSON_OBJECT) {
+        in->peer->conn->http_status = 400;
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "_meta: " META "clientCapabilities is not an object", NULL);
         return false;
     }
     in->caps = read_caps(capabilities);
+    if (in->peer->stranger)
+        in->caps &= ~(uint32_t)SGI_CAP_TASKS; /* R-2557-53 */
     in->log_level = sgi_json_plain_string(level, &text) ? sgi_log_level(text) : -1;
     return true;
 }

@@ -6,12 +6,17 @@
 
 #include "engine/engine.h"
 
+typedef struct sgi_principal sgi_principal;
+
 /* The transport is connected: for a client the handshake begins. Also after each
  * reopen. */
 void sgi_conn_start(sgi_conn *conn);
 
 /* Bytes from the peer, in order. */
 void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len);
+
+/* One whole message, where the transport frames by itself. */
+void sgi_conn_message(sgi_conn *conn, sgi_str text);
 
 /* false: the engine is ahead of its reader; stop reading until host.input says
  * otherwise. */
@@ -28,7 +33,173 @@ void sgi_conn_lost(sgi_conn *conn, const char *why);
 /* The transport is going away for good and forgets the conversation. Implies lost. */
 void sgi_conn_detach(sgi_conn *conn);
 
-/* The pointer given when the conversation was made. */
+/* The pointer given when the conversation was made; of an HTTP exchange, that of the
+ * transport that carries it now, or NULL. */
 void *sgi_conn_transport(const sgi_conn *conn);
+
+/* Whoever may look at a conversation after it has ended, or gone to another transport,
+ * holds it. */
+void sgi_conn_ref(sgi_conn *conn);
+void sgi_conn_unref(sgi_conn *conn);
+
+/* ---- doors (server.c) ---- */
+
+/* Where conversations come in: a listening socket. Called under the lock; may not call
+ * back. */
+typedef struct sgi_door {
+    LIST_ENTRY(sgi_door) link;
+    void (*open)(struct sgi_door *door);  /* recovery is through: let them in */
+    void (*close)(struct sgi_door *door); /* the server closes: let nobody in any more */
+} sgi_door;
+
+/* SEGUE_E_CLOSED when the server has closed. The server lives while it has doors; open is
+ * called in time, perhaps before this returns. */
+segue_status sgi_server_add_door(segue_server *server, sgi_door *door);
+void sgi_server_remove_door(segue_server *server, sgi_door *door);
+/* It takes no new work. */
+bool sgi_serve_is_closed(const segue_server *server);
+
+/* ---- who asks over HTTP (identify.c) ---- */
+
+/* One question to the application. told runs out of the queue of callbacks, perhaps not
+ * on the loop thread, lock held; until then whoever asks keeps this and the transport in
+ * memory. who: borrowed, NULL unless the status is SEGUE_OK. named: by a name. */
+typedef struct sgi_serve_asking {
+    sgi_ready ready;
+    segue_server *server;
+    void *transport;
+    void (*told)(struct sgi_serve_asking *asking, segue_status status, sgi_principal *who,
+                 bool named);
+} sgi_serve_asking;
+
+/* Does the application want to be asked? Otherwise everybody is nobody. */
+bool sgi_serve_asks(const segue_server *server);
+/* The transport must live, and the server have a door, until told. */
+void sgi_serve_ask(segue_server *server, sgi_serve_asking *asking, void *transport);
+/* Takes back a question that was not put yet, or was answered. */
+void sgi_serve_unask(sgi_serve_asking *asking);
+/* Counted; NULL when out of memory. */
+sgi_principal *sgi_serve_nobody(segue_server *server);
+void sgi_serve_keep(sgi_principal *who);
+/* Takes NULL. */
+void sgi_serve_forget(sgi_principal *who);
+
+/* ---- serving HTTP (serve_http.c) ---- */
+
+/* What a request's head says; views, empty where it says nothing. */
+typedef struct sgi_http_head {
+    sgi_str version;    /* MCP-Protocol-Version */
+    sgi_str method;     /* Mcp-Method */
+    sgi_str name;       /* Mcp-Name */
+    sgi_str session;    /* Mcp-Session-Id */
+    sgi_str last_event; /* Last-Event-ID */
+    bool takes_events;  /* Accept has text/event-stream */
+    bool stranger;      /* from another machine, and named by nobody */
+    int32_t max_streams;
+    int32_t max_sessions;
+    int64_t session_idle_ms;
+    /* Any other header, by its name in lower case; *more: it was sent more than once. */
+    sgi_str (*find)(void *user, sgi_str name, bool *more);
+    void *user;
+} sgi_http_head;
+
+/* status 0: the answer comes through conn, now or later. Else there is no conn, and the
+ * answer is this status, with problem as its text (NULL for 2xx). */
+typedef struct sgi_http_verdict {
+    int32_t status;
+    const char *problem;
+    sgi_conn *conn;
+} sgi_http_verdict;
+
+/* How the answer of an exchange stands; asked before sgi_conn_output, and again after
+ * it. */
+typedef struct sgi_http_answer {
+    bool open;      /* nothing is decided: no head can be written yet */
+    bool is_events; /* an event stream, else one JSON text */
+    bool answered;  /* all there will be was given by sgi_conn_output, or is with the next
+                       one */
+    bool resumable; /* cut off, it is taken up again, or simply asked for again */
+    int32_t status;
+    const char *session; /* Mcp-Session-Id to announce, or NULL */
+} sgi_http_answer;
+
+/* A body that was posted. who: borrowed. spare: what sgi_serve_end left over, or NULL.
+ * The spare is used up or comes back by sgi_serve_end of the conn: without a conn it
+ * stays the caller's. */
+void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                    sgi_str body, void *transport, sgi_conn **spare,
+                    sgi_http_verdict *verdict);
+/* A client of the handshake eras opens its stream, or resumes one. */
+void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                   void *transport, sgi_http_verdict *verdict);
+/* ... ends its session: the status. */
+int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
+                         const sgi_http_head *head);
+void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer);
+/* The answer takes its time: it becomes an event stream, if it can. */
+void sgi_serve_open_stream(sgi_conn *conn);
+/* The transport is through with the exchange, or was cut off; ignored from one that no
+ * longer carries it. Returns a spare, or NULL. */
+sgi_conn *sgi_serve_end(sgi_conn *conn, void *transport);
+void sgi_serve_free_spare(sgi_conn *spare);
+
+/* ---- asking over HTTP (ask_http.c) ---- */
+
+/* A session's conversation that carries nothing itself: each message is an exchange of
+ * its own. Set before sgi_conn_start. host.output of the session's conversation means
+ * that sgi_ask_next has something. place: the endpoint, as a number other than 0; which
+ * era its server spoke last is remembered by it. */
+void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place);
+
+typedef enum sgi_ask_kind {
+    SGI_ASK_MESSAGE = 0, /* POST what sgi_conn_output gives */
+    SGI_ASK_INITIALIZE,  /* the same, without a session; the answer may name one */
+    SGI_ASK_LISTEN       /* GET: the stream of the session; without an answer */
+} sgi_ask_kind;
+
+/* Texts of headers; empty (of name: p NULL) = not sent. They live as long as the
+ * exchange. */
+typedef struct sgi_ask_head {
+    sgi_ask_kind kind;
+    bool modern;
+    bool
+        has_limit; /* it is ended when it takes too long; else the transport sees to it */
+    sgi_str version; /* MCP-Protocol-Version */
+    sgi_str method;  /* Mcp-Method */
+    sgi_str name;    /* Mcp-Name, in the form of a header */
+    sgi_str params;  /* Mcp-Param-*: name NUL value NUL, ... */
+    bool once;       /* a call without a key: nobody may send it twice */
+} sgi_ask_head;
+
+/* The next exchange on which there is something to do: a new one (its transport is NULL;
+ * from now on the caller has a reference), one that may be read again, or one that is
+ * over. NULL when there is none. */
+sgi_conn *sgi_ask_next(sgi_conn *parent);
+/* The pointer that sgi_conn_transport gives for it. */
+void sgi_ask_bind(sgi_conn *conn, void *transport);
+void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head);
+/* Nobody waits for its answer: of a request the stream is to be closed, a notification
+ * may end in peace. */
+bool sgi_ask_is_over(const sgi_conn *conn);
+/* Somebody waits for what it brings. */
+bool sgi_ask_waits(const sgi_conn *conn);
+/* What comes back: messages by sgi_conn_message while sgi_conn_wants_input, signs of life
+ * (comments) here, */
+void sgi_ask_alive(sgi_conn *conn);
+/* ... a status that brings no answer, with its body, */
+void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body);
+/* ... 404 to what named a wire session, */
+void sgi_ask_forgotten(sgi_conn *conn);
+/* ... JSON to the end that was given by sgi_conn_message and did not answer, */
+void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
+/* ... no answer, and none to be had by trying again (certificates, redirects), */
+void sgi_ask_denied(sgi_conn *conn, const char *why);
+/* ... nothing, as it cannot have reached the server: said before the end, */
+void sgi_ask_unsent(sgi_conn *conn);
+/* ... or the end: sgi_conn_lost, which means nothing to an exchange that is over. Then
+ * the reference is given back, after which the exchange is not touched. */
+void sgi_ask_release(sgi_conn *conn);
+/* A status that may be gone when the same is asked a little later. */
+bool sgi_ask_may_pass(int32_t status);
 
 #endif

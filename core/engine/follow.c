@@ -11,49 +11,17 @@
 
 #define POLL_MIN_MS 100
 #define POLL_MAX_MS 60000
-#define BACKOFF_FIRST_MS 250
-#define BACKOFF_MAX_MS 30000
-#define INPUTS_MAX 1024
 
 static void send_get(segue_request *request);
 static void send_stream(segue_request *request);
 
 /* ---- time ---- */
 
-static void try_again(sgi_timer *timer)
-{
-    segue_request *request = SGI_OWNER(timer, segue_request, retry);
-    if (sgi_session_is_open(request->session))
-        sgi_follow_go(request);
-}
-
-static int64_t with_jitter(segue_request *request, int64_t ms)
-{
-    uint8_t chance = 128;
-    sgi_random(&request->engine->env, &chance, 1);
-    return ms - ms / 10 + ms * chance / 1280; /* plus or minus a tenth */
-}
-
 static void poll_later(segue_request *request)
 {
     int64_t ms = request->poll_ms;
     ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
-    sgi_engine_timer(request->engine, &request->retry, with_jitter(request, ms),
-                     try_again);
-}
-
-/* After a failure: the first try at once, then ever later (R-2557-63). */
-static void back_off(segue_request *request, int64_t at_least_ms)
-{
-    int64_t ms = 0;
-    if (request->failures++ > 0) {
-        ms = BACKOFF_FIRST_MS;
-        for (int32_t i = 2; i < request->failures && ms < BACKOFF_MAX_MS; i++)
-            ms *= 2;
-        ms = with_jitter(request, ms > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : ms);
-    }
-    sgi_engine_timer(request->engine, &request->retry,
-                     ms > at_least_ms ? ms : at_least_ms, try_again);
+    sgi_request_later(request, ms);
 }
 
 /* ---- status ---- */
@@ -150,6 +118,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
         return;
     }
     request->phase = SGI_PHASE_FOLLOW;
+    sgi_questions_clear(request); /* those of rounds; the task has its own */
     note_poll(request, task);
     request->hook_pending = request->events.on_task != NULL;
     if (request->hook_pending &&
@@ -225,55 +194,17 @@ static sgi_emitter *begin(segue_request *request, sgi_sending *sending,
 
 /* ---- tasks/get ---- */
 
-static bool is_known_question(const segue_request *request, sgi_str key)
-{
-    const sgi_question *question;
-    TAILQ_FOREACH(question, &request->questions, link)
-        if (sgi_str_eq(sgi_str_of(question->key), key))
-            return true;
-    return false;
-}
-
 static void take_question(segue_request *request, const sgi_json_member *member)
 {
-    const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
-    sgi_json params = sgi_json_get(member->value, "params");
-    sgi_str method;
-    sgi_buf text;
-    if (member->escaped ||
-        !sgi_json_plain_string(sgi_json_get(member->value, "method"), &method) ||
-        (params.n && sgi_json_kind_of(params) != SGI_JSON_OBJECT)) {
-        request->engine->warnings++; /* no question that could be asked */
-        return;
-    }
-    if (is_known_question(request, member->key))
-        return;
-    if (++request->question_count > INPUTS_MAX) {
+    segue_status status = sgi_question_take(request, member);
+    if (status == SEGUE_E_PROTOCOL) {
+        request->engine->warnings++;
+    } else if (status == SEGUE_E_LIMIT) {
         sgi_request_fail(request, SEGUE_E_LIMIT, "the server asks too many questions");
-        return;
-    }
-    sgi_question *question = sgi_zalloc(mem, sizeof *question);
-    sgi_buf_init(&text, mem);
-    sgi_buf_add_str(&text, member->key);
-    sgi_buf_add_char(&text, 0);
-    sgi_buf_add_str(&text, method);
-    sgi_buf_add_char(&text, 0);
-    sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
-    if (question)
-        question->key = sgi_text_dup(mem, member->key);
-    if (question && question->key && !text.failed &&
-        sgi_deliver(request, &head, sgi_buf_str(&text))) {
-        TAILQ_INSERT_TAIL(&request->questions, question, link);
-    } else {
-        if (question)
-            sgi_text_free(mem, question->key);
-        sgi_release(mem, question, sizeof *question);
-        request->question_count--;
+    } else if (status != SEGUE_OK) {
         request->look_due = true; /* it is read again a little later */
-        back_off(request, BACKOFF_FIRST_MS);
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
     }
-    sgi_buf_free(&text);
 }
 
 static void take_questions(segue_request *request, sgi_json task)
@@ -347,7 +278,7 @@ static void take_get_error(segue_request *request, sgi_json error)
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the server cannot be asked for a task");
     else
-        back_off(request, retry_after(error));
+        sgi_request_back_off(request, retry_after(error));
 }
 
 static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -362,9 +293,9 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_ERROR)
         take_get_error(request, outcome->json);
     else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
-        back_off(request, 0);
-    else if (outcome->kind == SGI_OUTCOME_LOST)
-        return; /* asked again when the session is open */
+        sgi_request_back_off(request, 0);
+    else if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED)
+        sgi_request_cut_off(request, outcome);
     else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
              sgi_json_string_is(type, SGI_STR("task")))
         take_task(request, outcome->json);
@@ -383,7 +314,7 @@ static void send_get(segue_request *request)
         request->getting = emitter;
         request->look_due = false;
     } else {
-        back_off(request, BACKOFF_FIRST_MS);
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
     }
 }
 
@@ -392,7 +323,7 @@ static void send_get(segue_request *request)
 static void reopen_stream(segue_request *request)
 {
     drop_stream(request);
-    back_off(request, 0);
+    sgi_request_back_off(request, 0);
 }
 
 /* The stream ended and said how: the merged events are the result, if they are all
@@ -434,7 +365,7 @@ static void take_stream_error(segue_request *request, sgi_json error)
         request->no_stream = true; /* streamed by another request, or gone: get tells */
         send_get(request);
     } else {
-        back_off(request, retry_after(error));
+        sgi_request_back_off(request, retry_after(error));
     }
 }
 
@@ -450,6 +381,8 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
         request->failures = 0;
         if (!complete_from_events(request, outcome->json))
             send_get(request);
+    } else {
+        sgi_request_cut_off(request, outcome);
     }
 }
 
@@ -472,7 +405,7 @@ static void send_stream(segue_request *request)
         request->streaming = emitter;
         sgi_map_put(streams, &request->by_stream, id);
     } else {
-        back_off(request, BACKOFF_FIRST_MS);
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
     }
 }
 
@@ -577,7 +510,9 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
     else if (outcome->kind == SGI_OUTCOME_ERROR)
         take_get_error(request, outcome->json);
     else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
-        back_off(request, 0);
+        sgi_request_back_off(request, 0);
+    else
+        sgi_request_cut_off(request, outcome);
     if (question->settled && request->phase == SGI_PHASE_FOLLOW) {
         sgi_engine_timer_clear(request->engine, &request->retry);
         request->look_due =
@@ -591,7 +526,7 @@ void sgi_follow_answer(segue_request *request, sgi_question *question)
     sgi_sending sending;
     sgi_emitter *emitter = begin(request, &sending, "tasks/update", answered);
     if (!emitter) {
-        back_off(request, BACKOFF_FIRST_MS);
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
         return;
     }
     sgi_jw_key(&sending.w, "inputResponses");
@@ -602,7 +537,7 @@ void sgi_follow_answer(segue_request *request, sgi_question *question)
     if (sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
         question->updating = emitter;
     else
-        back_off(request, BACKOFF_FIRST_MS);
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
 }
 
 static void cancel_acknowledged(sgi_emitter *emitter, const sgi_outcome *outcome)

@@ -97,6 +97,15 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
     return sgi_buf_terminate(peer) && !peer->failed;
 }
 
+/* Which era the server spoke last: where it was the handshakes', the next session begins
+ * with it. */
+static void remember(segue_session *session, bool legacy)
+{
+    if (session->conn->exchanging)
+        sgi_places_note(&session->engine->places, session->conn->place, legacy);
+    session->guessed = false;
+}
+
 static void open_modern(segue_session *session, sgi_json result)
 {
     sgi_json capabilities = sgi_json_get(result, "capabilities");
@@ -110,26 +119,83 @@ static void open_modern(segue_session *session, sgi_json result)
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
     session->has_idempotency = !session->options.no_idempotency &&
                                sgi_json_get(extensions, "dev.segue/idempotency").n > 0;
-    if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions")))
+    if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions"))) {
+        remember(session, false);
         sgi_session_opened(session);
-    else
+    } else {
         sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+    }
+}
+
+/* No answer of a server. Over a byte stream the session hears of a loss by itself. */
+static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
+{
+    if (outcome->kind == SGI_OUTCOME_LOST) {
+        if (session->conn->exchanging)
+            sgi_session_lost(session, outcome->why);
+        return true;
+    }
+    bool denied = outcome->kind == SGI_OUTCOME_REFUSED &&
+                  (outcome->status == 0 || outcome->status == 401 ||
+                   outcome->status == 403 || outcome->status == 407);
+    if (denied)
+        sgi_session_failed(session, SEGUE_E_REFUSED, outcome->why);
+    return denied;
+}
+
+/* Out of memory is a loss like others: a byte stream closes by itself then. */
+static void send_it(sgi_emitter *emitter, sgi_sending *sending)
+{
+    segue_session *session = emitter->session;
+    if (!sgi_session_send(emitter, sending, (sgi_str){0}, (sgi_json){0}) &&
+        session->conn->exchanging)
+        sgi_session_lost(session, "out of memory");
 }
 
 /* ---- initialize ---- */
 
+static void send_discover(segue_session *session);
+
+/* The server is another than it was: what it speaks is found out anew. */
+static bool guessed_wrong(segue_session *session)
+{
+    if (!session->guessed)
+        return false;
+    remember(session, false);
+    send_discover(session);
+    return true;
+}
+
+static bool announce(segue_session *session)
+{
+    sgi_sending sending;
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return false;
+    sgi_send_notification(&sending, conn, "notifications/initialized");
+    bool sent = sgi_send_end(&sending);
+    return sgi_session_told(session, conn) && sent;
+}
+
+/* A server that does not answer a notification may have heard it. */
+static void announced_in_vain(sgi_timer *timer)
+{
+    sgi_session_announced(SGI_OWNER(timer, segue_session, timer));
+}
+
 static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
-    sgi_sending sending;
     sgi_str version;
-    if (outcome->kind == SGI_OUTCOME_LOST)
-        return; /* the session hears of it by itself */
+    if (is_out_of_reach(session, outcome))
+        return;
     if (outcome->kind != SGI_OUTCOME_RESULT) {
+        if (guessed_wrong(session))
+            return;
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
-                           outcome->kind == SGI_OUTCOME_ERROR
-                               ? "the server refused initialize"
-                               : "the server did not answer initialize");
+                           outcome->kind == SGI_OUTCOME_TIMEOUT
+                               ? "the server did not answer initialize"
+                               : "the server refused initialize");
         return;
     }
     if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),
@@ -141,20 +207,32 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
         return;
     }
     session->has_tasks = session->has_streams = session->has_idempotency = false;
-    sgi_send_notification(&sending, session->conn, "notifications/initialized");
-    sgi_send_end(&sending);
-    if (keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
-                  sgi_json_get(outcome->json, "capabilities"),
-                  sgi_json_get(outcome->json, "instructions")))
+    if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
+                   sgi_json_get(outcome->json, "capabilities"),
+                   sgi_json_get(outcome->json, "instructions")) ||
+        !announce(session)) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    remember(session, true);
+    if (!session->conn->exchanging) /* else requests might overtake what was announced */
         sgi_session_opened(session);
     else
-        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        sgi_engine_timer(session->engine, &session->timer,
+                         session->options.probe_timeout_ms, announced_in_vain);
+}
+
+void sgi_session_announced(segue_session *session)
+{
+    if (session->stage == SGI_STAGE_INITIALIZING)
+        sgi_session_opened(session);
 }
 
 static void send_initialize(segue_session *session)
 {
     sgi_sending sending;
     session->stage = SGI_STAGE_INITIALIZING;
+    session->wire_session++;
     session->version = SGI_VERSION_2025_11_25;
     sgi_emitter *emitter = sgi_session_begin(session, &sending, SGI_STR("initialize"));
     if (!emitter) {
@@ -165,7 +243,7 @@ static void send_initialize(segue_session *session)
     sgi_jw_member_string(&sending.w, "protocolVersion", SGI_STR("2025-11-25"));
     sgi_jw_member_raw(&sending.w, "capabilities", sgi_buf_str(&session->capabilities));
     write_client_info(&sending.w, session, "clientInfo");
-    sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+    send_it(emitter, &sending);
 }
 
 /* ---- server/discover ---- */
@@ -218,7 +296,7 @@ static void fall_back(segue_session *session)
 static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
-    if (outcome->kind == SGI_OUTCOME_LOST)
+    if (is_out_of_reach(session, outcome))
         return;
     if (outcome->kind == SGI_OUTCOME_RESULT &&
         lists_modern(sgi_json_get(outcome->json, "supportedVersions"))) {
@@ -232,13 +310,9 @@ static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
     }
 }
 
-void sgi_handshake_begin(segue_session *session)
+static void send_discover(segue_session *session)
 {
     sgi_sending sending;
-    if (session->options.era == SEGUE_ERA_LEGACY) {
-        send_initialize(session);
-        return;
-    }
     session->stage = SGI_STAGE_PROBING;
     session->version = SGI_VERSION_2026_07_28;
     sgi_emitter *emitter =
@@ -249,5 +323,17 @@ void sgi_handshake_begin(segue_session *session)
     }
     emitter->done = discovered;
     emitter->timeout_ms = session->options.probe_timeout_ms;
-    sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+    send_it(emitter, &sending);
+}
+
+void sgi_handshake_begin(segue_session *session)
+{
+    int32_t era = session->options.era;
+    session->guessed =
+        era == SEGUE_ERA_AUTO && session->conn->exchanging &&
+        sgi_places_is_legacy(&session->engine->places, session->conn->place);
+    if (era == SEGUE_ERA_LEGACY || session->guessed)
+        send_initialize(session);
+    else
+        send_discover(session);
 }

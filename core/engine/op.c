@@ -12,6 +12,7 @@
 #include "engine/principal.h"
 #include "engine/reader.h"
 #include "engine/record.h"
+#include "engine/rounds.h"
 #include "engine/server.h"
 
 #define TAIL_KEEP (256 * 1024)  /* kept for readers that follow */
@@ -63,6 +64,7 @@ static void free_op(sgi_op *op)
     }
     sgi_engine_timer_clear(op->engine, &op->timer);
     sgi_engine_timer_clear(op->engine, &op->promote);
+    sgi_round_end(op);
     sgi_head_free(op);
     sgi_entry_list_free(mem, &op->tail);
     if (op->tool)
@@ -83,6 +85,13 @@ void sgi_op_unref(sgi_op *op)
 {
     if (--op->refs == 0)
         free_op(op);
+}
+
+sgi_json sgi_op_arguments(const sgi_op *op)
+{
+    if (op->arguments.n)
+        return op->arguments;
+    return sgi_json_get((sgi_json){op->params, op->params_len}, "arguments");
 }
 
 /* ---- append ---- */

@@ -18,6 +18,7 @@
 typedef struct sgi_reader sgi_reader;
 typedef struct sgi_waiter sgi_waiter;
 typedef struct sgi_tool sgi_tool;
+typedef struct sgi_round sgi_round;
 
 /* Kinds of entry; stored, so never renumbered. */
 typedef enum sgi_entry_kind {
@@ -165,6 +166,7 @@ struct sgi_op {
     /* who looks */
     segue_call *call;        /* the handler's handle, while it has one */
     struct sgi_reply *reply; /* the open request: the way for progress and log messages */
+    sgi_round *round;        /* a plain one asks its client; see rounds.h */
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
     LIST_HEAD(, sgi_watch) watches;
@@ -238,6 +240,8 @@ bool sgi_input_is_open(const sgi_op *op, const sgi_input *input);
 const char *sgi_op_status_message(const sgi_op *op);
 
 sgi_input *sgi_op_input(sgi_op *op, sgi_str key);
+/* Empty when the client sent none. */
+sgi_json sgi_op_arguments(const sgi_op *op);
 
 /* Too much is not durable yet: producers wait. */
 bool sgi_op_is_full(const sgi_op *op);

@@ -6,6 +6,7 @@
  * The conversation holds the peer; the peer holds the server. */
 #include "engine/peer.h"
 
+#include "engine/identify.h"
 #include "engine/recovery.h"
 
 #include <stdio.h>
@@ -17,21 +18,17 @@ static void lost(void *self, const char *why);
 static bool wants_input(void *self);
 static void detached(void *self);
 
-static const sgi_role serving = {start, message, bad_input, lost, wants_input, detached};
-
-static sgi_principal *find_principal(segue_server *server, const char *principal)
-{
-    uint8_t digest[SGI_DIGEST_SIZE] = {0};
-    sgi_str name = sgi_str_of(principal);
-    if (name.n && !server->engine->digest(digest, &name, 1))
-        return NULL;
-    return sgi_principal_get(&server->principals, &server->engine->env, digest);
-}
+static const sgi_role serving = {.start = start,
+                                 .message = message,
+                                 .bad_input = bad_input,
+                                 .lost = lost,
+                                 .wants_input = wants_input,
+                                 .detached = detached};
 
 static void free_peer(sgi_peer *peer)
 {
     segue_server *server = peer->server;
-    sgi_map_free(&peer->in_flight);
+    sgi_map_free(&peer->own_in_flight);
     sgi_buf_free(&peer->id_text);
     if (peer->who)
         sgi_principal_unref(peer->who);
@@ -45,60 +42,75 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
 {
     sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
     segue_server *server = peer->server;
-    sgi_engine *engine = server->engine;
     sgi_conn *conn = peer->conn;
-    void *transport = conn->transport;
-    const char *name = NULL;
+    sgi_principal *who = NULL;
+    bool named;
     (void)budget;
     sgi_conn_ref(conn); /* both may be given up by everybody else meanwhile */
     sgi_server_ref(server);
-    sgi_user_begin(engine);
-    server->options.principal(server->options.user, transport, &name);
-    sgi_user_end(engine);
+    segue_status status = sgi_identify(server, conn->transport, &who, &named);
     if (!conn->detached) {
-        peer->who = find_principal(server, name);
-        if (!peer->who)
+        peer->who = who;
+        if (status != SEGUE_OK)
             sgi_conn_close(conn);
         else if (server->stage == SGI_SERVER_OPEN)
             sgi_peer_open(peer);
+    } else if (who) {
+        sgi_principal_unref(who);
     }
     sgi_conn_unref(conn);
     sgi_server_unref(server);
     return 1;
 }
 
-segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out)
+sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who)
 {
     sgi_engine *engine = server->engine;
-    if (server->stage >= SGI_SERVER_CLOSED)
-        return SEGUE_E_CLOSED;
     sgi_peer *peer = sgi_zalloc(sgi_engine_mem(engine), sizeof *peer);
     if (!peer)
-        return SEGUE_E_NOMEM;
+        return NULL;
     peer->conn = sgi_conn_new(engine, &serving, peer, transport);
-    if (!server->options.principal)
-        peer->who = find_principal(server, NULL);
-    if (!peer->conn || (!peer->who && !server->options.principal)) {
-        if (peer->who)
-            sgi_principal_unref(peer->who);
-        if (peer->conn)
-            sgi_conn_unref(peer->conn);
+    if (!peer->conn) {
         sgi_release(sgi_engine_mem(engine), peer, sizeof *peer);
-        return SEGUE_E_NOMEM;
+        return NULL;
     }
+    peer->who = who;
+    if (who)
+        sgi_principal_ref(who);
     peer->server = server;
-    peer->log_level = -1;
-    peer->ready.run = ask_application;
     sgi_server_ref(server);
+    peer->own_handshake.log_level = -1;
+    peer->handshake = &peer->own_handshake;
+    peer->max_streams = server->options.max_streams;
+    peer->ready.run = ask_application;
     LIST_INIT(&peer->listens);
+    LIST_INIT(&peer->replies);
     sgi_buf_init(&peer->id_text, sgi_engine_mem(engine));
-    sgi_map_init(&peer->in_flight, &engine->env);
+    sgi_map_init(&peer->own_in_flight, &engine->env);
+    peer->in_flight = &peer->own_in_flight;
     TAILQ_INSERT_TAIL(&server->peers, peer, link);
-    if (!peer->who)
-        sgi_ready_add(engine, &peer->ready);
-    if (server->stage == SGI_SERVER_NEW)
-        sgi_recover(server);
-    peer->reading = server->stage == SGI_SERVER_OPEN && peer->who;
+    return peer;
+}
+
+segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out)
+{
+    sgi_principal *who = NULL;
+    if (server->stage >= SGI_SERVER_CLOSED)
+        return SEGUE_E_CLOSED;
+    if (!server->options.principal) {
+        who = sgi_server_principal(server, NULL);
+        if (!who)
+            return SEGUE_E_NOMEM;
+    }
+    sgi_peer *peer = sgi_peer_new(server, transport, who);
+    if (who)
+        sgi_principal_unref(who);
+    if (!peer)
+        return SEGUE_E_NOMEM;
+    if (!who)
+        sgi_ready_add(server->engine, &peer->ready);
+    sgi_server_begin(server);
+    peer->reading = server->stage == SGI_SERVER_OPEN && who;
     *out = peer->conn;
     return SEGUE_OK;
 }
@@ -164,10 +176,17 @@ static void free_reply(sgi_reply *reply)
 static const char *over_limit(const sgi_peer *peer, bool is_stream)
 {
     const segue_server_options *options = &peer->server->options;
-    if (peer->in_flight.count >= (size_t)options->max_requests)
+    int32_t streams = peer->is_exchange ? peer->who->streams : peer->stream_count;
+    if (peer->in_flight->count >= (size_t)options->max_requests)
         return "Too many requests in flight";
-    if (is_stream && peer->stream_count >= options->max_streams)
+    if (is_stream && streams >= peer->max_streams) {
+        peer->conn->http_status = 429;
         return "Too many streams";
+    }
+    if (is_stream && peer->conn->no_events) {
+        peer->conn->http_status = 406;
+        return "This answer is a stream: Accept needs text/event-stream";
+    }
     return NULL;
 }
 
@@ -207,7 +226,9 @@ sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
     reply->peer = peer;
     reply->is_stream = is_stream;
     peer->stream_count += is_stream;
-    sgi_map_put(&peer->in_flight, &reply->node, sgi_str_of(reply->id));
+    peer->who->streams += is_stream;
+    LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
+    sgi_map_put(peer->in_flight, &reply->node, sgi_str_of(reply->id));
     return reply;
 }
 
@@ -217,7 +238,9 @@ static void unlink_reply(sgi_reply *reply)
     if (!peer)
         return;
     peer->stream_count -= reply->is_stream;
-    sgi_map_remove(&peer->in_flight, &reply->node);
+    peer->who->streams -= reply->is_stream;
+    LIST_REMOVE(reply, by_peer);
+    sgi_map_remove(peer->in_flight, &reply->node);
     reply->peer = NULL;
 }
 
@@ -313,9 +336,16 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     sgi_str key = canonical_id(peer, id);
     if (!key.n)
         return;
-    sgi_map_node *node = sgi_map_find(&peer->in_flight, key);
-    if (node)
-        cancel_reply(SGI_OWNER(node, sgi_reply, node));
+    sgi_map_node *node = sgi_map_find(peer->in_flight, key);
+    if (!node)
+        return;
+    sgi_reply *reply = SGI_OWNER(node, sgi_reply, node);
+    /* an exchange needs an end; who withdrew the request ignores it (2025-11-25
+     * basic/utilities/cancellation) */
+    if (reply->peer->is_exchange)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The request was cancelled"), (sgi_json){0});
+    cancel_reply(reply);
 }
 
 static void handle_notification(sgi_peer *peer, const sgi_message *msg)
@@ -323,15 +353,16 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
     if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled")))
         handle_cancelled(peer, msg->params);
     else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized")))
-        peer->initialized = peer->legacy != SGI_VERSION_UNKNOWN;
+        peer->handshake->initialized = peer->handshake->version != SGI_VERSION_UNKNOWN;
     /* others are no business of this server: ignored (R-0-3) */
 }
 
 /* One walk over params, one over _meta. */
 static void read_params(sgi_inbound *in)
 {
-    static const sgi_str of_params[] = {SGI_STR_INIT("_meta"), SGI_STR_INIT("name"),
-                                        SGI_STR_INIT("arguments")};
+    static const sgi_str of_params[] = {
+        SGI_STR_INIT("_meta"), SGI_STR_INIT("name"), SGI_STR_INIT("arguments"),
+        SGI_STR_INIT("requestState"), SGI_STR_INIT("inputResponses")};
     static const sgi_str of_meta[] = {
         SGI_STR_INIT("io.modelcontextprotocol/protocolVersion"),
         SGI_STR_INIT("io.modelcontextprotocol/clientCapabilities"),
@@ -340,10 +371,12 @@ static void read_params(sgi_inbound *in)
         SGI_STR_INIT("dev.segue/idempotencyKey"),
     };
     sgi_json found[5];
-    sgi_json_pick(in->params, of_params, 3, found);
+    sgi_json_pick(in->params, of_params, 5, found);
     in->meta = found[0];
     in->name = found[1];
     in->arguments = found[2];
+    in->state = found[3];
+    in->responses = found[4];
     sgi_json_pick(in->meta, of_meta, 5, found);
     in->protocol = found[0];
     in->capabilities = found[1];
@@ -352,15 +385,25 @@ static void read_params(sgi_inbound *in)
     in->key = found[4];
 }
 
-static void handle_request(sgi_peer *peer, const sgi_message *msg)
+bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
 {
-    sgi_str method;
     sgi_str id = canonical_id(peer, msg->id);
-    if (!id.n) {
-        sgi_conn_close(peer->conn); /* whoever cannot be answered must not wait */
-        return;
-    }
-    if (sgi_map_find(&peer->in_flight, id)) {
+    if (!id.n)
+        return false;
+    *in = (sgi_inbound){.peer = peer, .id = id, .params = msg->params};
+    read_params(in);
+    return true;
+}
+
+void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
+{
+    sgi_peer *peer = in->peer;
+    sgi_str method;
+    if (sgi_map_find(peer->in_flight, in->id)) {
+        if (peer->is_exchange) {
+            sgi_answer_error(in, SGI_RPC_INVALID_REQUEST, "This id is in flight", NULL);
+            return;
+        }
         /* an error would look like the answer of the first one (C-3) */
         peer->server->engine->warnings++;
         sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
@@ -369,17 +412,28 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
     }
     if (!sgi_json_plain_string(msg->method, &method))
         method = SGI_STR("?"); /* no method of ours needs an escape */
-    sgi_inbound in = {.peer = peer, .id = id, .params = msg->params};
-    read_params(&in);
-    if (in.protocol.n)
-        sgi_modern_request(&in, method);
+    if (in->protocol.n || peer->conn->modern)
+        sgi_modern_request(in, method);
     else
-        sgi_legacy_request(&in, method);
+        sgi_legacy_request(in, method);
+}
+
+static void handle_request(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_inbound in;
+    if (sgi_inbound_read(&in, peer, msg))
+        sgi_inbound_handle(&in, msg);
+    else
+        sgi_conn_close(peer->conn); /* whoever cannot be answered must not wait */
 }
 
 static void message(void *self, const sgi_message *msg)
 {
-    sgi_peer *peer = self;
+    sgi_peer_message(self, msg);
+}
+
+void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
+{
     switch (msg->kind) {
     case SGI_MESSAGE_REQUEST:
         handle_request(peer, msg);
@@ -410,10 +464,9 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 static void lost(void *self, const char *why)
 {
     sgi_peer *peer = self;
-    sgi_map_node *node;
+    sgi_reply *reply;
     (void)why;
-    while ((node = sgi_map_any(&peer->in_flight))) {
-        sgi_reply *reply = SGI_OWNER(node, sgi_reply, node);
+    while ((reply = LIST_FIRST(&peer->replies))) {
         reply->lost = true;
         cancel_reply(reply);
     }
@@ -424,7 +477,8 @@ static void detached(void *self)
     sgi_peer *peer = self;
     sgi_ready_remove(peer->server->engine, &peer->ready);
     TAILQ_REMOVE(&peer->server->peers, peer, link);
-    sgi_server_peer_left(peer->server);
+    if (!peer->is_exchange)
+        sgi_server_peer_left(peer->server);
     free_peer(peer);
 }
 

@@ -12,6 +12,7 @@ typedef struct sgi_principal {
     int32_t refs; /* operations and connections */
     uint8_t digest[SGI_DIGEST_SIZE];
     int32_t live_tasks;
+    int32_t streams;     /* open event streams and subscriptions */
     double lookups;      /* failed look-ups that are still allowed: a token bucket */
     int64_t refilled_ms; /* monotonic */
 } sgi_principal;

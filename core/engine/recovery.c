@@ -106,12 +106,8 @@ void sgi_rebuild(segue_server *server, const segue_store_record *record,
 
 static void open_server(segue_server *server)
 {
-    sgi_peer *peer;
-    if (server->stage != SGI_SERVER_RECOVERING)
-        return;
-    server->stage = SGI_SERVER_OPEN;
-    TAILQ_FOREACH(peer, &server->peers, link)
-        sgi_peer_open(peer);
+    if (server->stage == SGI_SERVER_RECOVERING)
+        sgi_server_open(server);
 }
 
 static void one_done(segue_server *server)

@@ -12,6 +12,7 @@ static void free_tool(sgi_tool *tool)
 {
     const sgi_mem *mem = sgi_engine_mem(tool->engine);
     sgi_text_free(mem, tool->name);
+    sgi_mcp_params_free(&tool->params);
     if (tool->json)
         sgi_release(mem, tool->json, tool->json_len + 1);
     sgi_release(mem, tool, sizeof *tool);
@@ -90,6 +91,20 @@ static char *listed_form(segue_server *server, sgi_json json, size_t *len)
     return text;
 }
 
+/* A tool that clients over HTTP would have to leave out is refused here. */
+static segue_status read_params(sgi_tool *tool, sgi_json schema, segue_error **error)
+{
+    const sgi_mem *mem = sgi_engine_mem(tool->engine);
+    sgi_mcp_fault fault =
+        schema.n ? sgi_mcp_params_read(&tool->params, schema) : SGI_MCP_FAULT_NONE;
+    if (fault == SGI_MCP_FAULT_NOMEM)
+        return SEGUE_E_NOMEM;
+    if (fault == SGI_MCP_FAULT_NONE)
+        return SEGUE_OK;
+    return sgi_error_give(error, mem, SEGUE_E_INVALID, "tool %s: x-mcp-header: %s",
+                          tool->name, sgi_mcp_fault_text(fault));
+}
+
 segue_status sgi_tool_add(segue_server *server, sgi_json json,
                           const segue_item_options *options, segue_error **error)
 {
@@ -103,11 +118,15 @@ segue_status sgi_tool_add(segue_server *server, sgi_json json,
         return SEGUE_E_NOMEM;
     tool->engine = server->engine;
     tool->refs = 1;
+    sgi_mcp_params_init(&tool->params, mem);
     tool->name = sgi_text_dup(mem, name);
     tool->json = listed_form(server, json, &tool->json_len);
-    if (!tool->name || !tool->json) {
+    status = tool->name && tool->json
+                 ? read_params(tool, sgi_json_get(json, "inputSchema"), error)
+                 : SEGUE_E_NOMEM;
+    if (status != SEGUE_OK) {
         free_tool(tool);
-        return SEGUE_E_NOMEM;
+        return status;
     }
     tool->options = *options;
     tool->ready.run = run_free_user;

@@ -2,28 +2,20 @@
 
 #include <stdio.h>
 
+#define BACKOFF_MAX_MS 30000
+
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
 
 /* ---- life ---- */
 
-static void free_question(const sgi_mem *mem, sgi_question *question)
-{
-    sgi_text_free(mem, question->key);
-    if (question->answer)
-        sgi_release(mem, question->answer, question->answer_len + 1);
-    sgi_release(mem, question, sizeof *question);
-}
-
 static void free_request(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_question *question, *next;
     request->handle.magic = SGI_MAGIC_FREED;
     sgi_engine_timer_clear(request->engine, &request->deadline);
     sgi_engine_timer_clear(request->engine, &request->retry);
-    SGI_TAILQ_EACH(question, &request->questions, link, next)
-        free_question(mem, question);
+    sgi_questions_clear(request);
     sgi_text_free(mem, request->method);
     if (request->params)
         sgi_release(mem, request->params, request->params_len + 1);
@@ -280,19 +272,23 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     if (!question->answer)
         return SEGUE_E_NOMEM;
     question->answer_len = answer.n;
-    if (sgi_session_is_open(request->session))
+    if (!sgi_session_is_open(request->session))
+        return SEGUE_OK; /* it goes out when it is */
+    if (request->phase == SGI_PHASE_FOLLOW)
         sgi_follow_answer(request, question);
+    else
+        sgi_request_go(request);
     return SEGUE_OK;
 }
 
 /* ---- the exchange of the request itself ---- */
 
 /* params without _meta, which is written with the rest of the meta. */
-static void write_params(sgi_jw *w, sgi_json params)
+static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
 {
     sgi_json_member member;
     for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
-        if (sgi_json_key_is(&member, "_meta"))
+        if (sgi_json_key_is(&member, "_meta") || sgi_questions_own(request, &member))
             continue;
         if (w->comma)
             sgi_buf_add_char(w->buf, ',');
@@ -302,6 +298,8 @@ static void write_params(sgi_jw *w, sgi_json params)
         w->comma = false;
         sgi_jw_raw(w, member.value);
     }
+    if (request->rounds)
+        sgi_questions_write(request, w);
 }
 
 /* Members of _meta that this request needs, each preceded by a comma. */
@@ -343,7 +341,7 @@ static void send_call(segue_request *request)
         emitter->timeout_ms = 0; /* its answer is its end, which may be days away */
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
     write_extra(request, &extra, emitter->id);
-    write_params(&sending.w, params);
+    write_params(request, &sending.w, params);
     bool sent = sgi_session_send(emitter, &sending, sgi_buf_str(&extra),
                                  sgi_json_get(params, "_meta"));
     sgi_buf_free(&extra);
@@ -385,14 +383,25 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_request_finish(request,
                            result); /* as the SEP's examples have it (R-2557-20) */
     } else if (sgi_json_string_is(type, SGI_STR("input_required"))) {
-        sgi_request_fail(request, SEGUE_E_UNSUPPORTED,
-                         "the server asks for input before it runs the call, which is "
-                         "answered for tasks only");
+        sgi_questions_round(request, result);
     } else {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          is_task ? "a task in answer to a request that cannot be one"
                                  : "an unknown resultType");
     }
+}
+
+static void take_clean_result(segue_request *request, sgi_json result)
+{
+    sgi_buf cleaned;
+    sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
+    if (!sgi_tool_lookup_clean(request, result, &cleaned))
+        take_result(request, result);
+    else if (!cleaned.failed)
+        take_result(request, sgi_buf_str(&cleaned));
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the list");
+    sgi_buf_free(&cleaned);
 }
 
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -401,25 +410,77 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
     request->calling = NULL;
     switch (outcome->kind) {
     case SGI_OUTCOME_RESULT:
-        take_result(request, outcome->json);
+        take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:
-        sgi_request_finish_error(request, outcome->json);
+        if (!sgi_tool_lookup(request, outcome->json))
+            sgi_request_finish_error(request, outcome->json);
         break;
     case SGI_OUTCOME_TIMEOUT:
         sgi_request_fail(request, SEGUE_E_TIMEOUT, "the server did not answer in time");
         break;
     case SGI_OUTCOME_LOST:
-        if (!request->key_sent)
+        if (!request->key_sent && !outcome->unsent)
             sgi_request_fail(request, SEGUE_E_DISCONNECTED,
-                             "the connection broke before the answer came");
-        /* else it is sent again, with its key, when the session is open again */
+                             request->session->conn->exchanging && outcome->why
+                                 ? outcome->why
+                                 : "the connection broke before the answer came");
+        else
+            sgi_request_cut_off(request, outcome);
+        break;
+    case SGI_OUTCOME_REFUSED:
+        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
     }
+}
+
+/* ---- trying again ---- */
+
+static void go_again(sgi_timer *timer)
+{
+    segue_request *request = SGI_OWNER(timer, segue_request, retry);
+    if (sgi_session_is_open(request->session))
+        sgi_request_go(request);
+}
+
+/* Plus or minus a tenth, so that many who wait do not come at once. */
+void sgi_request_later(segue_request *request, int64_t ms)
+{
+    uint8_t chance = 128;
+    sgi_random(&request->engine->env, &chance, 1);
+    sgi_engine_timer(request->engine, &request->retry, ms - ms / 10 + ms * chance / 1280,
+                     go_again);
+}
+
+void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
+{
+    int64_t ms = 0;
+    if (request->failures++ > 0) {
+        ms = SGI_BACKOFF_FIRST_MS;
+        for (int32_t i = 2; i < request->failures && ms < BACKOFF_MAX_MS; i++)
+            ms *= 2;
+        if (ms > BACKOFF_MAX_MS)
+            ms = BACKOFF_MAX_MS;
+    }
+    sgi_request_later(request, ms > at_least_ms ? ms : at_least_ms);
+}
+
+void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome)
+{
+    segue_session *session = request->session;
+    if (outcome->kind == SGI_OUTCOME_REFUSED)
+        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
+    else if (!sgi_session_is_open(session))
+        return; /* asked again when it is */
+    else if (request->failures >= session->options.max_reconnects)
+        sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);
+    else
+        sgi_request_back_off(request, 0);
 }
 
 void sgi_request_go(segue_request *request)
 {
-    if (request->phase == SGI_PHASE_WAIT && !request->calling)
+    if (request->phase == SGI_PHASE_WAIT && !request->calling && !request->retry.slot &&
+        !sgi_questions_are_open(request))
         send_call(request);
     else if (request->phase == SGI_PHASE_FOLLOW)
         sgi_follow_go(request);

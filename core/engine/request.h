@@ -1,7 +1,7 @@
 /* An outbound request, as the application sees it: one start, segments and questions as
  * they come, exactly one end, whatever the wire does in between (requirements 5.4.3).
  *
- * Phases: WAIT   the call is to be sent or answered
+ * Phases: WAIT   the call is to be sent or answered, or its questions are (questions.c)
  *         FOLLOW it is a task: streamed if the server streams, else polled
  *         DONE   the outcome is known; on_complete follows what is still in the inbox
  *
@@ -64,6 +64,9 @@ struct segue_request {
     char *log_level;
     char *key; /* idempotency */
     bool key_sent;
+    int32_t pages; /* of tools/list, looked through because they did not fit */
+    bool moved;    /* sent again, as the server had forgotten its wire session */
+    bool listed;   /* sent again, as its headers did not fit the tool */
     segue_request_events events;
     sgi_timer deadline;
     sgi_timer retry; /* next poll, or next try */
@@ -82,7 +85,10 @@ struct segue_request {
     bool no_stream;    /* the server streams, but not this */
     bool look_due;     /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
-    int32_t question_count;
+    int32_t question_count; /* all that were ever asked */
+    int32_t rounds;         /* answers that were questions (questions.c) */
+    char *round_state;      /* JSON: what the last of them wants to have back, or NULL */
+    size_t round_state_len;
     bool paused; /* the stream was stopped: the inbox is full and credit is out */
     bool behind; /* the inbox is full, callbacks are due: the session reads no more */
     uint64_t next_event;
@@ -142,6 +148,14 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
 
 /* Sends what is due in its phase; for a session that is open. */
 void sgi_request_go(segue_request *request);
+/* The same, about so much later. */
+void sgi_request_later(segue_request *request, int64_t ms);
+/* After a failure: the first try at once, then ever later (R-2557-63). */
+#define SGI_BACKOFF_FIRST_MS 250
+void sgi_request_back_off(segue_request *request, int64_t at_least_ms);
+/* An exchange was lost or refused: tries again if that is of use. While the session is
+ * not open, whatever is due waits for it. */
+void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome);
 
 /* ---- the session tells ---- */
 
@@ -170,6 +184,28 @@ void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
 void sgi_follow_end(segue_request *request);
 int32_t sgi_task_state_of(sgi_json status);
+
+/* ---- questions.c ---- */
+
+void sgi_questions_clear(segue_request *request);
+/* A member of inputRequests. SEGUE_OK also for one that is known; SEGUE_E_PROTOCOL when
+ * it is no question that could be asked; SEGUE_E_LIMIT; SEGUE_E_NOMEM. */
+segue_status sgi_question_take(segue_request *request, const sgi_json_member *member);
+/* Some have no answer yet. */
+bool sgi_questions_are_open(const segue_request *request);
+/* The answer was a round of questions. */
+void sgi_questions_round(segue_request *request, sgi_json result);
+/* What goes with the request when it is sent again, into its params; is a member of the
+ * application's params one of these? */
+void sgi_questions_write(const segue_request *request, sgi_jw *w);
+bool sgi_questions_own(const segue_request *request, const sgi_json_member *member);
+
+/* ---- tool_lookup.c ---- */
+
+/* The answer of tools/call: true when its headers did not fit, and will. */
+bool sgi_tool_lookup(segue_request *request, sgi_json error);
+/* Any result: true when out, which may have failed, is to be taken instead. */
+bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out);
 
 /* ---- deliver.c: what the application gets ---- */
 

@@ -11,7 +11,9 @@
 #include "engine/error.h"
 #include "engine/record.h"
 #include "engine/recovery.h"
+#include "engine/rounds.h"
 #include "engine/task.h"
+#include "engine/wire_session.h"
 
 #define LINGER_MS 30000
 #define LINGER_MAX 1024
@@ -22,6 +24,7 @@
 static int32_t run_free_user(sgi_ready *ready, int32_t budget);
 static int32_t run_idle(sgi_ready *ready, int32_t budget);
 static void schedule_purge(segue_server *server, int64_t delay_ms);
+static void forget_lingering(segue_server *server);
 
 /* ---- life ---- */
 
@@ -80,12 +83,16 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->idle.run = run_idle;
     TAILQ_INIT(&server->tools);
     TAILQ_INIT(&server->peers);
+    LIST_INIT(&server->doors);
+    TAILQ_INIT(&server->sessions_by_use);
+    sgi_map_init(&server->sessions, &engine->env);
     LIST_INIT(&server->calls);
     TAILQ_INIT(&server->lingering);
     sgi_map_init(&server->tools_by_name, &engine->env);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_task, &engine->env);
     sgi_map_init(&server->by_key, &engine->env);
+    sgi_map_init(&server->rounds, &engine->env);
     sgi_keeper_init(&server->keeper, engine);
     if (!copy_texts(server) || !write_info(server)) {
         sgi_server_unref(server);
@@ -110,9 +117,11 @@ static void free_server(segue_server *server)
     sgi_keeper_free(&server->keeper);
     sgi_tools_clear(server);
     sgi_map_free(&server->tools_by_name);
+    sgi_map_free(&server->sessions);
     sgi_map_free(&server->principals);
     sgi_map_free(&server->by_task);
     sgi_map_free(&server->by_key);
+    sgi_map_free(&server->rounds);
     sgi_buf_free(&server->info);
     sgi_buf_free(&server->legacy_info);
     for (size_t i = 0; i < 4; i++)
@@ -147,11 +156,68 @@ void sgi_server_unref(segue_server *server)
 void sgi_server_close(segue_server *server)
 {
     sgi_peer *peer;
+    sgi_door *door;
     if (server->stage >= SGI_SERVER_CLOSED)
         return;
     server->stage = SGI_SERVER_CLOSED;
+    sgi_server_ref(server);
+    LIST_FOREACH(door, &server->doors, link)
+        door->close(door);
+    sgi_wire_sessions_end(server);
     TAILQ_FOREACH(peer, &server->peers, link)
-        sgi_peer_close(peer);
+        if (peer->is_exchange)
+            sgi_listens_close(peer); /* the rest drains through its door */
+        else
+            sgi_peer_close(peer);
+    sgi_server_unref(server);
+}
+
+/* ---- doors ---- */
+
+void sgi_server_begin(segue_server *server)
+{
+    if (server->stage == SGI_SERVER_NEW)
+        sgi_recover(server);
+}
+
+void sgi_server_open(segue_server *server)
+{
+    sgi_peer *peer;
+    sgi_door *door;
+    server->stage = SGI_SERVER_OPEN;
+    TAILQ_FOREACH(peer, &server->peers, link)
+        sgi_peer_open(peer);
+    LIST_FOREACH(door, &server->doors, link)
+        door->open(door);
+}
+
+segue_status sgi_server_add_door(segue_server *server, sgi_door *door)
+{
+    if (server->stage >= SGI_SERVER_CLOSED)
+        return SEGUE_E_CLOSED;
+    LIST_INSERT_HEAD(&server->doors, door, link);
+    sgi_server_ref(server);
+    if (server->stage == SGI_SERVER_OPEN)
+        door->open(door);
+    else
+        sgi_server_begin(server);
+    return SEGUE_OK;
+}
+
+void sgi_server_remove_door(segue_server *server, sgi_door *door)
+{
+    LIST_REMOVE(door, link);
+    sgi_server_peer_left(server); /* perhaps before the door */
+    sgi_server_unref(server);
+}
+
+sgi_principal *sgi_server_principal(segue_server *server, const char *name)
+{
+    uint8_t digest[SGI_DIGEST_SIZE] = {0};
+    sgi_str text = sgi_str_of(name);
+    if (text.n && !server->engine->digest(digest, &text, 1))
+        return NULL;
+    return sgi_principal_get(&server->principals, &server->engine->env, digest);
 }
 
 void sgi_server_op_forget(sgi_op *op)
@@ -177,13 +243,18 @@ void sgi_server_op_forget(sgi_op *op)
 /* Nobody can ask for an operation any more, nor bring somebody who could. */
 static bool is_deserted(const segue_server *server)
 {
-    return server->abandoned && TAILQ_EMPTY(&server->peers);
+    return server->abandoned && TAILQ_EMPTY(&server->peers) && LIST_EMPTY(&server->doors);
 }
 
-/* An operation holds its server: what only lingers must not keep a deserted one alive. */
+/* An operation holds its server, and so does an exchange that waits for its client: what
+ * only lingers must not keep a deserted one alive. */
 static void forget_lingering(segue_server *server)
 {
     sgi_server_ref(server);
+    if (server->abandoned && LIST_EMPTY(&server->doors))
+        sgi_wire_sessions_end(server);
+    if (is_deserted(server))
+        sgi_rounds_desert(server);
     while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
         sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
     sgi_server_unref(server);
@@ -210,7 +281,8 @@ static int32_t run_idle(sgi_ready *ready, int32_t budget)
 
 void sgi_server_peer_left(segue_server *server)
 {
-    if (TAILQ_EMPTY(&server->peers) && server->options.on_idle && !server->idle.queued) {
+    if (TAILQ_EMPTY(&server->peers) && LIST_EMPTY(&server->doors) &&
+        server->options.on_idle && !server->idle.queued) {
         sgi_server_ref(server);
         sgi_ready_add(server->engine, &server->idle);
     }
@@ -234,6 +306,7 @@ void sgi_server_die(segue_server *server)
     sgi_server_ref(server);
     sgi_server_close(server);
     server->stage = SGI_SERVER_DEAD;
+    sgi_rounds_die(server);
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_die(call);
     while ((node = sgi_map_any(&server->by_task)))
@@ -377,6 +450,8 @@ void sgi_server_op_visible(sgi_op *op)
     if (!sgi_op_has_ended(op) || op->final_seq > sgi_op_horizon(op))
         return;
     uncount(op);
+    if (!sgi_round_is_out(op)) /* else who comes again gets the end */
+        sgi_round_end(op);
     if (op->known)
         start_linger(op);
     if (op->call && op->final == SGI_FINAL_CANCELLED)

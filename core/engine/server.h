@@ -11,8 +11,10 @@
 #include "engine/negotiate.h"
 #include "engine/op.h"
 #include "engine/principal.h"
+#include "wire/mcp_params.h"
 
 typedef struct sgi_peer sgi_peer;
+typedef struct sgi_wire_session sgi_wire_session;
 
 struct sgi_tool {
     int32_t refs; /* the registry, and calls that run it */
@@ -22,7 +24,8 @@ struct sgi_tool {
     char *name;
     char *json; /* as it is listed */
     size_t json_len;
-    uint64_t order; /* 1, 2, 3, ...: what a cursor of tools/list points at */
+    uint64_t order;        /* 1, 2, 3, ...: what a cursor of tools/list points at */
+    sgi_mcp_params params; /* arguments that are repeated in headers */
     segue_item_options options;
     sgi_ready ready; /* free_user is due */
 };
@@ -54,10 +57,14 @@ struct segue_server {
     sgi_map tools_by_name;
     uint64_t tool_order;
     TAILQ_HEAD(, sgi_peer) peers;
+    LIST_HEAD(, sgi_door) doors;
+    sgi_map sessions; /* of the handshake eras over HTTP, by id */
+    TAILQ_HEAD(, sgi_wire_session) sessions_by_use; /* the one unused longest first */
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;
     sgi_map by_task;
     sgi_map by_key;
+    sgi_map rounds;                 /* of plain calls that wait for input, by state */
     TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
     int32_t linger_count;
     sgi_keeper keeper;
@@ -96,6 +103,12 @@ void sgi_tools_clear(segue_server *server);
 /* Makes the serving side of a conversation; its transport is attached by the caller. The
  * first one begins the recovery. */
 segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out);
+/* Begins the recovery, once. */
+void sgi_server_begin(segue_server *server);
+/* Recovery is through: whoever waits may come in. */
+void sgi_server_open(segue_server *server);
+/* Who goes by this name; counted. NULL when out of memory. */
+sgi_principal *sgi_server_principal(segue_server *server, const char *name);
 
 /* ---- operations ---- */
 

@@ -1,5 +1,6 @@
 #include "engine/session.h"
 
+#include "engine/ask_http.h"
 #include "engine/error.h"
 #include "engine/request.h"
 
@@ -17,7 +18,15 @@ static bool wants_input(void *self);
 static void detached(void *self);
 static int32_t deliver(sgi_ready *ready, int32_t budget);
 
-static const sgi_role asking = {start, message, bad_input, lost, wants_input, detached};
+/* Answers to the server under way, and other messages without an answer. */
+#define TELLING_MAX 64
+
+static const sgi_role asking = {.start = start,
+                                .message = message,
+                                .bad_input = bad_input,
+                                .lost = lost,
+                                .wants_input = wants_input,
+                                .detached = detached};
 
 /* ---- life ---- */
 
@@ -42,8 +51,10 @@ static void free_session(segue_session *session)
     if (session->gone)
         session->gone(session, session->gone_user);
     sgi_engine_timer_clear(session->engine, &session->timer);
+    sgi_engine_timer_clear(session->engine, &session->listen_again);
     sgi_map_free(&session->in_flight);
     sgi_map_free(&session->streams);
+    sgi_tool_headers_free(&session->tools);
     sgi_buf_free(&session->meta);
     sgi_buf_free(&session->capabilities);
     sgi_buf_free(&session->peer);
@@ -68,8 +79,10 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->ready.run = deliver;
     session->next_id = 1;
     TAILQ_INIT(&session->requests);
+    TAILQ_INIT(&session->exchanges);
     sgi_map_init(&session->in_flight, &engine->env);
     sgi_map_init(&session->streams, &engine->env);
+    sgi_tool_headers_init(&session->tools, engine);
     sgi_buf_init(&session->meta, mem);
     sgi_buf_init(&session->capabilities, mem);
     sgi_buf_init(&session->peer, mem);
@@ -114,43 +127,114 @@ sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending,
     if (!emitter)
         return NULL;
     emitter->session = session;
+    emitter->conn = sgi_session_tell(session);
+    if (!emitter->conn) {
+        sgi_release(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
+        return NULL;
+    }
     emitter->id = session->next_id++;
     emitter->timeout_ms = session->options.request_timeout_ms;
-    sgi_send_request(sending, session->conn, emitter->id, method);
+    sgi_send_request(sending, emitter->conn, emitter->id, method);
     return emitter;
 }
 
 static void free_emitter(sgi_emitter *emitter)
 {
+    if (emitter->conn->exchange)
+        sgi_ask_end(emitter->conn);
     sgi_engine_timer_clear(emitter->session->engine, &emitter->timer);
     sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
 }
 
 /* The one outcome of an exchange. */
-static void conclude(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json json)
+static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
-    sgi_outcome outcome = {kind, json};
     segue_session *session = emitter->session;
+    if (outcome->kind == SGI_OUTCOME_RESULT || outcome->kind == SGI_OUTCOME_ERROR)
+        emitter->conn->answered = emitter->conn->exchange != NULL;
     sgi_map_remove(&session->in_flight, &emitter->node);
     sgi_engine_timer_clear(session->engine, &emitter->timer);
     sgi_session_ref(session);
-    emitter->done(emitter, &outcome);
+    emitter->done(emitter, outcome);
     free_emitter(emitter);
     sgi_session_unref(session);
+}
+
+static void conclude_with(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json json)
+{
+    sgi_outcome outcome = {.kind = kind, .json = json};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent)
+{
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .unsent = unsent};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
+{
+    char text[40];
+    snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
+    sgi_outcome outcome = {
+        .kind = SGI_OUTCOME_REFUSED, .status = status, .why = why ? why : text};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
+{
+    conclude_with(emitter, SGI_OUTCOME_ERROR, error);
+}
+
+void sgi_emitter_malformed(sgi_emitter *emitter)
+{
+    conclude_with(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
+}
+
+/* ---- messages that are no requests ---- */
+
+sgi_conn *sgi_session_tell(segue_session *session)
+{
+    return session->conn->exchanging ? sgi_ask_new(session) : session->conn;
+}
+
+bool sgi_session_told(segue_session *session, sgi_conn *conn)
+{
+    (void)session;
+    if (!conn->exchange)
+        return true;
+    if (conn->out.len)
+        return sgi_ask_send(conn, NULL);
+    sgi_ask_end(conn);
+    return false;
+}
+
+/* 2026-07-28 over HTTP: closing the stream says the same (basic/patterns/cancellation).
+ */
+static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
+{
+    segue_session *session = emitter->session;
+    sgi_sending sending;
+    if (!sgi_session_is_open(session) ||
+        (emitter->conn->exchange && sgi_version_is_modern(session->version)))
+        return;
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return;
+    sgi_send_notification(&sending, conn, "notifications/cancelled");
+    sgi_jw_member_int(&sending.w, "requestId", emitter->id);
+    if (reason)
+        sgi_jw_member_string(&sending.w, "reason", sgi_str_of(reason));
+    sgi_send_end(&sending);
+    sgi_session_told(session, conn);
 }
 
 static void timed_out(sgi_timer *timer)
 {
     sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
-    segue_session *session = emitter->session;
-    sgi_sending sending;
-    if (sgi_session_is_open(session)) { /* the handshake cannot be cancelled */
-        sgi_send_notification(&sending, session->conn, "notifications/cancelled");
-        sgi_jw_member_int(&sending.w, "requestId", emitter->id);
-        sgi_jw_member_string(&sending.w, "reason", SGI_STR("timeout"));
-        sgi_send_end(&sending);
-    }
-    conclude(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
+    tell_cancelled(emitter,
+                   "timeout"); /* not in the handshake: that cannot be cancelled */
+    conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
 }
 
 void sgi_emitter_touch(sgi_emitter *emitter)
@@ -204,6 +288,10 @@ bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
         free_emitter(emitter);
         return false;
     }
+    if (emitter->conn->exchange && !sgi_ask_send(emitter->conn, emitter)) {
+        free_emitter(emitter);
+        return false;
+    }
     sgi_map_put(&session->in_flight, &emitter->node, id_key(emitter));
     sgi_emitter_touch(emitter);
     return true;
@@ -212,12 +300,8 @@ bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
 void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
 {
     segue_session *session = emitter->session;
-    sgi_sending sending;
-    if (notify && session->conn->up) {
-        sgi_send_notification(&sending, session->conn, "notifications/cancelled");
-        sgi_jw_member_int(&sending.w, "requestId", emitter->id);
-        sgi_send_end(&sending);
-    }
+    if (notify)
+        tell_cancelled(emitter, NULL);
     sgi_map_remove(&session->in_flight, &emitter->node);
     free_emitter(emitter);
 }
@@ -270,20 +354,31 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
 }
 
 /* Requests of the server exist in the handshake eras only; ping is answered, others are
- * refused until this client has somebody to ask. */
+ * refused until this client has somebody to ask. Over HTTP each answer is an exchange,
+ * and a server that does not take them gets no more. */
 static void handle_request(segue_session *session, const sgi_message *msg)
 {
     sgi_sending sending;
     sgi_buf id;
+    bool over_http = session->conn->exchanging;
+    if (over_http &&
+        (sgi_version_is_modern(session->version) || session->telling >= TELLING_MAX)) {
+        session->engine->warnings++;
+        return;
+    }
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
     sgi_id_canonical(msg->id, &id);
     if (sgi_json_string_is(msg->method, SGI_STR("ping"))) {
-        sgi_send_result(&sending, session->conn, sgi_buf_str(&id), NULL);
+        sgi_send_result(&sending, conn, sgi_buf_str(&id), NULL);
         sgi_send_end(&sending);
     } else {
-        sgi_send_error(session->conn, sgi_buf_str(&id), SGI_RPC_METHOD_NOT_FOUND,
+        sgi_send_error(conn, sgi_buf_str(&id), SGI_RPC_METHOD_NOT_FOUND,
                        SGI_STR("Method not found"), (sgi_json){0});
     }
+    sgi_session_told(session, conn);
     sgi_buf_free(&id);
 }
 
@@ -298,9 +393,9 @@ static void message(void *self, const sgi_message *msg)
         if (!emitter)
             session->engine->warnings++; /* late, or never asked: dropped (AS-118) */
         else if (msg->kind == SGI_MESSAGE_RESULT)
-            conclude(emitter, SGI_OUTCOME_RESULT, msg->result);
+            conclude_with(emitter, SGI_OUTCOME_RESULT, msg->result);
         else
-            conclude(emitter, SGI_OUTCOME_ERROR, msg->error);
+            conclude_with(emitter, SGI_OUTCOME_ERROR, msg->error);
         break;
     case SGI_MESSAGE_NOTIFICATION:
         handle_notification(session, msg);
@@ -314,7 +409,7 @@ static void message(void *self, const sgi_message *msg)
                        msg->problem);
         emitter = msg->id.n ? sgi_session_find(session, msg->id) : NULL;
         if (emitter)
-            conclude(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
+            sgi_emitter_malformed(emitter);
     }
 }
 
@@ -330,6 +425,20 @@ static bool wants_input(void *self)
     return ((segue_session *)self)->behind == 0;
 }
 
+void sgi_session_resume_input(segue_session *session, const segue_request *request)
+{
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    if (!session->conn->exchanging) {
+        sgi_conn_resume_input(session->conn);
+        return;
+    }
+    if (request->calling)
+        sgi_ask_resume(request->calling->conn);
+    if (request->streaming)
+        sgi_ask_resume(request->streaming->conn); /* no other of its exchanges waits */
+}
+
 /* ---- connection ---- */
 
 static void start(void *self)
@@ -339,11 +448,44 @@ static void start(void *self)
         sgi_handshake_begin(session);
 }
 
-static void lose_emitters(segue_session *session)
+static void lose_emitters(segue_session *session, const char *why)
 {
     sgi_map_node *node;
     while ((node = sgi_map_any(&session->in_flight)))
-        conclude(SGI_OWNER(node, sgi_emitter, node), SGI_OUTCOME_LOST, (sgi_json){0});
+        sgi_emitter_lost(SGI_OWNER(node, sgi_emitter, node), why, false);
+}
+
+/* ---- the stream on which the server speaks first ---- */
+
+#define LISTEN_AGAIN_MS 1000
+#define LISTEN_DOUBLES 5 /* ... up to 32 times as long */
+
+static void stop_listening(segue_session *session)
+{
+    sgi_conn *conn = session->listening;
+    session->listening = NULL;
+    sgi_engine_timer_clear(session->engine, &session->listen_again);
+    if (conn)
+        sgi_ask_end(conn);
+}
+
+static void listen_again(sgi_timer *timer)
+{
+    segue_session *session = SGI_OWNER(timer, segue_session, listen_again);
+    if (sgi_session_is_open(session) && !session->listening)
+        sgi_ask_listen(session);
+}
+
+void sgi_session_unheard(segue_session *session, bool heard)
+{
+    stop_listening(session);
+    if (heard)
+        session->unheard = 0;
+    if (sgi_session_is_open(session))
+        sgi_engine_timer(session->engine, &session->listen_again,
+                         LISTEN_AGAIN_MS << session->unheard, listen_again);
+    if (session->unheard < LISTEN_DOUBLES)
+        session->unheard++;
 }
 
 static int64_t backoff(segue_session *session)
@@ -371,14 +513,21 @@ static void try_again(sgi_timer *timer)
 
 static void lost(void *self, const char *why)
 {
-    segue_session *session = self;
+    sgi_session_lost(self, why);
+}
+
+void sgi_session_lost(segue_session *session, const char *why)
+{
     int32_t most = session->options.max_reconnects;
     if (session->stage == SGI_STAGE_CLOSED)
         return;
     sgi_engine_log(session->engine, SEGUE_LOG_INFO, "connection lost: %s", why);
+    if (session->stage == SGI_STAGE_LOST)
+        return;
     session->stage = SGI_STAGE_LOST;
     sgi_session_ref(session);
-    lose_emitters(session);
+    lose_emitters(session, why);
+    stop_listening(session);
     if (++session->attempts > most || !session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
     else
@@ -386,11 +535,22 @@ static void lost(void *self, const char *why)
     sgi_session_unref(session);
 }
 
+void sgi_session_renew(segue_session *session, const char *why)
+{
+    if (!sgi_session_is_open(session))
+        return;
+    sgi_engine_log(session->engine, SEGUE_LOG_INFO, "a new wire session: %s", why);
+    session->stage = SGI_STAGE_LOST;
+    stop_listening(session);
+    sgi_engine_timer(session->engine, &session->timer, 0, try_again);
+}
+
 static void detached(void *self)
 {
     segue_session *session = self;
     sgi_conn *conn = session->conn;
     sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the transport has ended");
+    sgi_ask_forget(session);
     sgi_conn_unref(conn);
     sgi_session_unref(session);
 }
@@ -404,6 +564,8 @@ void sgi_session_opened(segue_session *session)
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
+    if (session->conn->exchanging && !sgi_version_is_modern(session->version))
+        sgi_ask_listen(session);
     sgi_requests_opened(session);
 }
 
@@ -421,7 +583,8 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
     sgi_requests_closed(session, status, text); /* first: they end with this status */
-    lose_emitters(session);
+    lose_emitters(session, text);
+    stop_listening(session);
     sgi_conn_close(session->conn);
 }
 

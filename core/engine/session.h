@@ -15,6 +15,8 @@
 #include "engine/conn.h"
 #include "engine/handle.h"
 #include "engine/negotiate.h"
+#include "engine/sending.h"
+#include "engine/tool_headers.h"
 
 typedef struct sgi_emitter sgi_emitter;
 
@@ -31,18 +33,23 @@ typedef enum sgi_outcome_kind {
     SGI_OUTCOME_RESULT = 0, /* json: the result object */
     SGI_OUTCOME_ERROR,      /* json: the error object */
     SGI_OUTCOME_TIMEOUT,
-    SGI_OUTCOME_LOST, /* the connection broke first, or nothing could be sent */
+    SGI_OUTCOME_LOST,    /* the connection broke first, or nothing could be sent */
+    SGI_OUTCOME_REFUSED, /* over HTTP: a status, or something else that stays so */
 } sgi_outcome_kind;
 
 typedef struct sgi_outcome {
     sgi_outcome_kind kind;
-    sgi_json json; /* view into the message */
+    sgi_json json;   /* view into the message */
+    const char *why; /* LOST, REFUSED: what happened */
+    int32_t status;  /* REFUSED: of HTTP; 0 = none */
+    bool unsent;     /* LOST: the server cannot have heard of it */
 } sgi_outcome;
 
 struct sgi_emitter {
     sgi_map_node node;
     int64_t id;
     segue_session *session;
+    sgi_conn *conn;         /* the session's, or an exchange's of its own */
     segue_request *request; /* not counted: the request outlives its emitters */
     sgi_timer timer;
     int64_t timeout_ms; /* 0 = none */
@@ -62,6 +69,14 @@ struct segue_session {
     int32_t attempts; /* to connect, in a row */
     sgi_timer timer;  /* probe, or the next attempt */
     int64_t next_id;
+    TAILQ_HEAD(, sgi_exchange) exchanges; /* over HTTP: on which there is work */
+    sgi_conn *listening; /* the stream on which the server speaks first */
+    sgi_timer listen_again;
+    int32_t unheard;      /* times in a row that it brought nothing */
+    int32_t telling;      /* exchanges that nobody waits for */
+    int32_t wire_session; /* how many were begun */
+    bool guessed;         /* the era under trial is the one its server spoke last */
+    sgi_tool_headers tools;
     sgi_map in_flight;
     sgi_map streams; /* requests by the task they stream */
     TAILQ_HEAD(, segue_request) requests;
@@ -114,6 +129,29 @@ sgi_emitter *sgi_session_find(segue_session *session, sgi_json id);
 void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
 /* Starts its timeout anew: the server is alive. */
 void sgi_emitter_touch(sgi_emitter *emitter);
+/* Its exchange came to an end that is no message. */
+void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
+void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
+void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
+void sgi_emitter_malformed(sgi_emitter *emitter);
+
+/* Begins a message that is no request: write it into the conversation that is returned,
+ * then sgi_session_told, which is false when it does not go. NULL when out of memory. */
+sgi_conn *sgi_session_tell(segue_session *session);
+bool sgi_session_told(segue_session *session, sgi_conn *conn);
+/* The application has caught up with a request: what brings it more may be read again. */
+void sgi_session_resume_input(segue_session *session, const segue_request *request);
+
+/* The connection is lost, or what stands for one: connects again, or gives up. */
+void sgi_session_lost(segue_session *session, const char *why);
+/* The wire session of an open session is gone: begins another. What is under way goes on
+ * in the old one. */
+void sgi_session_renew(segue_session *session, const char *why);
+/* notifications/initialized has arrived. */
+void sgi_session_announced(segue_session *session);
+/* The stream on which the server speaks first has ended; heard: it had brought
+ * something. */
+void sgi_session_unheard(segue_session *session, bool heard);
 
 static inline bool sgi_session_is_open(const segue_session *session)
 {

@@ -10,6 +10,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/reader.h"
 #include "engine/task.h"
+#include "engine/wire_session.h"
 
 #define MAX_TASK_IDS 256
 
@@ -35,6 +36,7 @@ struct sgi_listen {
     bool wants_tasks;
     bool acknowledged;
     bool tools_marked;
+    bool unlisted; /* withdrawn while tasks were looked up */
 };
 
 /* ---- the end ---- */
@@ -57,7 +59,8 @@ static void free_listen(sgi_listen *listen)
         if (!watch->folding)
             free_watch(watch);
     }
-    LIST_REMOVE(listen, link);
+    if (!listen->unlisted)
+        LIST_REMOVE(listen, link);
     sgi_source_remove(listen->conn, &listen->source);
     sgi_conn_unref(listen->conn);
     sgi_reply_close(listen->reply);
@@ -67,8 +70,13 @@ static void free_listen(sgi_listen *listen)
 static void withdrawn(sgi_reply *reply)
 {
     sgi_listen *listen = reply->user;
-    if (!listen->looking)
-        free_listen(listen); /* else the last look-up does */
+    if (!listen->looking) {
+        free_listen(listen);
+        return;
+    }
+    /* the last look-up does; by then the peer may be gone */
+    LIST_REMOVE(listen, link);
+    listen->unlisted = true;
 }
 
 static void write_subscription_meta(sgi_jw *w, const sgi_reply *reply)
@@ -168,7 +176,8 @@ static void task_changed(sgi_watch *base, sgi_op *op)
 static void tell_legacy(sgi_peer *peer)
 {
     sgi_sending sending;
-    if (!peer->initialized)
+    if (!peer->handshake->initialized ||
+        (peer->is_exchange && !(peer->session && peer == peer->session->listening)))
         return;
     sgi_send_notification(&sending, peer->conn, "notifications/tools/list_changed");
     sgi_send_end(&sending);

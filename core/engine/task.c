@@ -1,6 +1,7 @@
 #include "engine/task.h"
 
 #include "engine/call.h"
+#include "engine/rounds.h"
 
 #include <stdio.h>
 
@@ -51,10 +52,12 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
 
 segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
 {
-    if (op->who->live_tasks >= op->server->options.max_tasks)
+    int32_t others = op->who->live_tasks - (op->round != NULL);
+    if (others >= op->server->options.max_tasks)
         return SEGUE_E_LIMIT;
     segue_status status = give_identity(op, ttl_ms, true);
     if (status == SEGUE_OK) {
+        sgi_round_end(op);
         op->who->live_tasks++;
         op->counted = true;
         sgi_engine_timer_clear(op->engine, &op->promote);
@@ -127,6 +130,8 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (op->logged || op->tool->options.task == SEGUE_TASK_NEVER ||
         !(op->caps & SGI_CAP_TASKS))
         return SEGUE_E_UNSUPPORTED;
+    if (sgi_round_is_out(op))
+        return SEGUE_E_STATE; /* there is no request that the task could answer */
     segue_status status = sgi_task_make(op, ttl_ms);
     if (status == SEGUE_OK)
         sgi_call_became_task(call);
@@ -137,19 +142,37 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
 
 static const struct {
     const char *method;
+    const char *name; /* of the capability */
     uint32_t cap;
 } askable[] = {
-    {"elicitation/create", SGI_CAP_ELICITATION},
-    {"sampling/createMessage", SGI_CAP_SAMPLING},
-    {"roots/list", SGI_CAP_ROOTS},
+    {"elicitation/create", "elicitation", SGI_CAP_ELICITATION},
+    {"sampling/createMessage", "sampling", SGI_CAP_SAMPLING},
+    {"roots/list", "roots", SGI_CAP_ROOTS},
 };
 
-static bool client_can(const sgi_op *op, const char *method)
+uint32_t sgi_input_cap(const char *method)
 {
     for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
         if (!strcmp(askable[i].method, method))
-            return op->caps & askable[i].cap;
-    return false;
+            return askable[i].cap;
+    return 0;
+}
+
+void sgi_input_missing(const char *method, char *data, size_t size)
+{
+    for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
+        if (!strcmp(askable[i].method, method))
+            snprintf(data, size, "{\"requiredCapabilities\":{\"%s\":{}}}",
+                     askable[i].name);
+}
+
+void sgi_input_write(sgi_jw *w, const sgi_input *input)
+{
+    sgi_jw_key(w, input->key);
+    sgi_jw_open(w, '{');
+    sgi_jw_member_string(w, "method", sgi_str_of(input->method));
+    sgi_jw_member_raw(w, "params", (sgi_str){input->params, input->params_len});
+    sgi_jw_close(w, '}');
 }
 
 /* An earlier run of the handler asked just this: its question, and perhaps its answer,
@@ -230,9 +253,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *method,
     sgi_json value = SGI_STR("{}");
     if (sgi_op_has_ended(op))
         return SEGUE_E_TERMINAL;
-    if (!op->is_task)
-        return SEGUE_E_STATE;
-    if (!client_can(op, method))
+    if (!(op->caps & sgi_input_cap(method)))
         return SEGUE_E_UNSUPPORTED;
     if (params) {
         segue_status status =
@@ -242,8 +263,10 @@ segue_status sgi_call_require_input(segue_call *call, const char *method,
         if (sgi_json_kind_of(value) != SGI_JSON_OBJECT)
             return SEGUE_E_INVALID;
     }
+    segue_status status = op->is_task ? SEGUE_OK : sgi_round_begin(op);
     sgi_input *input = asked_before(op, method, value);
-    segue_status status = input ? SEGUE_OK : ask(op, method, value, &input);
+    if (status == SEGUE_OK && !input)
+        status = ask(op, method, value, &input);
     if (status != SEGUE_OK)
         return status;
     input->bound = true;

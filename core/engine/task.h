@@ -27,6 +27,13 @@ void sgi_task_expire(sgi_op *op);
  * SEGUE_E_NOMEM: it was not taken and is to be sent again. */
 segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
 
+/* What a client must declare to be asked this (sgi_cap); 0 = it cannot be asked. */
+uint32_t sgi_input_cap(const char *method);
+/* The data of an error of -32021 for it. */
+void sgi_input_missing(const char *method, char *data, size_t size);
+/* "<key>":{"method","params"} */
+void sgi_input_write(sgi_jw *w, const sgi_input *input);
+
 /* "working" and so on, as X and D say it. */
 const char *sgi_state_name(sgi_state state);
 

@@ -4,9 +4,12 @@
 #include "engine/dialect/dialect.h"
 #include "engine/error.h"
 #include "engine/reader.h"
+#include "engine/rounds.h"
 #include "engine/task.h"
 
 #include <stdio.h>
+
+#define UNKNOWN_STATE "Unknown requestState"
 
 /* ---- tools/list ---- */
 
@@ -102,8 +105,7 @@ static void folded(void *user, sgi_op *op, const sgi_fold *fold)
     sgi_reply_close(reply);
 }
 
-/* The request is no longer the call's channel for progress. */
-static void unhook(sgi_reply *reply, sgi_op *op)
+void sgi_call_unhook(sgi_reply *reply, sgi_op *op)
 {
     reply->cancelled = NULL;
     if (op->reply == reply)
@@ -127,7 +129,7 @@ static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
 static void call_ended(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    unhook(reply, op);
+    sgi_call_unhook(reply, op);
     if (status != SEGUE_OK)
         creation_failed(reply, op, status);
     else if (reply->peer)
@@ -139,7 +141,7 @@ static void call_ended(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    unhook(reply, op);
+    sgi_call_unhook(reply, op);
     if (status != SEGUE_OK) {
         creation_failed(reply, op, status);
         return;
@@ -165,6 +167,28 @@ static void wait_for(sgi_reply *reply, sgi_op *op)
     bool as_task = op->is_task && (op->caps & SGI_CAP_TASKS);
     reply->waiter.fire = as_task ? task_created : call_ended;
     sgi_op_wait(op, &reply->waiter, as_task ? 0 : SGI_WAIT_FINAL);
+}
+
+void sgi_call_attach(sgi_reply *reply, sgi_op *op)
+{
+    if (!op->reply) {
+        reply->user = op;
+        reply->cancelled = call_withdrawn;
+        op->reply = reply;
+    }
+    wait_for(reply, op);
+}
+
+/* The handshake eras know no rounds: what waits there, by its key, waits for the end. */
+sgi_reply *sgi_call_waiting(const sgi_op *op)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link) {
+        sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == call_ended && reply->modern)
+            return reply;
+    }
+    return NULL;
 }
 
 void sgi_call_became_task(segue_call *call)
@@ -246,6 +270,13 @@ static bool decide(const sgi_inbound *in, sgi_call_request *request)
     uint32_t dialects = sgi_negotiate(in->version, says, server->dialects);
     request->dialect = sgi_dialect_of(dialects);
     request->verdict = sgi_decide(in->version, dialects, request->tool->options.task);
+    if (request->verdict == SGI_VERDICT_MISSING_CAPABILITY && in->peer->stranger) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR,
+                         "This tool runs only as a task, and tasks are for callers that "
+                         "are known",
+                         "{\"reason\":\"unauthenticated\"}");
+        return false;
+    }
     if (request->verdict == SGI_VERDICT_MISSING_CAPABILITY) {
         sgi_answer_missing_tasks(in);
         return false;
@@ -271,8 +302,10 @@ static bool decide(const sgi_inbound *in, sgi_call_request *request)
 static void promote(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_op, promote);
-    if (op->call)
-        sgi_call_defer(op->call, 0);
+    if (op->call &&
+        sgi_call_defer(op->call, 0) == SEGUE_E_STATE) /* its client is asked */
+        sgi_engine_timer(op->engine, &op->promote, op->tool->options.promote_after_ms,
+                         promote);
 }
 
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
@@ -332,10 +365,7 @@ static void start_call(const sgi_inbound *in, const sgi_call_request *request)
     if (!op || launch(op, request->verdict) != SEGUE_OK) {
         give_up(reply, op);
     } else {
-        reply->user = op;
-        reply->cancelled = call_withdrawn;
-        op->reply = reply;
-        wait_for(reply, op);
+        sgi_call_attach(reply, op);
     }
     if (op)
         sgi_op_unref(op);
@@ -354,7 +384,11 @@ static void join_call(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIG
     }
     bool as_task = op->is_task && (caps & SGI_CAP_TASKS);
     reply->waiter.fire = as_task ? task_created : call_ended;
+    sgi_op_ref(op);
     sgi_op_wait(op, &reply->waiter, as_task ? 0 : SGI_WAIT_FINAL);
+    if (op->call && sgi_round_is_due(op))
+        sgi_call_look(op->call); /* it is asked what the others were asked */
+    sgi_op_unref(op);
 }
 
 /* The creation met the key in the store: another process, or an earlier run of this one,
@@ -363,6 +397,7 @@ typedef struct sgi_rejoin {
     sgi_reply *reply;
     uint8_t digest[SGI_DIGEST_SIZE];
     uint32_t caps;
+    bool retries; /* it has a requestState, so there was such an operation */
 } sgi_rejoin;
 
 static void rejoin(void *user, sgi_op *op, segue_status status)
@@ -372,6 +407,9 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     if (op) {
         join_call(reply, op, again->digest, again->caps);
+    } else if (again->retries && status == SEGUE_E_NOT_FOUND) {
+        sgi_answer_not_found(reply, UNKNOWN_STATE);
+        sgi_reply_close(reply);
     } else {
         sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "idempotency key: %s",
                        sgi_status_name(status));
@@ -382,33 +420,96 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     sgi_release(mem, again, sizeof *again); /* the reply may be gone */
 }
 
-static void rejoin_by_key(sgi_reply *reply, sgi_op *op)
+static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *server,
+                      const uint8_t key[SGI_DIGEST_SIZE])
 {
-    sgi_rejoin *again = sgi_alloc(sgi_engine_mem(op->engine), sizeof *again);
+    sgi_rejoin *again = sgi_alloc(sgi_engine_mem(server->engine), sizeof *again);
     if (!again) {
         give_up(reply, NULL);
         return;
     }
+    *again = *wanted;
     again->reply = reply;
-    again->caps = op->caps;
-    memcpy(again->digest, op->digest, sizeof again->digest);
-    sgi_server_find_key(op->server, op->key, rejoin, again);
+    sgi_server_find_key(server, key, rejoin, again);
+}
+
+static void rejoin_by_key(sgi_reply *reply, sgi_op *op)
+{
+    sgi_rejoin wanted = {.caps = op->caps};
+    memcpy(wanted.digest, op->digest, sizeof wanted.digest);
+    rejoin_by(reply, &wanted, op->server, op->key);
+}
+
+static sgi_op *find_known(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_str key = {(const char *)request->key, SGI_DIGEST_SIZE};
+    sgi_map_node *node =
+        request->has_key ? sgi_map_find(&in->peer->server->by_key, key) : NULL;
+    return node ? SGI_OWNER(node, sgi_op, by_key) : NULL;
+}
+
+/* ---- a call that comes again ---- */
+
+static bool is_retry_readable(const sgi_inbound *in)
+{
+    if (sgi_json_kind_of(in->state) != SGI_JSON_STRING)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.requestState is not a string", NULL);
+    else if (in->responses.n && sgi_json_kind_of(in->responses) != SGI_JSON_OBJECT)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.inputResponses is not an object", NULL);
+    else
+        return true;
+    return false;
+}
+
+/* With answers to a round. A state that is not good any more says nothing where there is
+ * a key: that finds the operation, and what it asks now is asked again. */
+static void retry_call(const sgi_inbound *in, const sgi_call_request *request)
+{
+    segue_server *server = in->peer->server;
+    uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
+    if (!is_retry_readable(in))
+        return;
+    sgi_op *known = find_known(in, request);
+    sgi_op *op = sgi_round_find(in, request->name);
+    if (op && (!request->has_key || op == known)) {
+        sgi_round_answer(
+            op, in, sgi_dialect_of(sgi_negotiate(in->version, says, server->dialects)));
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    if (known) {
+        join_call(reply, known, request->digest, in->caps);
+    } else if (request->has_key) {
+        sgi_rejoin wanted = {.caps = in->caps, .retries = true};
+        memcpy(wanted.digest, request->digest, sizeof wanted.digest);
+        rejoin_by(reply, &wanted, server, request->key);
+    } else {
+        sgi_answer_not_found(reply, UNKNOWN_STATE);
+        sgi_reply_close(reply);
+    }
 }
 
 void sgi_tools_call(const sgi_inbound *in)
 {
     sgi_call_request request;
-    if (!read_request(in, &request) || !decide(in, &request))
+    if (!read_request(in, &request))
         return;
-    sgi_map_node *known =
-        request.has_key ? sgi_map_find(&in->peer->server->by_key,
-                                       (sgi_str){(char *)request.key, SGI_DIGEST_SIZE})
-                        : NULL;
+    if (in->state.n && sgi_version_is_modern(in->version)) {
+        retry_call(in, &request);
+        return;
+    }
+    if (!decide(in, &request))
+        return;
+    sgi_op *known = find_known(in, &request);
     if (!known) {
         start_call(in, &request);
         return;
     }
     sgi_reply *reply = sgi_reply_open(in, false);
     if (reply)
-        join_call(reply, SGI_OWNER(known, sgi_op, by_key), request.digest, in->caps);
+        join_call(reply, known, request.digest, in->caps);
 }

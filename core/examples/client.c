@@ -1,8 +1,10 @@
 /* A client: starts a server, lists its tools, calls one, and prints the segments of its
  * result as they come.
  *
+ *   client TOOL ARGUMENTS URL
  *   client TOOL ARGUMENTS PROGRAM [ARGUMENT...]
  *   client count '{"n":3}' ./server
+ *   client greet '{"name":"Ada"}' http://localhost:8080/mcp
  *
  * The same program serves for a plain answer, a task that is polled and one that is
  * streamed: the library does what the server can. When the server dies it is started
@@ -81,18 +83,26 @@ static segue_status ask(client *c, const char *tool, const char *arguments)
                                &events, NULL);
 }
 
-static segue_status run(client *c, segue_runtime *runtime, char **argv)
+static segue_status connect_to(segue_runtime *runtime, char **where,
+                               segue_transport **transport)
 {
     segue_spawn_options options;
+    if (!strncmp(where[0], "http", 4))
+        return segue_transport_http(runtime, where[0], NULL, transport, NULL);
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+    options.argv = (const char *const *)where;
+    options.restart = 1;
+    return segue_transport_spawn(runtime, &options, transport);
+}
+
+static segue_status run(client *c, segue_runtime *runtime, char **argv)
+{
     segue_session_events events;
     segue_transport *transport;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
-    options.argv = (const char *const *)&argv[3];
-    options.restart = 1;
     events.user = runtime;
     events.on_closed = stop;
-    segue_status status = segue_transport_spawn(runtime, &options, &transport);
+    segue_status status = connect_to(runtime, &argv[3], &transport);
     if (status == SEGUE_OK)
         status = segue_session_open(runtime, transport, NULL, &events, &c->session);
     if (status == SEGUE_OK)
@@ -105,7 +115,8 @@ int main(int argc, char **argv)
     client c = {NULL, 0};
     segue_runtime *runtime = NULL;
     if (argc < 4) {
-        fprintf(stderr, "usage: client TOOL ARGUMENTS PROGRAM [ARGUMENT...]\n");
+        fprintf(stderr, "usage: client TOOL ARGUMENTS URL\n"
+                        "       client TOOL ARGUMENTS PROGRAM [ARGUMENT...]\n");
         return 2;
     }
     segue_status status = segue_runtime_new(NULL, &runtime, NULL);

@@ -130,6 +130,15 @@ void sgi_carrier_drop(sgi_carrier *carrier)
     rt->refs--;
 }
 
+sgi_carrier *sgi_carrier_find(segue_runtime *rt, const sgi_carrier_ops *ops)
+{
+    sgi_carrier *carrier;
+    TAILQ_FOREACH(carrier, &rt->carriers, link)
+        if (carrier->ops == ops)
+            return carrier;
+    return NULL;
+}
+
 void sgi_carrier_raise(sgi_carrier *carrier, uint32_t work)
 {
     segue_runtime *rt = carrier->runtime;
@@ -184,6 +193,8 @@ void sgi_loop_bury(segue_runtime *rt)
 {
     sgi_carrier *carrier, *next;
     SGI_TAILQ_EACH(carrier, &rt->retired, link, next) {
+        if (carrier->held)
+            continue;
         TAILQ_REMOVE(&rt->retired, carrier, link);
         carrier->ops->destroy(carrier);
         rt->refs--;

@@ -107,6 +107,7 @@ struct sgi_carrier {
     bool awaiting; /* ... that wait for quiet */
     bool listed;
     bool retired; /* destroyed at the end of this turn */
+    int32_t held; /* ... but not while code of the application may look at it */
     TAILQ_ENTRY(sgi_carrier) link;
     TAILQ_ENTRY(sgi_carrier) work_link;
     TAILQ_ENTRY(sgi_carrier) quiet_link;
@@ -116,6 +117,9 @@ struct sgi_carrier {
 void sgi_carrier_add(segue_runtime *rt, sgi_carrier *carrier);
 /* Takes a carrier out again that was not attached, and destroys it. */
 void sgi_carrier_drop(sgi_carrier *carrier);
+/* One that has these ops and has not retired; NULL when there is none. For a carrier of
+ * which a runtime has one. */
+sgi_carrier *sgi_carrier_find(segue_runtime *rt, const sgi_carrier_ops *ops);
 /* Has work done by the loop in a turn to come. */
 void sgi_carrier_raise(sgi_carrier *carrier, uint32_t work);
 /* Raises QUIET in the first turn that finds no callback due or running: what the peer has

@@ -29,7 +29,8 @@ TABLES = {"api/errors.def"}
 
 # Libraries and the files that may see them.
 LIBRARIES = {
-    "openssl/*": ("core/base/crypto.c",),
+    "openssl/*": ("core/base/crypto.c", "core/transport/tls.c"),
+    "libwebsockets.h": ("core/transport/socket_guest.c",),
     "sqlite3*.h": ("core/store/sqlite*",),
     "ev.h": ("core/runtime/*", "core/transport/*"),
 }

@@ -48,6 +48,8 @@ def tests_in(path, text):
         transports, stores = places(match.group(3) or "", has_world)
         if "slow_readers" in path or "spawn" in path:
             transports = {"stdio"}
+        if "test_http_" in path:
+            transports, stores = {"http"}, {"memory"}
         test = f"{path}: {match.group(2)}"
         for name in re.findall(ID, match.group(1)):
             found.setdefault(name, []).append((test, transports, stores))
@@ -101,7 +103,7 @@ def check(page, found):
 
 
 def column(values):
-    order = ["pair", "stdio", "memory", "SQLite"]
+    order = ["pair", "stdio", "http", "memory", "SQLite"]
     return ", ".join(sorted(values, key=order.index)) or "-"
 
 

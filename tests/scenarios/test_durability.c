@@ -25,7 +25,7 @@ static void open_again(world *w)
 
 static void with_faults(world *w)
 {
-    if (w->place != WORLD_PAIR)
+    if (w->place == WORLD_STDIO)
         return;
     snprintf(w->path, sizeof w->path, "/tmp/segue-faults-%d.db", (int)getpid());
     faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
@@ -35,7 +35,7 @@ static void with_faults(world *w)
 /* The process dies at the fault; another one opens what is left. */
 static wire *after_death(world *w)
 {
-    if (w->place == WORLD_PAIR)
+    if (w->place != WORLD_STDIO)
         assert_true(w->dead);
     w->fault = NULL;
     world_restart(w);
@@ -46,7 +46,7 @@ static wire *after_death(world *w)
 static void arm(world *w, fault_where where, int n)
 {
     static char plan[32];
-    if (w->place == WORLD_PAIR) {
+    if (w->place != WORLD_STDIO) {
         fault_store_die(faults, where, 0, n, &w->dead);
         return;
     }
@@ -168,7 +168,7 @@ static void retried_call_after_death(world *w)
                         CAPS_TASKS),
                same);
     assert_string_equal(id, same);
-    if (w->place == WORLD_PAIR)
+    if (w->place != WORLD_STDIO)
         assert_null(fault_store_task(faults, 1));
 }
 
@@ -182,7 +182,7 @@ static void plain_call_runs_once(world *w)
     assert_at(first, "result.content.0.text", "\"Computed: done\"");
     assert_at(wire_response(c, "2"), "result", json_at(first, "result"));
     assert_at(do_keyed(c, "3", JOB, KEY, NULL), "result", json_at(first, "result"));
-    if (w->place == WORLD_PAIR)
+    if (w->place != WORLD_STDIO)
         assert_int_equal(world_runs(w, "slow_compute"), 1);
 }
 
@@ -286,7 +286,7 @@ static void restartable_job_goes_on(world *w)
     wire_get_until(c, asks, "input_required", NULL);
     world_advance(w, 100);
     wire_cut(c);
-    if (w->place == WORLD_PAIR) {
+    if (w->place != WORLD_STDIO) {
         fault_store_die(faults, FAULT_BEFORE, 0, 1, &w->dead);
         world_advance(w, 20);
     }
@@ -363,7 +363,7 @@ static void stream_across_kills(world *w)
         ask_stream(c, "2", id, seen);
         world_advance(w, 60);
         seen = take_events(c, seen, 40 + kills * 50 + (int)world_chance(w, 30));
-        if (w->place == WORLD_PAIR) {
+        if (w->place != WORLD_STDIO) {
             fault_store_die(faults, kills % 2 ? FAULT_AFTER : FAULT_BEFORE, 0, 1,
                             &w->dead);
             world_advance(w, 20);
@@ -379,7 +379,7 @@ static void stream_across_kills(world *w)
     const char *r = wire_get_until(c, id, "completed", NULL);
     assert_at(r, "result.result.content.299.text", "\"segment 300 of the story\"");
     assert_at(r, "result.result.content.300", "");
-    if (w->place == WORLD_PAIR)
+    if (w->place != WORLD_STDIO)
         assert_int_equal(fault_store_changed(faults), 0);
 }
 
@@ -423,7 +423,7 @@ static void dies_at_each_commit(world *w, int where)
         wire_ask(c, "1", "tools/call",
                  "\"name\":\"story\",\"arguments\":{\"n\":10,\"delayMs\":5}", CAPS_TASKS);
         task_id_of(wire_response(c, "1"), id);
-        if (w->place == WORLD_PAIR)
+        if (w->place != WORLD_STDIO)
             arm(w, (fault_where)where, n);
         ask_stream(c, "2", id, -1);
         world_advance(w, 200);
@@ -432,7 +432,7 @@ static void dies_at_each_commit(world *w, int where)
         int finished = 0;
         while ((r = wire_next(c)))
             finished |= !strcmp(json_at(r, "id"), "2") && *json_at(r, "result");
-        if (w->place == WORLD_PAIR && !w->dead) {
+        if (w->place != WORLD_STDIO && !w->dead) {
             assert_true(finished); /* so many commits there are not */
             fault_store_die(faults, FAULT_BEFORE, 0, 1, &w->dead);
             wire_make_hang(c, w);
@@ -447,7 +447,7 @@ static void dies_at_each_commit(world *w, int where)
         world_advance(w, 200);
         assert_int_equal(take_events(after, seen, 9), 9);
         assert_at(wire_response(after, "4"), "result.resultType", "\"complete\"");
-        if (w->place == WORLD_PAIR) {
+        if (w->place != WORLD_STDIO) {
             assert_int_equal(fault_store_changed(faults), 0);
             for (size_t i = 0; fault_store_task(faults, i); i++)
                 assert_int_equal(fault_store_finals(faults, i), 1);
@@ -551,7 +551,7 @@ static void dies_after_send(world *w)
             world_advance(w, 5);
             seen = take_events(c, seen, last);
         }
-        if (w->place == WORLD_PAIR) {
+        if (w->place != WORLD_STDIO) {
             fault_store_die(faults, FAULT_BEFORE, 0, 1, &w->dead);
             world_advance(w, 50);
         } else {
@@ -605,42 +605,42 @@ static void disk_full_for_a_while(world *w)
 
 static const scenario plain[] = {
     {"AS-38 a task resolves as soon as it is told, 1,000 times", get_in_the_same_burst,
-     ONLY_PAIR | ONE_DRIVE, thousand_tasks},
+     ONLY_HERE | ONE_DRIVE, thousand_tasks},
     {"AS-38 a task resolves in another process at once", resolves_in_another_process,
      ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-39 no process leaves an id behind that does not resolve",
      no_id_that_does_not_resolve, ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-78 a server that ends leaves its jobs to the next", restart_without_death,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 static const scenario faulty[] = {
     {"AS-38a a call whose answer was lost is found by its key",
-     retried_call_finds_its_task, ONLY_PAIR | ONE_DRIVE, NULL},
+     retried_call_finds_its_task, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38a a call is found by its key after a death", retried_call_after_death,
      ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-38a a plain call with a key runs once", plain_call_runs_once, 0, NULL},
     {"AS-38a a key of another call is refused", key_of_another_call, 0, NULL},
     {"AS-38a a key belongs to its principal", key_of_another_principal,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-39 created and unsent: it is there and expires", created_but_unsent,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-39 killed before the write: there is no task", never_created,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-78 restartable jobs go on, lost ones fail", restartable_job_goes_on,
      ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-93b a stream goes on across killed servers", stream_across_kills,
      ONLY_SQLITE | ONE_DRIVE, NULL},
-    {"AS-113 death before an append", dies_before_append, ONLY_PAIR | ONE_DRIVE, NULL},
+    {"AS-113 death before an append", dies_before_append, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-113 death after an append, before it is sent", dies_after_append,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-113 death with a torn append", dies_with_a_torn_append,
      ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-113 what was seen keeps its bytes", seen_lines_never_change,
      ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-113 death after send", dies_after_send, ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-114 a full disk ends what it hits and nothing else", disk_full_for_a_while,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 int main(void)

@@ -179,9 +179,9 @@ static const scenario scenarios[] = {
     {"unknown tasks are left out silently", unknown_ids_are_left_out, 0, NULL},
     {"notifications/cancelled ends a subscription", cancelled_ends_it, 0, NULL},
     {"changes of the tool list reach who asked for them", tool_list_changes,
-     ONLY_PAIR | ONE_DRIVE, NULL},
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"a server that closes ends a subscription with a result",
-     closing_ends_it_with_a_result, ONLY_PAIR | ONE_DRIVE, NULL},
+     closing_ends_it_with_a_result, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 int main(void)

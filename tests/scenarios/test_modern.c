@@ -29,11 +29,15 @@ static const char *do_meta(wire *c, const char *id, const char *method,
 
 /* ---- discovery and versions ---- */
 
+/* A client may learn them from either answer, and they are to agree. */
+#define VERSIONS                                                                         \
+    "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
+
 static void discovers(world *w)
 {
     wire *c = world_connect(w, NULL);
     const char *r = wire_do(c, "1", "server/discover", NULL, NULL);
-    assert_at(r, "result.supportedVersions", "[\"2026-07-28\"]");
+    assert_at(r, "result.supportedVersions", VERSIONS);
     const char *extensions = json_at(r, "result.capabilities.extensions");
     assert_non_null(strstr(extensions, "\"io.modelcontextprotocol/tasks\":{}"));
     assert_non_null(strstr(extensions, "\"dev.segue/eventStreams\":{}"));
@@ -47,6 +51,7 @@ static void unknown_versions(world *w)
         do_meta(c, "1", "tools/list", NULL, VERSION "\"2099-01-01\"," CAPABILITIES "{}");
     assert_code(r, -32022);
     assert_at(r, "error.data.requested", "\"2099-01-01\"");
+    assert_at(r, "error.data.supported", VERSIONS);
     assert_golden(r, "unsupported_version");
     /* a handshake version is none of this era, and the version is looked at first */
     r = do_meta(c, "2", "no/such", NULL, VERSION "\"2025-11-25\"");
@@ -56,26 +61,35 @@ static void unknown_versions(world *w)
 static void missing_meta(world *w)
 {
     static const char *const bad[] = {
-        VERSION "7," CAPABILITIES "{}",
         VERSION "\"2026-07-28\"",
         VERSION "\"2026-07-28\"," CAPABILITIES "[]",
     };
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_code(do_meta(c, "1", "tools/list", NULL, bad[i]), -32602);
+    /* no header can repeat it, and headers are looked at first */
+    const char *mistyped =
+        do_meta(c, "1", "tools/list", NULL, VERSION "7," CAPABILITIES "{}");
+    if (w->place == WORLD_HTTP)
+        assert_code(mistyped, -32020);
+    else
+        assert_code(mistyped, -32602);
     wire_ask_plain(c, "2", "tools/list", NULL);
     const char *r = wire_response(c, "2");
     assert_code(r, -32602);
-    assert_golden(r, "missing_meta");
+    if (w->place != WORLD_HTTP) /* where a header has said which era it is */
+        assert_golden(r, "missing_meta");
 }
 
 static void unknown_methods(world *w)
 {
-    static const char *const methods[] = {"no/such",      "initialize",       "ping",
-                                          "tasks/result", "logging/setLevel", ""};
+    static const char *const methods[] = {"no/such", "initialize", "ping", "tasks/result",
+                                          "logging/setLevel"};
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         assert_code(wire_do(c, "1", methods[i], NULL, CAPS_ALL), -32601);
+    if (w->place != WORLD_HTTP) /* where a header would have to say nothing */
+        assert_code(wire_do(c, "1", "", NULL, CAPS_ALL), -32601);
 }
 
 static void ids_are_echoed(world *w)
@@ -329,7 +343,7 @@ static const scenario scenarios[] = {
     {"methods of other eras are unknown", unknown_methods, 0, NULL},
     {"ids are echoed as they are", ids_are_echoed, 0, NULL},
     {"1 and \"1\" are two ids", ids_keep_their_type, 0, NULL},
-    {"tools/list comes in pages", pages_of_tools, ONLY_PAIR, three_per_page},
+    {"tools/list comes in pages", pages_of_tools, ONLY_HERE, three_per_page},
     {"cursors that are none are refused", bad_list_cursors, 0, NULL},
     {"malformed calls are refused", bad_calls, 0, NULL},
     {"blocks of every type pass unchanged", blocks_of_every_type, 0, NULL},
@@ -337,13 +351,14 @@ static const scenario scenarios[] = {
     {"progress comes to who gave a token", progress_on_demand, 0, NULL},
     {"messages come from the level asked for", messages_from_a_level, 0, NULL},
     {"cancelling, and leaving, reach the handler of a plain call",
-     cancel_reaches_the_handler, ONLY_PAIR, NULL},
+     cancel_reaches_the_handler, ONLY_HERE, NULL},
     {"a cancelled request is not answered", cancelled_request_is_not_answered, 0, NULL},
     {"a slow call does not block the others", slow_ones_do_not_block, 0, NULL},
-    {"a request with an id in flight is ignored", id_in_flight_is_not_used_twice, 0,
-     NULL},
+    /* over HTTP each request has a connection, and its id, for itself */
+    {"a request with an id in flight is ignored", id_in_flight_is_not_used_twice,
+     NOT_HTTP, NULL},
     {"a call is promoted to a task after promote_after_ms", promoted_after_a_while,
-     ONLY_PAIR, NULL},
+     ONLY_HERE, NULL},
     {"a handler defers its call", deferred_by_the_handler, 0, NULL},
 };
 

@@ -297,11 +297,11 @@ static void everything_at_once(world *w)
 
 static const scenario scenarios[] = {
     {"AS-55 cancel against completion: one end, the same for ever",
-     cancel_against_completion, ONLY_PAIR | ONE_DRIVE, many_tasks},
+     cancel_against_completion, ONLY_HERE | ONE_DRIVE, many_tasks},
     {"AS-55 cancel against a handler on another thread", cancel_against_a_thread,
-     ONLY_PAIR | ONE_DRIVE, many_tasks},
+     ONLY_HERE | ONE_DRIVE, many_tasks},
     {"AS-115 time to live, cancel, completion and restart at once: one end",
-     everything_at_once, ONLY_PAIR | ONE_DRIVE, many_tasks},
+     everything_at_once, ONLY_HERE | ONE_DRIVE, many_tasks},
 };
 
 int main(void)

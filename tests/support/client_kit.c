@@ -116,10 +116,17 @@ static void session_freed(void *user)
     k->session_freed++;
 }
 
-void kit_begin(kit *k, const segue_session_options *options)
+/* The last warning. */
+static void keep_log(void *user, int32_t level, const char *text)
+{
+    kit *k = user;
+    if (level >= SEGUE_LOG_WARNING)
+        snprintf(k->last_warning, sizeof k->last_warning, "%s", text);
+}
+
+void kit_prepare(kit *k, int64_t max_message_bytes)
 {
     segue_runtime_options runtime;
-    segue_session_events events;
     segue_hooks hooks;
     k->clock_ms = 1000;
     if (!k->chance)
@@ -133,8 +140,15 @@ void kit_begin(kit *k, const segue_session_options *options)
     segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
     runtime.allocator = &k->mem.mem;
     runtime.hooks = &hooks;
+    runtime.user = k;
+    runtime.log = keep_log;
+    runtime.max_message_bytes = max_message_bytes;
     assert_int_equal(segue_runtime_new(&runtime, &k->runtime, NULL), SEGUE_OK);
-    connect(k);
+}
+
+void kit_open(kit *k, const segue_session_options *options)
+{
+    segue_session_events events;
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = k;
     events.free_user = session_freed;
@@ -145,6 +159,13 @@ void kit_begin(kit *k, const segue_session_options *options)
         segue_session_open(k->runtime, k->transport, options, &events, &k->session),
         SEGUE_OK);
     kit_run(k);
+}
+
+void kit_begin(kit *k, const segue_session_options *options)
+{
+    kit_prepare(k, 0);
+    connect(k);
+    kit_open(k, options);
 }
 
 void kit_handshake(kit *k, const char *capabilities)
@@ -303,6 +324,10 @@ static void note(record *r, const char *format, ...)
     if (r->completed || r->freed)
         fail_msg("after the end: %s", text);
     size_t n = strlen(text);
+    if (r->k->quiet) {
+        free(text);
+        return;
+    }
     r->log = realloc(r->log, r->log_len + n + 2);
     memcpy(r->log + r->log_len, text, n);
     r->log_len += n;

@@ -56,11 +56,17 @@ struct kit {
     char **lines;
     size_t line_count;
     int transport_gone;
+    int quiet;              /* records keep no log, for tests with very much in it */
+    char last_warning[512]; /* of the log */
 };
 
 /* Starts a client. options may be NULL; the handshake is left to the test. */
 void kit_begin(kit *k, const segue_session_options *options);
-/* The same, and plays the handshake of a modern server with these capabilities. */
+/* The same in two steps, for a transport of the test's own: the runtime (0 = the default
+ * limit), then the session over k->transport. */
+void kit_prepare(kit *k, int64_t max_message_bytes);
+void kit_open(kit *k, const segue_session_options *options);
+/* As kit_begin, and plays the handshake of a modern server with these capabilities. */
 void kit_begin_modern(kit *k, const segue_session_options *options,
                       const char *capabilities);
 #define SERVER_PLAIN "{\"tools\":{}}"

@@ -36,7 +36,7 @@ typedef struct tool_row {
     int32_t ttl_ms;
 } tool_row;
 
-#define MAX_TOOLS 32
+#define MAX_TOOLS 48
 
 typedef struct tool_user {
     fixtures *f;
@@ -345,11 +345,11 @@ static void on_turn(void *user, segue_call *call, segue_status status, const cha
                     size_t len)
 {
     job *j = user;
-    (void)call;
     (void)json;
     (void)len;
     if (j->ended)
         return;
+    segue_call_progress(call, j->answers + 1, 3, NULL);
     if (status == SEGUE_OK && ++j->answers < 3)
         ask_in_turn(j);
     else
@@ -369,6 +369,59 @@ static void ask_in_turn(job *j)
 static void run_ask_in_turn(fixtures *f, segue_call *call)
 {
     ask_in_turn(new_job(f, call, step_never, 3600 * 1000));
+}
+
+/* Does not wait for its answer. */
+static void run_ask_hastily(fixtures *f, segue_call *call)
+{
+    job *j = new_job(f, call, step_finish, int_arg(call, "ms", 100));
+    ask(j, ask_form);
+    if (!j->ended)
+        snprintf(j->text, sizeof j->text, "done without it");
+}
+
+/* Turns itself into a task while its question is out; says what came of that. */
+static void step_defer_and_wait(job *j)
+{
+    segue_status status = segue_call_defer(j->call, 0);
+    snprintf(j->text, sizeof j->text, "defer: %s ", segue_status_name(status));
+    step_never(j);
+}
+
+static void run_ask_and_defer(fixtures *f, segue_call *call)
+{
+    ask(new_job(f, call, step_defer_and_wait, int_arg(call, "ms", 100)), ask_form);
+}
+
+static void on_name(void *user, segue_call *call, segue_status status, const char *json,
+                    size_t len)
+{
+    job *j = user;
+    if (j->ended)
+        return;
+    if (status != SEGUE_OK) {
+        finish_text(j, "no answer");
+        return;
+    }
+    snprintf(j->text, sizeof j->text, "Hello, %.*s", (int)(len < 100 ? len : 100), json);
+    segue_call_defer(call, 0);
+    j->step = step_finish;
+    j->due_ms = now(j->f) + 100;
+}
+
+static void run_tool_with_task(fixtures *f, segue_call *call)
+{
+    static const char form[] =
+        "{\"mode\":\"form\",\"message\":\"What is your name?\",\"requestedSchema\":"
+        "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"
+        "\"required\":[\"name\"]}}";
+    job *j = new_job(f, call, step_never, 3600 * 1000);
+    segue_status status = segue_call_require_input(call, "elicitation/create", form,
+                                                   sizeof form - 1, on_name, j, NULL);
+    if (status != SEGUE_OK) {
+        snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
+        finish_text(j, j->text);
+    }
 }
 
 /* ---- streams ---- */
@@ -599,6 +652,19 @@ static const tool_row rows[] = {
     {"{\"name\":\"race_again\"," OBJECT "}", run_stubborn, SEGUE_TOOL_RESTARTABLE,
      SEGUE_TASK_MAY, 0, 0, 5000},
     {"{\"name\":\"brief\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, 5000},
+    {"{\"name\":\"test_tool_with_task\"," OBJECT "}", run_tool_with_task, 0,
+     SEGUE_TASK_MAY, 100, 3600000, 0},
+    {"{\"name\":\"ask_once\"," OBJECT "}", run_confirm_delete, SEGUE_TOOL_RESTARTABLE,
+     SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"ask_both\"," OBJECT "}", run_multi_input, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"ask_rounds\"," OBJECT "}", run_ask_in_turn, 0, SEGUE_TASK_NEVER, 0, 0,
+     0},
+    {"{\"name\":\"ask_hastily\"," OBJECT "}", run_ask_hastily, 0, SEGUE_TASK_NEVER, 0, 0,
+     0},
+    {"{\"name\":\"ask_and_defer\"," OBJECT "}", run_ask_and_defer, 0, SEGUE_TASK_MAY, 100,
+     3600000, 0},
+    {"{\"name\":\"ask_promoted\"," OBJECT "}", run_confirm_delete, 0, SEGUE_TASK_MAY, 100,
+     500, 0},
 };
 
 static void run_tool(void *user, segue_call *call)

@@ -2,11 +2,13 @@
  * and time that moves only when told. One scenario is written once and driven many ways:
  *
  *   place   PAIR: in this process, fake clock, seeded chance, an allocator that counts
- *           STDIO: a spawned fixture server, real pipes, real time
+ *           HTTP: the same behind a listener on a Unix socket; every line is a POST
+           STDIO: a spawned fixture server, real pipes, real time
  *   store   memory, or a SQLite file
- *   drive   what a client writes arrives whole, byte by byte, or cut at random
+ *   drive   what a client writes arrives whole, byte by byte, or cut at random (HTTP:
+ *           with bodies in chunks, by chance)
  *
- * Nothing here sleeps: a wait ends with the message that is waited for, or fails. */
+ * Where it says HERE both PAIR and HTTP are meant. Nothing here sleeps: a wait ends with the message that is waited for, or fails. */
 #ifndef WORLD_H
 #define WORLD_H
 
@@ -16,7 +18,7 @@
 #include "support/test_mem.h"
 #include "wire/json_read.h"
 
-typedef enum world_place { WORLD_PAIR, WORLD_STDIO } world_place;
+typedef enum world_place { WORLD_PAIR, WORLD_STDIO, WORLD_HTTP } world_place;
 typedef enum world_store { WORLD_MEMORY, WORLD_SQLITE } world_store;
 typedef enum world_drive { WORLD_WHOLE, WORLD_BYTES, WORLD_RANDOM } world_drive;
 
@@ -27,7 +29,7 @@ typedef struct world {
     world_store store_kind;
     world_drive drive;
     uint64_t chance;  /* state of the generator */
-    int64_t clock_ms; /* PAIR: both clocks; wall is WORLD_EPOCH + clock_ms */
+    int64_t clock_ms; /* HERE: both clocks; wall is WORLD_EPOCH + clock_ms */
     test_mem mem;
     segue_runtime *runtime;
     segue_server *server;
@@ -38,9 +40,9 @@ typedef struct world {
     void (*tune)(segue_server_options *options); /* before the server is made */
     segue_store *custom; /* used instead of store_kind; freed by the world */
     const char *fault;   /* STDIO: SEGUE_FAULT of the servers spawned from here on */
-    int dead;            /* PAIR: the process is gone, what it still says is not heard */
+    int dead;            /* HERE: the process is gone, what it still says is not heard */
     void (*between)(
-        struct world *w); /* PAIR: in world_restart, when the old one is gone */
+        struct world *w); /* HERE: in world_restart, when the old one is gone */
     uint64_t log_count;   /* lines of log at level error */
 } world;
 
@@ -52,32 +54,33 @@ typedef struct world {
 void world_begin(world *w);
 /* Ends it and checks that nothing leaked. */
 void world_end(world *w);
-/* PAIR: ends the server and its runtime, keeps the store's file (or the memory store),
+/* HERE: ends the server and its runtime, keeps the store's file (or the memory store),
  * and starts them again. STDIO: kills the server with -9 and spawns another. Wires are
  * gone. */
 void world_restart(world *w);
-/* PAIR: runs until nothing is due now. STDIO: nothing to do. */
+/* HERE: runs until nothing is due now. STDIO: nothing to do. */
 void world_run(world *w);
-/* PAIR: lets time pass, step by step, everything due on the way runs. */
+/* HERE: lets time pass, step by step, everything due on the way runs. */
 void world_advance(world *w, int64_t ms);
-/* PAIR: lets time pass at once. */
+/* HERE: lets time pass at once. */
 void world_jump(world *w, int64_t ms);
 /* A number below n, from the seeded generator. */
 uint32_t world_chance(world *w, uint32_t n);
-/* How often a tool ran (PAIR). */
+/* How often a tool ran (HERE). */
 int world_runs(const world *w, const char *tool);
 
 /* ---- raw clients ---- */
 
 /* Connects a raw client. principal: NULL = nobody in particular (STDIO: always). */
 wire *world_connect(world *w, const char *principal);
-/* The connection breaks, without a goodbye. STDIO: the server behind it dies with it. */
+/* The connection breaks (HTTP: all of them), without a goodbye. STDIO: the server behind it dies with it. */
 void wire_cut(wire *c);
-/* PAIR: the client stops reading (1), or goes on (0). */
+/* HERE: the client stops reading (1), or goes on (0). */
 void wire_stall(wire *c, int stalled);
 int wire_is_closed(wire *c); /* by the server */
 
-/* PAIR: hands bytes to the server and lets nothing run yet. */
+/* HERE: hands bytes to the server and lets nothing run yet. HTTP: once the line has its
+ * end. */
 void wire_feed(wire *c, const char *bytes, size_t len);
 /* Sends one line as the drive says. */
 void wire_send(wire *c, const char *line);
@@ -95,7 +98,7 @@ void wire_ask_plain(wire *c, const char *id, const char *method, const char *par
 #define CAPS_ALL                                                                         \
     "{\"elicitation\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
 
-/* The next message, in order; NULL when the server has nothing to say (PAIR) or for one
+/* The next message, in order; NULL when the server has nothing to say (HERE) or for one
  * second (STDIO). Lives until the wire ends. */
 const char *wire_next(wire *c);
 /* The response with this id (JSON text); what comes before it is kept for wire_next and
@@ -110,7 +113,7 @@ const char *wire_do_plain(wire *c, const char *id, const char *method,
                           const char *params);
 /* Waits until the server has ended the conversation. */
 void wire_until_closed(wire *c);
-/* Nothing more comes (PAIR; STDIO cannot know and says so by not checking). */
+/* Nothing more comes (HERE; STDIO cannot know and says so by not checking). */
 void wire_quiet(wire *c);
 /* Everything the server ever wrote on this wire, for grep. */
 const char *wire_history(const wire *c);
@@ -122,7 +125,7 @@ const char *wire_make_task(wire *c, const char *id, const char *tool,
 const char *wire_task(wire *c, const char *id, const char *method, const char *task_id,
                       const char *more);
 /* tasks/get until the status is as wanted ("a" or "a|b"); time passes in steps of 50 ms
- * (PAIR). */
+ * (HERE). */
 const char *wire_get_until(wire *c, const char *task_id, const char *status,
                            const char *caps);
 
@@ -148,10 +151,12 @@ void assert_golden(const char *message, const char *name);
 /* ---- the matrix ---- */
 
 enum {
-    ONLY_PAIR = 1,   /* needs the fake clock, several wires or a look inside */
+    ONLY_HERE = 1,   /* needs the fake clock, several wires or a look inside */
     ONE_DRIVE = 2,   /* the way bytes are cut does not matter */
     ONLY_SQLITE = 4, /* speaks of what survives */
-    ONLY_STDIO = 8   /* needs processes */
+    ONLY_STDIO = 8,  /* needs processes */
+    NOT_HTTP = 16,   /* speaks of what HTTP has not; a comment says of what */
+    ONLY_HTTP = 32   /* speaks of what only HTTP has */
 };
 
 typedef struct scenario {
@@ -163,7 +168,7 @@ typedef struct scenario {
 
 /* Runs every scenario over the places, stores and drives its flags allow, as cmocka
  * tests named "<name> [place store drive]"; the result for main. SEGUE_SCENARIO in the
- * environment: only those whose name contains it. */
+ * environment: only those whose name, with its brackets, contains it. */
 int scenarios_run(const scenario *scenarios, size_t count);
 /* The same; prepare is called with each world before it begins. */
 int scenarios_run_prepared(const scenario *scenarios, size_t count,

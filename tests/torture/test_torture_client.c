@@ -66,6 +66,21 @@ static int inputs_in_turn(torture *t)
     return call_once(t, "ask_in_turn", "{}", "asked 3 times");
 }
 
+static int round_of_a_plain_call(torture *t)
+{
+    return call_once(t, "ask_once", "{}", "confirm");
+}
+
+static int rounds_of_a_plain_call(torture *t)
+{
+    return call_once(t, "ask_rounds", "{}", "asked 3 times");
+}
+
+static int round_then_a_task(torture *t)
+{
+    return call_once(t, "test_tool_with_task", "{}", "Hello, ");
+}
+
 static int failed_task(torture *t)
 {
     segue_session *session;
@@ -128,6 +143,9 @@ int main(void)
         {"task with a stream", streamed_task, 0, 0, 0},
         {"fields and replace", fields_of_a_task, 0, 0, 0},
         {"input round", input_round, 0, 0, 0},
+        {"round of a plain call", round_of_a_plain_call, 0, 0, 0},
+        {"rounds of a plain call", rounds_of_a_plain_call, 0, 0, 0},
+        {"round, then a task", round_then_a_task, 0, 0, 0},
         {"three input rounds", inputs_in_turn, 0, 0, 0},
         {"task that fails", failed_task, 0, 0, 0},
         {"stream resumed by token", resumed_stream, 0, 0, 0},

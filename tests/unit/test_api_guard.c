@@ -23,6 +23,7 @@ static segue_task *task;
 static segue_content *content;
 static segue_call *call;
 static segue_transport *transport; /* never attached */
+static segue_listener *listener;
 
 static void ignore_call(void *user, segue_call *c)
 {
@@ -76,10 +77,27 @@ static segue_item_options item_options(void)
     return options;
 }
 
+static void end_listener(segue_listener *l)
+{
+    segue_listener_close(l);
+    segue_listener_free(l);
+}
+
 /* ---- probes ---- */
 
 /* The kind of a function's first parameter; NOTHING = none with a magic word. */
-enum kind { NOTHING, RUNTIME, SERVER, SESSION, REQUEST, TASK, CONTENT, CALL, TRANSPORT };
+enum kind {
+    NOTHING,
+    RUNTIME,
+    SERVER,
+    SESSION,
+    REQUEST,
+    TASK,
+    CONTENT,
+    CALL,
+    TRANSPORT,
+    LISTENER
+};
 
 /* A probe of a function without a status says INVALID when that did nothing. */
 #define PROBE(name, ...)                                                                 \
@@ -126,6 +144,13 @@ PROBE(segue_transport_spawn, static const char *const argv[] = {"true", NULL};
       segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
       options.argv = argv; segue_status status = segue_transport_spawn(h, &options, &out);
       segue_transport_free(out); return status;)
+GIVES(segue_transport_http, segue_transport,
+      segue_transport_http(h, "http://localhost/mcp", NULL, &out, NULL),
+      segue_transport_free(out))
+STATUS(segue_transport_set_header, segue_transport_set_header(h, "X-Probe", "1"))
+STATUS(segue_transport_header,
+       segue_transport_header(h, "host") ? SEGUE_OK : SEGUE_E_INVALID)
+EMPTY(segue_transport_peer, segue_transport_peer(h))
 IGNORES(segue_transport_free, segue_transport_free(h))
 STATUS(segue_store_memory, segue_store_memory(NULL, h))
 STATUS(segue_store_sqlite, segue_store_sqlite("/nowhere/x", NULL, h, NULL))
@@ -156,6 +181,12 @@ PROBE(segue_server_attach, segue_transport *a; segue_transport * b;
       return status;)
 STATUS(segue_server_close, segue_server_close(h))
 IGNORES(segue_server_free, segue_server_free(h))
+GIVES(segue_server_listen, segue_listener, segue_server_listen(h, NULL, &out, NULL),
+      end_listener(out))
+EMPTY(segue_listener_url, segue_listener_url(h))
+STATUS(segue_listener_reload, segue_listener_reload(h, NULL))
+STATUS(segue_listener_close, segue_listener_close(h))
+IGNORES(segue_listener_free, segue_listener_free(h))
 EMPTY(segue_call_name, segue_call_name(h))
 EMPTY(segue_call_params, segue_call_params(h, NULL))
 PROBE(segue_call_argument, const char *json; size_t len;
@@ -229,6 +260,9 @@ static enum kind kind_of(const char *name)
         {"segue_transport_feed", TRANSPORT},
         {"segue_transport_writable", TRANSPORT},
         {"segue_transport_closed", TRANSPORT},
+        {"segue_transport_set_header", TRANSPORT},
+        {"segue_transport_header", TRANSPORT},
+        {"segue_transport_peer", TRANSPORT},
         {"segue_transport_", RUNTIME},
         {"segue_content_new", RUNTIME},
         {"segue_content_", CONTENT},
@@ -242,6 +276,7 @@ static enum kind kind_of(const char *name)
         {"segue_request_", REQUEST},
         {"segue_task_attach", SESSION},
         {"segue_task_", TASK},
+        {"segue_listener_", LISTENER},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))
@@ -301,6 +336,7 @@ static int set_up(void **state)
     assert_int_equal(segue_session_open(runtime, near, NULL, NULL, &session), SEGUE_OK);
     assert_int_equal(segue_transport_custom(runtime, &vtable, NULL, &transport),
                      SEGUE_OK);
+    assert_int_equal(segue_server_listen(server, NULL, &listener, NULL), SEGUE_OK);
     assert_int_equal(segue_content_new(runtime, &content), SEGUE_OK);
     assert_int_equal(segue_task_attach(session, "id", &task), SEGUE_OK);
     return 0;
@@ -314,6 +350,7 @@ static int tear_down(void **state)
     segue_content_free(content);
     segue_transport_free(transport);
     segue_session_free(session);
+    segue_listener_free(listener);
     segue_server_free(server);
     segue_runtime_free(runtime);
     request = NULL;
@@ -322,8 +359,8 @@ static int tear_down(void **state)
 
 static void *handle_of(enum kind kind)
 {
-    void *const handles[] = {NULL, runtime, server, session,  request,
-                             task, content, call,   transport};
+    void *const handles[] = {NULL, runtime, server, session,   request,
+                             task, content, call,   transport, listener};
     return handles[kind];
 }
 
@@ -363,7 +400,7 @@ static void foreign_handles_are_refused_or_ignored(void **state)
             continue;
         if (rows[i].fn(nothing) != SEGUE_E_INVALID)
             fail_msg("%s takes what is no handle", rows[i].name);
-        for (enum kind other = RUNTIME; other <= TRANSPORT; other++)
+        for (enum kind other = RUNTIME; other <= LISTENER; other++)
             if (other != kind && handle_of(other) &&
                 rows[i].fn(handle_of(other)) != SEGUE_E_INVALID)
                 fail_msg("%s takes a handle of kind %d", rows[i].name, other);
@@ -503,13 +540,14 @@ static void struct_init_knows_its_kinds(void **state)
     unsigned char bytes[64];
     size_t size;
     memset(bytes, 0xff, sizeof bytes);
-    assert_int_equal(segue_struct_init(bytes, 40, SEGUE_STRUCT_STORE_VTABLE), SEGUE_OK);
+    assert_int_equal(segue_struct_init(bytes, 40, SEGUE_STRUCT_LISTEN_OPTIONS), SEGUE_OK);
     memcpy(&size, bytes, sizeof size);
     assert_int_equal(size, 40);
     assert_int_equal(bytes[39], 0);
     assert_int_equal(bytes[40], 0xff);
     assert_int_equal(segue_struct_init(bytes, 40, 0), SEGUE_E_INVALID);
-    assert_int_equal(segue_struct_init(bytes, 40, 14), SEGUE_E_INVALID);
+    assert_int_equal(segue_struct_init(bytes, 40, SEGUE_STRUCT_LISTEN_OPTIONS + 1),
+                     SEGUE_E_INVALID);
     assert_int_equal(segue_struct_init(bytes, sizeof(size_t) - 1, 1), SEGUE_E_INVALID);
 }
 

@@ -18,7 +18,8 @@ static sgi_conn *conn;
 static bool leaves; /* the connection ends while the application is asked */
 static int asked;
 
-static void who_is_it(void *user, segue_transport *transport, const char **principal)
+static segue_status who_is_it(void *user, segue_transport *transport,
+                              const char **principal)
 {
     assert_ptr_equal(user, &asked);
     assert_ptr_equal(transport, &tm);
@@ -31,6 +32,7 @@ static void who_is_it(void *user, segue_transport *transport, const char **princ
         sgi_server_unref(server);
         host.engine.host.unlock(&host);
     }
+    return SEGUE_OK;
 }
 
 static int set_up(void **state)

@@ -56,6 +56,7 @@ static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_lit(out, ",\"type\":\"");
     sgi_buf_add(out, type, strlen(type));
     sgi_buf_add_lit(out, "\",\"payload\":");
+    size_t payload = out->len;
     if (entry->kind == SGI_ENTRY_SEGMENT) {
         sgi_buf_add_lit(out, "{\"content\":[");
         sgi_buf_add(out, entry->data, entry->len);
@@ -65,6 +66,7 @@ static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry
     } else {
         sgi_buf_add(out, entry->data, entry->len);
     }
+    sgi_frame_flatten(out, payload);
     sgi_buf_add_str(out, sgi_buf_str(&stream->tail));
 }
 
@@ -72,6 +74,7 @@ static bool prepare_envelope(sgi_stream *stream, const char *task_id)
 {
     sgi_buf *head = &stream->head;
     sgi_buf *tail = &stream->tail;
+    sgi_buf_add_str(head, sgi_frame_head(stream->conn));
     sgi_buf_add_lit(head, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\","
                           "\"params\":{\"taskId\":\"");
     sgi_buf_add(head, task_id, strlen(task_id));
@@ -79,7 +82,8 @@ static bool prepare_envelope(sgi_stream *stream, const char *task_id)
     sgi_buf_add_lit(tail, ",\"_meta\":{\"io.modelcontextprotocol/related-task\":"
                           "{\"taskId\":\"");
     sgi_buf_add(tail, task_id, strlen(task_id));
-    sgi_buf_add_lit(tail, "\"}}}}\n");
+    sgi_buf_add_lit(tail, "\"}}}}");
+    sgi_buf_add_str(tail, sgi_frame_tail(stream->conn));
     return !head->failed && !tail->failed;
 }
 
@@ -212,6 +216,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     stream->source.fill = fill;
     stream->conn = reply->peer->conn;
     sgi_conn_ref(stream->conn);
+    sgi_send_open_events(stream->conn);
     sgi_buf_init(&stream->head, mem);
     sgi_buf_init(&stream->tail, mem);
     /* event n has at least log position n + 1: nothing before that is of interest */

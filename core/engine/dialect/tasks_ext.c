@@ -13,15 +13,9 @@ static void write_inputs(sgi_jw *w, const sgi_op *op)
     const sgi_input *input;
     sgi_jw_key(w, "inputRequests");
     sgi_jw_open(w, '{');
-    TAILQ_FOREACH(input, &op->inputs, link) {
-        if (!sgi_input_is_open(op, input))
-            continue;
-        sgi_jw_key(w, input->key);
-        sgi_jw_open(w, '{');
-        sgi_jw_member_string(w, "method", sgi_str_of(input->method));
-        sgi_jw_member_raw(w, "params", (sgi_str){input->params, input->params_len});
-        sgi_jw_close(w, '}');
-    }
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (sgi_input_is_open(op, input))
+            sgi_input_write(w, input);
     sgi_jw_close(w, '}');
 }
 

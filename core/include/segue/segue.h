@@ -29,8 +29,9 @@
  *     segue_runtime_run, the signal is blocked in the calling thread. Signal handlers and
  *     dispositions are left alone; threads of the library have all signals blocked, and a
  *     child process starts with none blocked or handled.
- *   - SQLite and libev allocate by their own means, everything else goes through the
- *     runtime's allocator.
+ *   - SQLite, libev, libwebsockets, libcurl and OpenSSL allocate by their own means,
+ *     everything else goes through the runtime's allocator.
+ *   - The first listener of a runtime silences libwebsockets' log for the process.
  *   - segue_transport_stdio takes over standard input and output of the process.
  */
 #ifndef SEGUE_H
@@ -75,6 +76,7 @@ enum segue_status_value {
     SEGUE_E_DISCONNECTED = -100,
     SEGUE_E_IO = -101,
     SEGUE_E_SPAWN = -102,
+    SEGUE_E_REFUSED = -103,
     SEGUE_E_PROTOCOL = -200,
     SEGUE_E_JSON = -201,
     SEGUE_E_TOO_LARGE = -202,
@@ -91,6 +93,7 @@ enum segue_status_value {
 typedef struct segue_runtime segue_runtime;
 typedef struct segue_transport segue_transport;
 typedef struct segue_store segue_store;
+typedef struct segue_listener segue_listener;
 typedef struct segue_server segue_server;
 typedef struct segue_call segue_call;
 typedef struct segue_session segue_session;
@@ -121,7 +124,9 @@ enum segue_struct_kind {
     SEGUE_STRUCT_REQUEST_EVENTS = 10,
     SEGUE_STRUCT_HOOKS = 11,
     SEGUE_STRUCT_TRANSPORT_VTABLE = 12,
-    SEGUE_STRUCT_STORE_VTABLE = 13
+    SEGUE_STRUCT_STORE_VTABLE = 13,
+    SEGUE_STRUCT_HTTP_OPTIONS = 14,
+    SEGUE_STRUCT_LISTEN_OPTIONS = 15
 };
 
 /* Returns the library version as text, "major.minor.patch".
@@ -430,6 +435,92 @@ SEGUE_API segue_status segue_transport_spawn(segue_runtime *runtime,
  */
 SEGUE_API void segue_transport_free(segue_transport *transport);
 
+/* ---- 4.1 HTTP ---------------------------------------------------------------------- */
+
+/* Before a request leaves: say with segue_transport_set_header what it needs, for example
+ * a token. status is 0, or 401 or 403 when the server refused the request with the
+ * headers that were set: set others and it is sent once more. */
+typedef void (*segue_headers_fn)(void *user, segue_transport *transport, int32_t status);
+
+typedef struct segue_http_options {
+    size_t struct_size;
+    const char *ca_file;        /* PEM; NULL = the certificates of the system */
+    const char *cert_file;      /* client certificate, PEM; NULL = none */
+    const char *key_file;       /* its key; NULL = in cert_file */
+    const char *key_password;   /* NULL = none */
+    const char *proxy;          /* NULL = HTTPS_PROXY and NO_PROXY; "" = none */
+    const char *unix_socket;    /* connect here, whatever host the URL names */
+    int32_t insecure;           /* 1 = certificates are not verified */
+    int32_t http1;              /* 1 = HTTP/1.1 even where HTTP/2 is offered */
+    int32_t max_connections;    /* streams and requests at once, others wait; default
+                                  256 */
+    int64_t connect_timeout_ms; /* default 10000 */
+    int64_t silence_timeout_ms; /* a stream that is silent for so long, without even a
+                                   keep-alive comment, is taken for broken and resumed;
+                                   default 60000, -1 = never */
+    void *user;
+    segue_free_fn free_user;
+    segue_headers_fn on_headers; /* NULL = no more than what was set */
+} segue_http_options;
+
+/* Makes a transport to an MCP endpoint (Streamable HTTP, 2025-03-26 to 2026-07-28). Each
+ * request travels by itself, over pooled connections; a stream that breaks is resumed,
+ * and a call is not sent twice unless it has an idempotency key or was never run. Tools
+ * whose x-mcp-header annotations are invalid are left out of tools/list, with a warning
+ * in the log.
+ *
+ * url       http or https.
+ * options   NULL = defaults; copied; user and free_user as for a callback table.
+ * error     optional detail; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for a URL that is none, SEGUE_E_IO when a file of
+ *           the options cannot be used.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *url,
+                                            const segue_http_options *options,
+                                            segue_transport **out, segue_error **error);
+
+/* Sets a header of all requests of an HTTP transport from now on.
+ *
+ * name      an HTTP token; not one that the protocol sets itself.
+ * value     visible ASCII, spaces and tabs; NULL takes the header out again.
+ * transport one that is not attached yet, or the one that on_headers was given.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for a name or value that cannot be sent,
+ *           SEGUE_E_STATE for a transport that is no HTTP client, SEGUE_E_LIMIT for more
+ *           than 64 headers.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_set_header(segue_transport *transport,
+                                                  const char *name, const char *value);
+
+/* Returns a header of the HTTP request whose principal is asked for: inside
+ * segue_principal_fn only.
+ *
+ * name      in any case.
+ * Returns   the value, which dies with the callback; NULL when it is missing, was sent
+ *           more than once, or the transport is not HTTP.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_transport_header(const segue_transport *transport,
+                                             const char *name);
+
+/* Returns who is at the other end: "127.0.0.1:4711", "unix", or, once a client
+ * certificate was verified, its subject ("CN=build,O=Example"). Inside segue_principal_fn
+ * only.
+ *
+ * Returns   the text, which dies with the callback; "" when unknown.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_transport_peer(const segue_transport *transport);
+
 /* ---- 5 Store ----------------------------------------------------------------------- */
 
 /* Where operations that outlive a connection are kept. One store may serve several
@@ -608,19 +699,21 @@ SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *l
 
 /* ---- 8 Server ---------------------------------------------------------------------- */
 
-/* Who is at the other end of a connection? Called once for each attached transport.
- * Operations belong to the principal that made them; another one cannot see that they
- * exist.
+/* Who is at the other end? Called once for each attached transport, and over HTTP for
+ * each request, where segue_transport_header and segue_transport_peer tell what it says
+ * of itself. Operations belong to the principal that made them; another one cannot see
+ * that they exist.
  *
- * transport the transport being attached. principal receives a stable name; NULL or ""
- * means "nobody in particular". The text must
- *           live until the callback returns. */
-typedef void (*segue_principal_fn)(void *user, segue_transport *transport,
-                                   const char **principal);
+ * principal receives a stable name; NULL or "" means "nobody in particular". The text
+ *           must live until the callback returns.
+ * Returns   SEGUE_OK; anything else refuses: the connection is closed, an HTTP request
+ *           answered 401. */
+typedef segue_status (*segue_principal_fn)(void *user, segue_transport *transport,
+                                           const char **principal);
 
-/* The last conversation of the server has ended, each time it happens. Calls and tasks
- * may still run: a program that serves its standard input stops here, a daemon goes
- * on. */
+/* The last conversation of the server has ended, each time it happens, and no listener
+ * may bring another: those that were closed have drained. Calls and tasks may still run:
+ * a program that serves its standard input stops here, a daemon goes on. */
 typedef void (*segue_idle_fn)(void *user);
 
 typedef struct segue_server_options {
@@ -638,13 +731,14 @@ typedef struct segue_server_options {
     int64_t max_log_bytes;        /* log of one operation; default 64 MiB */
     int64_t max_segments;         /* segments of one operation; default 1,000,000 */
     int32_t max_inputs;           /* questions of one operation; default 64 */
-    int32_t max_tasks;            /* live tasks per principal; default 100 */
+    int32_t max_tasks;            /* live tasks per principal, and calls that ask; 100 */
     int32_t max_requests;         /* requests in flight per connection; default 1024 */
     int32_t max_streams;          /* open tasks/stream and listen per connection; 256 */
     int64_t max_ttl_ms;           /* longest time to live of a task; default 24 h */
     int64_t grace_ms;             /* an expired task stays readable; default 5 min */
     int32_t lookups_per_second;   /* failed task look-ups per principal; default 100 */
     segue_idle_fn on_idle;        /* NULL = nobody wants to know */
+    int64_t input_wait_ms;        /* a plain call waits for answers; default 10 min */
 } segue_server_options;
 
 enum segue_item { SEGUE_ITEM_TOOL = 1 };
@@ -750,6 +844,97 @@ SEGUE_API segue_status segue_server_close(segue_server *server);
  * Since     0.1
  */
 SEGUE_API void segue_server_free(segue_server *server);
+
+/* ---- 8.1 Listening ----------------------------------------------------------------- */
+
+typedef struct segue_listen_options {
+    size_t struct_size;
+    const char *address; /* "127.0.0.1" (default), "::1", "0.0.0.0", "unix:/run/x.sock",
+                            "systemd" or "systemd:NAME" for an inherited socket */
+    int32_t port;        /* 0 = one that is free */
+    int32_t reuse_port;  /* 1 = several runtimes share the port (SO_REUSEPORT) */
+    const char *path;    /* of the endpoint; default "/mcp" */
+    const char *health_path;    /* GET answers 200 while the server serves; NULL = none */
+    const char *cert_file;      /* PEM chain: TLS 1.2 or newer; NULL = plain text */
+    const char *key_file;       /* NULL = in cert_file */
+    const char *client_ca_file; /* client certificates are asked for and verified */
+    int32_t client_cert_required; /* 1 = no connection without one */
+    const char *hosts;   /* comma-separated names that Host may have; NULL = on loopback
+                            its own names, elsewhere any */
+    const char *origins; /* comma-separated; NULL = those of loopback; "*" = any */
+    int32_t cors;        /* 1 = browsers of allowed origins may call */
+    int32_t unauthenticated_tasks; /* 1 = tasks also for callers from other machines whom
+                                      no principal function names (R-2557-53) */
+    int64_t max_header_bytes;      /* of one request; default 32 KiB */
+    int32_t max_connections;       /* default 16384 */
+    int32_t max_streams;           /* open event streams per principal; default 1024 */
+    int32_t max_sessions;      /* wire sessions of the handshake eras; default 10000 */
+    int64_t session_idle_ms;   /* such a session ends unused; default 30 min */
+    int64_t idle_timeout_ms;   /* between requests; default 75000 */
+    int64_t header_timeout_ms; /* for a request's head; default 10000 */
+    int64_t body_timeout_ms;   /* for its body; default 30000 */
+    int64_t write_timeout_ms;  /* a peer that takes nothing; default 60000 */
+    int64_t keepalive_ms;      /* comment on a silent stream; default 15000 */
+    int64_t stream_after_ms;   /* an answer that takes longer becomes a stream, so that
+                                  proxies see life; default 200 */
+    int64_t drain_ms;          /* calls may end so long after close; default 10000 */
+} segue_listen_options;
+
+/* Serves clients over HTTP: MCP at one path of one listening socket, all revisions of
+ * Streamable HTTP at once.
+ *
+ * options   NULL = defaults; copied.
+ * error     optional detail; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_IO when the address cannot be had or a certificate not be
+ *           used, SEGUE_E_INVALID for an address or limit that is none.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_listen(segue_server *server,
+                                           const segue_listen_options *options,
+                                           segue_listener **out, segue_error **error);
+
+/* Returns the URL of the endpoint, such as "http://127.0.0.1:40123/mcp"; for a Unix
+ * socket "unix:/run/x.sock:/mcp".
+ *
+ * Returns   the text, which lives as long as the handle; "" for NULL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_listener_url(const segue_listener *listener);
+
+/* Reads the certificate files again, for connections to come.
+ *
+ * error     optional detail; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_IO when they cannot be used: the ones before stay in force;
+ *           SEGUE_E_STATE without TLS.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
+                                             segue_error **error);
+
+/* Stops listening. Idle connections close; calls may end within drain_ms; event streams
+ * end at once, and clients resume them elsewhere.
+ *
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_listener_close(segue_listener *listener);
+
+/* Gives the handle up; the listener goes on until it, or its server, is closed.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_listener_free(segue_listener *listener);
 
 /* ---- 9 Call (inbound) -------------------------------------------------------------- */
 
@@ -928,13 +1113,16 @@ SEGUE_API segue_status segue_call_log(segue_call *call, const char *level,
  */
 SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *message);
 
-/* Asks the client for input, e.g. elicitation/create; the task waits as input_required.
- * After a restart the same question finds the answer that was given before the crash.
+/* Asks the client for input, e.g. elicitation/create. A task waits as input_required;
+ * after a restart the same question finds the answer that was given before the crash. A
+ * plain call answers its request with all that was asked by the end of the callback, and
+ * goes on when the client comes again with the answers, at most input_wait_ms later.
  *
  * method    of the question; params its JSON.
  * on_input  called once with the answer. user: freed by free_user after it.
- * Returns   SEGUE_OK, SEGUE_E_STATE when the call is not a task, SEGUE_E_UNSUPPORTED when
- *           the client did not declare the feature, SEGUE_E_LIMIT, SEGUE_E_TERMINAL.
+ * Returns   SEGUE_OK, SEGUE_E_UNSUPPORTED when the client did not declare the feature or
+ *           its revision lacks it, SEGUE_E_LIMIT for max_inputs, and of a plain call for
+ *           max_tasks, SEGUE_E_TERMINAL.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -948,7 +1136,8 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *me
  *
  * ttl_ms    0 = as the tool says; -1 = unlimited where the server allows it.
  * Returns   SEGUE_OK, also when it is a task already; SEGUE_E_UNSUPPORTED when the tool
- *           or the client rules tasks out; SEGUE_E_LIMIT when the client has too many.
+ *           or the client rules tasks out; SEGUE_E_LIMIT when the client has too many;
+ *           SEGUE_E_STATE while a plain call waits for answers.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1122,7 +1311,9 @@ typedef void (*segue_message_fn)(void *user, segue_request *request, const char 
                                  size_t len);
 
 /* The server asks: answer with segue_request_answer, now or later. Once per key, and
- * again after a resume while the question is open. */
+ * again after a resume while the question is open. A request that is no task is sent
+ * again when all its questions are answered; should the server then ask more, or the
+ * same again, they come anew. Without on_input it ends with SEGUE_E_UNSUPPORTED. */
 typedef void (*segue_question_fn)(void *user, segue_request *request, const char *key,
                                   const char *method, const char *params, size_t len);
 

@@ -1,0 +1,98 @@
+/* Serving HTTP. */
+#include "api/guard.h"
+#include "engine/error.h"
+#include "engine/server.h"
+#include "transport/http_conn.h"
+
+segue_status segue_server_listen(segue_server *server,
+                                 const segue_listen_options *options,
+                                 segue_listener **out, segue_error **error)
+{
+    segue_listen_options full;
+    char why[SGI_WHY_SIZE] = "";
+    segue_status status = sgi_enter(SGI_FN_segue_server_listen, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    segue_runtime *runtime = sgi_handle_runtime(server);
+    sgi_leave(server); /* opening a socket reads files and may wait for others */
+    status = out ? sgi_take_struct(&full, sizeof full, options) : SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_http_listen(runtime, server, &full, out, why);
+    if (status != SEGUE_OK)
+        return sgi_error_give(error, sgi_engine_mem(sgi_runtime_engine(runtime)), status,
+                              "%s", why);
+    sgi_runtime_ref(runtime);
+    return SEGUE_OK;
+}
+
+/* ---- listener ---- */
+
+static segue_status guard_listener(sgi_fn fn, const segue_listener *listener)
+{
+    if (!listener || listener->carrier.magic != SGI_MAGIC_LISTENER)
+        return SEGUE_E_INVALID;
+    return sgi_guard_runtime(fn, listener->carrier.runtime);
+}
+
+const char *segue_listener_url(const segue_listener *listener)
+{
+    bool is_one = guard_listener(SGI_FN_segue_listener_url, listener) == SEGUE_OK;
+    return is_one ? listener->url : "";
+}
+
+segue_status segue_listener_reload(segue_listener *listener, segue_error **error)
+{
+    char why[SGI_WHY_SIZE] = "";
+    segue_status status = guard_listener(SGI_FN_segue_listener_reload, listener);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_engine *engine = sgi_runtime_engine(listener->carrier.runtime);
+    status = sgi_http_listener_reload(listener, why);
+    return status == SEGUE_OK
+               ? status
+               : sgi_error_give(error, sgi_engine_mem(engine), status, "%s", why);
+}
+
+segue_status segue_listener_close(segue_listener *listener)
+{
+    segue_status status = guard_listener(SGI_FN_segue_listener_close, listener);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_runtime_lock(listener->carrier.runtime);
+    sgi_http_listener_close(listener);
+    sgi_runtime_unlock(listener->carrier.runtime);
+    return SEGUE_OK;
+}
+
+void segue_listener_free(segue_listener *listener)
+{
+    if (guard_listener(SGI_FN_segue_listener_free, listener) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = listener->carrier.runtime;
+    sgi_runtime_lock(runtime);
+    sgi_http_listener_abandon(listener);
+    sgi_runtime_unlock(runtime);
+    sgi_runtime_unref(runtime);
+}
+
+/* ---- the caller ---- */
+
+static sgi_http_conn *conn_of(const segue_transport *transport)
+{
+    return transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT
+               ? sgi_http_conn_of(transport)
+               : NULL;
+}
+
+const char *segue_transport_header(const segue_transport *transport, const char *name)
+{
+    sgi_http_conn *conn = conn_of(transport);
+    return conn && name ? sgi_http_conn_header(conn, sgi_str_of(name)) : NULL;
+}
+
+const char *segue_transport_peer(const segue_transport *transport)
+{
+    sgi_http_conn *conn = conn_of(transport);
+    return conn && conn->peer.len ? conn->peer.p : "";
+}

@@ -1,0 +1,36 @@
+/* Events of one stream of the handshake eras that a client may ask for again with
+ * Last-Event-ID (2025-11-25 basic/transports, resumability). Bounded: the oldest go
+ * first. Sans-IO, under the engine's lock. */
+#ifndef SGI_REPLAY_H
+#define SGI_REPLAY_H
+
+#include "base/buf.h"
+
+#define SGI_REPLAY_MAX ((size_t)1024 * 1024) /* bytes of the events of one stream */
+
+typedef struct sgi_replay {
+    int64_t stream; /* its number in the session: the first half of an event's id */
+    uint64_t next;  /* number of the next event */
+    uint64_t first; /* the earliest that is kept */
+    bool primes;    /* begins with an empty event, so that the client has an id */
+    sgi_buf kept;   /* the events as they were sent */
+    sgi_buf ends;   /* size_t each: where the event ends in kept */
+} sgi_replay;
+
+void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, int64_t stream, bool primes);
+void sgi_replay_free(sgi_replay *replay);
+
+/* Appends "id: ..." of the next event. */
+void sgi_replay_name(const sgi_replay *replay, sgi_buf *out);
+/* Appends the empty event. */
+void sgi_replay_prime(const sgi_replay *replay, sgi_buf *out);
+/* The next event, whole. When it cannot be kept, for lack of memory or because it is
+ * larger than all that may be, it is lost to a replay, and what came before it is
+ * too. */
+void sgi_replay_keep(sgi_replay *replay, sgi_str event);
+/* Appends what came after event number `after`. */
+void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out);
+/* Splits an event's id; false when it is none of ours. */
+bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event);
+
+#endif

@@ -1,0 +1,232 @@
+/* A message is written in place and its frame around it. What becomes of it is decided at
+ * its end, in finish: only then is it known whether there was memory for all of it. The
+ * first message of an HTTP exchange also decides what the answer is, at its beginning,
+ * because the frame depends on it. */
+#include "engine/sending.h"
+
+#include "engine/replay.h"
+
+#define PARKED_ROOM 1024 /* of an exchange that nobody carries */
+
+/* ---- frames ---- */
+
+sgi_str sgi_frame_head(const sgi_conn *conn)
+{
+    return conn->frames == SGI_FRAMES_EVENTS ? SGI_STR("data: ") : (sgi_str){0};
+}
+
+sgi_str sgi_frame_tail(const sgi_conn *conn)
+{
+    if (conn->frames == SGI_FRAMES_EVENTS)
+        return SGI_STR("\n\n");
+    return conn->frames == SGI_FRAMES_LINES ? SGI_STR("\n") : (sgi_str){0};
+}
+
+void sgi_frame_flatten(sgi_buf *out, size_t from)
+{
+    static const char ends[] = {'\n', '\r'};
+    for (size_t i = 0; i < sizeof ends; i++) {
+        char *at = out->p + from;
+        char *stop = out->p + out->len;
+        while (at < stop && (at = memchr(at, ends[i], (size_t)(stop - at))))
+            *at++ = ' ';
+    }
+}
+
+void sgi_send_open_events(sgi_conn *conn)
+{
+    size_t mark = conn->out.len;
+    if (conn->frames != SGI_FRAMES_OPEN || conn->no_events || !conn->up)
+        return;
+    conn->frames = SGI_FRAMES_EVENTS;
+    if (conn->replay && conn->replay->primes)
+        sgi_replay_prime(conn->replay, &conn->out);
+    if (conn->out.failed)
+        sgi_buf_cut(&conn->out, mark); /* it goes on without */
+    sgi_conn_tell(conn);
+}
+
+static void begin_event(sgi_conn *conn)
+{
+    if (conn->frames == SGI_FRAMES_EVENTS && conn->replay)
+        sgi_replay_name(conn->replay, &conn->out);
+    sgi_buf_add_str(&conn->out, sgi_frame_head(conn));
+}
+
+static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
+{
+    sending->conn = conn;
+    sending->last = last;
+    sending->id = (sgi_str){0};
+    if (conn->frames == SGI_FRAMES_OPEN) {
+        if (!last)
+            sgi_send_open_events(conn);
+        else
+            conn->frames = SGI_FRAMES_BODY;
+    }
+    sending->mark = conn->out.len;
+    begin_event(conn);
+    sending->body = conn->out.len;
+    sending->w = sgi_jw_on(&conn->out);
+}
+
+/* The event that stands behind `from`. */
+static sgi_str event_from(const sgi_conn *conn, size_t from)
+{
+    return (sgi_str){conn->out.p + from, conn->out.len - from};
+}
+
+/* An answer that is too large to be kept: whoever comes for it again is told so, instead
+ * of waiting for what never comes. */
+static void keep_stand_in(const sgi_sending *sending)
+{
+    sgi_conn *conn = sending->conn;
+    size_t end = conn->out.len;
+    begin_event(conn);
+    sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
+                          SGI_STR("The answer is too large to be sent again"),
+                          (sgi_json){0});
+    sgi_buf_add_str(&conn->out, sgi_frame_tail(conn));
+    sgi_replay_keep(conn->replay,
+                    event_from(conn, conn->out.failed ? sending->mark : end));
+    sgi_buf_cut(&conn->out, end);
+}
+
+/* The event that ends here is kept for a client that comes again; while nobody is there
+ * to take it, it is kept only. */
+static void keep(const sgi_sending *sending)
+{
+    sgi_conn *conn = sending->conn;
+    sgi_str event = event_from(conn, sending->mark);
+    if (conn->frames == SGI_FRAMES_EVENTS && sending->last && event.n > SGI_REPLAY_MAX)
+        keep_stand_in(sending);
+    else if (conn->frames == SGI_FRAMES_EVENTS)
+        sgi_replay_keep(conn->replay, event);
+    if (!conn->transport)
+        sgi_buf_reset(&conn->out, PARKED_ROOM);
+}
+
+/* Takes back what was written, because there is nobody to take it or no memory for it. */
+static bool undo(sgi_sending *sending)
+{
+    sgi_conn *conn = sending->conn;
+    bool failed = conn->out.failed;
+    sgi_buf_cut(&conn->out, sending->mark);
+    if (failed) {
+        sgi_engine_log(conn->engine, SEGUE_LOG_ERROR,
+                       "out of memory for a message: the conversation is closed");
+        sgi_conn_close(conn);
+    }
+    return !failed && conn->up && conn->frames == SGI_FRAMES_OPEN;
+}
+
+static bool finish(sgi_sending *sending)
+{
+    sgi_conn *conn = sending->conn;
+    sgi_frame_flatten(&conn->out, sending->body);
+    sgi_buf_add_str(&conn->out, sgi_frame_tail(conn));
+    if (conn->out.failed || !conn->up || conn->answered ||
+        conn->frames == SGI_FRAMES_OPEN)
+        return undo(sending);
+    if (conn->replay)
+        keep(sending);
+    if (sending->last && conn->frames != SGI_FRAMES_LINES)
+        conn->answered = true;
+    sgi_conn_tell(conn);
+    return true;
+}
+
+/* ---- messages ---- */
+
+static void open_message(sgi_sending *sending, sgi_conn *conn, bool last)
+{
+    begin(sending, conn, last);
+    sgi_buf_add_lit(&conn->out, "{\"jsonrpc\":\"2.0\"");
+    sending->w.comma = true;
+}
+
+void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
+                     const char *result_type)
+{
+    open_message(sending, conn, true);
+    sending->id = id;
+    sgi_jw_member_raw(&sending->w, "id", id);
+    sgi_jw_key(&sending->w, "result");
+    sgi_jw_open(&sending->w, '{');
+    if (result_type)
+        sgi_jw_member_string(&sending->w, "resultType", sgi_str_of(result_type));
+    sending->depth = 2;
+}
+
+void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
+{
+    open_message(sending, conn, false);
+    sgi_jw_member_string(&sending->w, "method", sgi_str_of(method));
+    sgi_jw_key(&sending->w, "params");
+    sgi_jw_open(&sending->w, '{');
+    sending->depth = 2;
+}
+
+void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method)
+{
+    open_message(sending, conn, false);
+    sgi_jw_member_int(&sending->w, "id", id);
+    sgi_jw_member_string(&sending->w, "method", method);
+    sgi_jw_key(&sending->w, "params");
+    sgi_jw_open(&sending->w, '{');
+    sending->depth = 2;
+}
+
+bool sgi_send_end(sgi_sending *sending)
+{
+    for (; sending->depth > 0; sending->depth--)
+        sgi_jw_close(&sending->w, '}');
+    return finish(sending);
+}
+
+/* What HTTP says of an error that is the whole answer (R-0-4). */
+static int32_t status_of(const sgi_conn *conn, int64_t code)
+{
+    if (code == SGI_RPC_PARSE_ERROR || code == SGI_RPC_INVALID_REQUEST)
+        return 400;
+    if (!conn->modern)
+        return 200;
+    if (code == SGI_RPC_METHOD_NOT_FOUND)
+        return 404;
+    return code == SGI_RPC_HEADER_MISMATCH || code == SGI_RPC_MISSING_CAPABILITY ||
+                   code == SGI_RPC_UNSUPPORTED_VERSION
+               ? 400
+               : 200;
+}
+
+static void set_status(sgi_conn *conn, int64_t code)
+{
+    if (conn->frames == SGI_FRAMES_BODY && !conn->answered && !conn->http_status)
+        conn->http_status = status_of(conn, code);
+}
+
+void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
+                    sgi_json data)
+{
+    sgi_sending sending;
+    begin(&sending, conn, true);
+    sending.id = id;
+    set_status(conn, code);
+    sgi_rpc_error_message(&conn->out, id, code, message, data);
+    finish(&sending);
+}
+
+void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
+{
+    sgi_sending sending;
+    int64_t code = 0;
+    open_message(&sending, conn, true);
+    sending.id = id;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (conn->modern) /* before, HTTP says nothing of what a tool says */
+        set_status(conn, code);
+    sgi_jw_member_raw(&sending.w, "id", id);
+    sgi_jw_member_raw(&sending.w, "error", error);
+    sending.depth = 1;
+    sgi_send_end(&sending);
+}

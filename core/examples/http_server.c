@@ -1,0 +1,99 @@
+/* A server on HTTP with two tools: greet answers at once, count is a task that streams
+ * its result, or a call that tells how far it is. Arguments: the port (default: one that
+ * is free) and the address (default: 127.0.0.1). Prints its URL; /health tells that it is
+ * there; stops on an interrupt. */
+#include <segue/segue.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static void greet(void *user, segue_call *call)
+{
+    const char *name = "world";
+    char text[128];
+    (void)user;
+    segue_call_argument_text(call, "name", &name, NULL);
+    int len = snprintf(text, sizeof text, "Hello, %.100s!", name);
+    if (segue_call_send_text(call, text, (size_t)len) == SEGUE_OK)
+        segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+static void count(void *user, segue_call *call)
+{
+    int64_t n = 3;
+    segue_status status = SEGUE_OK;
+    (void)user;
+    segue_call_argument_int(call, "n", &n);
+    for (int64_t i = 1; i <= n && i <= 1000 && status == SEGUE_OK; i++) {
+        char text[32];
+        int len = snprintf(text, sizeof text, "%" PRId64, i);
+        segue_call_progress(call, (double)i, (double)n, NULL); /* for who asked for it */
+        status = segue_call_send_text(call, text, (size_t)len);
+    }
+    if (status == SEGUE_OK)
+        segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+static segue_status add_tool(segue_server *server, const char *json,
+                             segue_call_fn on_call, int32_t flags, int32_t task)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = on_call;
+    options.flags = flags;
+    options.task = task;
+    return segue_server_add(server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    segue_runtime *runtime = NULL;
+    segue_server *server = NULL;
+    segue_listener *listener = NULL;
+    segue_error *error = NULL;
+    segue_listen_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    options.port = argc > 1 ? atoi(argv[1]) : 0;
+    options.address = argc > 2 ? argv[2] : NULL;
+    options.health_path = "/health";
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    segue_status status = segue_runtime_new(NULL, &runtime, &error);
+    if (status == SEGUE_OK)
+        status = segue_server_new(runtime, NULL, &server);
+    if (status == SEGUE_OK)
+        status =
+            add_tool(server, "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\"}}",
+                     greet, 0, SEGUE_TASK_NEVER);
+    if (status == SEGUE_OK)
+        status =
+            add_tool(server, "{\"name\":\"count\",\"inputSchema\":{\"type\":\"object\"}}",
+                     count, SEGUE_TOOL_INCREMENTAL, SEGUE_TASK_MAY);
+    if (status == SEGUE_OK)
+        status = segue_server_listen(server, &options, &listener, &error);
+    if (status == SEGUE_OK)
+        printf("%s\n", segue_listener_url(listener));
+    fflush(stdout);
+    while (status == SEGUE_OK && !interrupted)
+        status = segue_runtime_dispatch(runtime, 1000, 1024, NULL);
+    if (status != SEGUE_OK)
+        fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
+    segue_error_free(error);
+    segue_listener_free(listener);
+    segue_server_free(server);
+    segue_runtime_free(runtime);
+    return status == SEGUE_OK ? 0 : 1;
+}

@@ -1,0 +1,118 @@
+/* Accepting, as long as there is room.
+ *
+ * At the limit of connections the watcher rests: what comes waits in the system's
+ * backlog, and is taken when a connection is returned. When the system has no descriptor
+ * or memory to spare, accepting would fail again and again while the socket stays
+ * readable; so it pauses, and tries anew after a while or when a connection is returned.
+ * A few connections per event, so that those that are there get their turn. */
+#include "transport/listen_socket.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPTS_PER_EVENT 16
+#define RETRY_MS 200
+
+static struct ev_loop *loop_of(const sgi_acceptor *acceptor)
+{
+    return sgi_runtime_loop(acceptor->rt);
+}
+
+static sgi_engine *engine_of(const sgi_acceptor *acceptor)
+{
+    return sgi_runtime_engine(acceptor->rt);
+}
+
+static bool has_room(const sgi_acceptor *acceptor)
+{
+    return acceptor->running && !acceptor->paused && acceptor->count < acceptor->max;
+}
+
+static void watch(sgi_acceptor *acceptor)
+{
+    if (has_room(acceptor))
+        ev_io_start(loop_of(acceptor), &acceptor->readable);
+    else
+        ev_io_stop(loop_of(acceptor), &acceptor->readable);
+}
+
+static void try_again(sgi_timer *timer)
+{
+    sgi_acceptor *acceptor = SGI_OWNER(timer, sgi_acceptor, retry);
+    acceptor->paused = false;
+    watch(acceptor);
+}
+
+static void pause_accepting(sgi_acceptor *acceptor, int fault)
+{
+    char why[SGI_WHY_SIZE];
+    sgi_transport_explain(why, "accepting pauses", fault);
+    sgi_engine_log(engine_of(acceptor), SEGUE_LOG_WARNING, "%s", why);
+    acceptor->paused = true;
+    sgi_engine_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);
+}
+
+/* Lock held. False when there is nothing more to take now. Errors of a connection that
+ * broke before it was taken are nobody's (accept(2)). */
+static bool accept_one(sgi_acceptor *acceptor)
+{
+    int fd = accept4(acceptor->readable.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        acceptor->count++;
+        acceptor->accepted(acceptor->user, fd);
+        return true;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return false;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
+        errno == EBADF || errno == EINVAL) {
+        pause_accepting(acceptor, errno);
+        return false;
+    }
+    return true;
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
+{
+    sgi_acceptor *acceptor = watcher->data;
+    segue_runtime *rt = acceptor->rt;
+    (void)loop;
+    (void)revents;
+    sgi_runtime_lock(rt);
+    for (int i = 0; i < ACCEPTS_PER_EVENT && has_room(acceptor); i++)
+        if (!accept_one(acceptor))
+            break;
+    watch(acceptor);
+    sgi_runtime_unlock(rt);
+}
+
+void sgi_acceptor_start(sgi_acceptor *acceptor, segue_runtime *rt,
+                        const sgi_listen_socket *socket, int32_t max,
+                        sgi_accept_fn accepted, void *user)
+{
+    *acceptor = (sgi_acceptor){
+        .rt = rt, .accepted = accepted, .user = user, .max = max, .running = true};
+    ev_io_init(&acceptor->readable, on_readable, socket->fd, EV_READ);
+    acceptor->readable.data = acceptor;
+    watch(acceptor);
+}
+
+void sgi_acceptor_stop(sgi_acceptor *acceptor)
+{
+    if (!acceptor->running)
+        return;
+    acceptor->running = false;
+    sgi_engine_timer_clear(engine_of(acceptor), &acceptor->retry);
+    watch(acceptor);
+}
+
+void sgi_acceptor_return(sgi_acceptor *acceptor)
+{
+    acceptor->count--;
+    if (!acceptor->running)
+        return;
+    acceptor->paused = false;
+    sgi_engine_timer_clear(engine_of(acceptor), &acceptor->retry);
+    watch(acceptor);
+}

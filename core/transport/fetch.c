@@ -1,0 +1,351 @@
+/* Fetchers and exchanges as their owners see them. An exchange is one block of memory:
+ * the struct, the nodes of the list of headers that libcurl reads, and their texts. The
+ * request's body is taken over and stays until the end, for libcurl sends it again when a
+ * pooled connection turns out to be dead. */
+#include "transport/fetch_state.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
+{
+    return sgi_engine_mem(sgi_runtime_engine(pool->carrier.runtime));
+}
+
+/* ---- settings ---- */
+
+static const size_t settings_texts[] = {
+    offsetof(sgi_fetch_settings, url),        offsetof(sgi_fetch_settings, ca_file),
+    offsetof(sgi_fetch_settings, ca_path),    offsetof(sgi_fetch_settings, client_cert),
+    offsetof(sgi_fetch_settings, client_key), offsetof(sgi_fetch_settings, key_password),
+    offsetof(sgi_fetch_settings, proxy),      offsetof(sgi_fetch_settings, unix_socket),
+};
+
+#define TEXT_COUNT (sizeof settings_texts / sizeof *settings_texts)
+
+static const char **text_of(sgi_fetch_settings *settings, size_t i)
+{
+    return (const char **)(void *)((char *)settings + settings_texts[i]);
+}
+
+static void free_settings(const sgi_mem *mem, sgi_fetch_settings *settings)
+{
+    for (size_t i = 0; i < TEXT_COUNT; i++)
+        sgi_text_free(mem, (char *)(uintptr_t)*text_of(settings, i));
+}
+
+static bool copy_settings(const sgi_mem *mem, sgi_fetch_settings *copy,
+                          const sgi_fetch_settings *settings)
+{
+    bool ok = true;
+    *copy = *settings;
+    for (size_t i = 0; i < TEXT_COUNT; i++) {
+        const char **text = text_of(copy, i);
+        if (*text) {
+            *text = sgi_text_dup(mem, sgi_str_of(*text));
+            ok = ok && *text;
+        }
+    }
+    return ok;
+}
+
+/* ---- fetchers ---- */
+
+static segue_status check_url(const char *url, char why[SGI_WHY_SIZE])
+{
+    segue_status status = SEGUE_E_INVALID;
+    char *scheme = NULL;
+    CURLU *parts = curl_url();
+    if (!parts)
+        return SEGUE_E_NOMEM;
+    CURLUcode fault = curl_url_set(parts, CURLUPART_URL, url ? url : "", 0);
+    if (fault == CURLUE_OK)
+        fault = curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0);
+    if (fault == CURLUE_OUT_OF_MEMORY)
+        status = SEGUE_E_NOMEM;
+    else if (fault != CURLUE_OK)
+        snprintf(why, SGI_WHY_SIZE, "not a URL");
+    else if (strcasecmp(scheme, "http") != 0 && strcasecmp(scheme, "https") != 0)
+        snprintf(why, SGI_WHY_SIZE, "neither http nor https");
+    else
+        status = SEGUE_OK;
+    curl_free(scheme);
+    curl_url_cleanup(parts);
+    return status;
+}
+
+static sgi_fetcher *make(segue_runtime *rt, const sgi_fetch_settings *settings)
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(rt));
+    sgi_fetcher *fetcher = sgi_zalloc(mem, sizeof *fetcher);
+    if (!fetcher)
+        return NULL;
+    fetcher->refs = 1;
+    TAILQ_INIT(&fetcher->waiting);
+    if (copy_settings(mem, &fetcher->settings, settings))
+        fetcher->pool = sgi_fetch_pool_join(rt);
+    if (fetcher->pool)
+        return fetcher;
+    free_settings(mem, &fetcher->settings);
+    sgi_release(mem, fetcher, sizeof *fetcher);
+    return NULL;
+}
+
+segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settings,
+                             sgi_fetcher **out, char why[SGI_WHY_SIZE])
+{
+    char scrap[SGI_WHY_SIZE];
+    segue_status status = SEGUE_E_CLOSED;
+    why = why ? why : scrap;
+    *why = 0;
+    if (!sgi_fetch_ready(why))
+        return SEGUE_E_FATAL;
+    segue_status valid = check_url(settings->url, why);
+    if (valid != SEGUE_OK)
+        return valid;
+    sgi_runtime_lock(rt);
+    if (sgi_runtime_is_open(rt)) {
+        sgi_fetcher *fetcher = make(rt, settings);
+        status = fetcher ? SEGUE_OK : SEGUE_E_NOMEM;
+        if (fetcher)
+            *out = fetcher;
+    }
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
+static void unref(sgi_fetcher *fetcher)
+{
+    sgi_fetch_pool *pool = fetcher->pool;
+    const sgi_mem *mem = mem_of(pool);
+    if (--fetcher->refs)
+        return;
+    free_settings(mem, &fetcher->settings);
+    sgi_release(mem, fetcher, sizeof *fetcher);
+    sgi_fetch_pool_leave(pool);
+}
+
+void sgi_fetcher_free(sgi_fetcher *fetcher)
+{
+    sgi_fetch *fetch;
+    if (!fetcher)
+        return;
+    TAILQ_FOREACH(fetch, &fetcher->pool->fetches, link)
+        if (fetch->fetcher == fetcher)
+            sgi_fetch_cancel(fetch);
+    unref(fetcher);
+}
+
+/* ---- the request ---- */
+
+/* RFC 9110, section 5.6.2. */
+static bool is_token(sgi_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool alnum =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && (!c || !strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return text.n > 0;
+}
+
+/* Nothing that could end the line. */
+static bool is_value(sgi_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool is_named(sgi_str name, const char *other)
+{
+    return name.n == strlen(other) && strncasecmp(name.p, other, name.n) == 0;
+}
+
+static bool is_valid(const sgi_fetch_request *request)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        if (!is_token(request->headers[i].name) || !is_value(request->headers[i].value))
+            return false;
+    return request->method == SGI_FETCH_POST || !request->body || !request->body->len;
+}
+
+/* What libcurl would add by itself: a line without value takes it out. A body waits for
+ * no 100, and its type is the caller's to name. */
+static const char *const unwanted[] = {"Expect", "Content-Type"};
+
+#define UNWANTED_COUNT (sizeof unwanted / sizeof *unwanted)
+
+static bool is_given(const sgi_fetch_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        if (is_named(request->headers[i].name, name))
+            return true;
+    return false;
+}
+
+/* libcurl sends a header without value when a semicolon stands for it. */
+static char *put_line(char *to, sgi_str name, sgi_str value)
+{
+    memcpy(to, name.p, name.n);
+    to += name.n;
+    if (value.n) {
+        memcpy(to, ": ", 2);
+        memcpy(to + 2, value.p, value.n);
+        to += 2 + value.n;
+    } else {
+        *to++ = ';';
+    }
+    *to++ = 0;
+    return to;
+}
+
+static void put_headers(sgi_fetch *fetch, const sgi_fetch_request *request, char *to)
+{
+    struct curl_slist *nodes = (struct curl_slist *)(fetch + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < request->header_count; i++) {
+        nodes[count++].data = to;
+        to = put_line(to, request->headers[i].name, request->headers[i].value);
+    }
+    for (size_t i = 0; i < UNWANTED_COUNT; i++) {
+        if (is_given(request, unwanted[i]))
+            continue;
+        nodes[count++].data = to;
+        to += sprintf(to, "%s:", unwanted[i]) + 1;
+    }
+    for (size_t i = 0; i + 1 < count; i++)
+        nodes[i].next = &nodes[i + 1];
+    fetch->headers = count ? nodes : NULL;
+}
+
+static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *request)
+{
+    size_t nodes = (request->header_count + UNWANTED_COUNT) * sizeof(struct curl_slist);
+    size_t texts = 0;
+    for (size_t i = 0; i < request->header_count; i++)
+        texts += request->headers[i].name.n + request->headers[i].value.n + sizeof ": ";
+    for (size_t i = 0; i < UNWANTED_COUNT; i++)
+        texts += strlen(unwanted[i]) + sizeof ":";
+    size_t size = sizeof(sgi_fetch) + nodes + texts;
+    sgi_fetch *fetch = sgi_zalloc(mem, size);
+    if (!fetch)
+        return NULL;
+    fetch->size = size;
+    fetch->method = request->method;
+    fetch->once = request->once;
+    put_headers(fetch, request, (char *)(fetch + 1) + nodes);
+    sgi_buf_init(&fetch->head, mem);
+    sgi_buf_init(&fetch->body, mem);
+    if (request->body) {
+        fetch->body = *request->body;
+        sgi_buf_init(request->body, request->body->mem);
+    }
+    return fetch;
+}
+
+/* ---- exchanges ---- */
+
+static void enqueue(sgi_fetch *fetch)
+{
+    fetch->stage = SGI_FETCH_QUEUED;
+    fetch->counted = true;
+    fetch->fetcher->busy++;
+    sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
+}
+
+static bool has_room(const sgi_fetcher *fetcher)
+{
+    size_t most = fetcher->settings.max_exchanges;
+    return !most || fetcher->busy < most;
+}
+
+segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
+                             const sgi_fetch_events *events, void *user, sgi_fetch **out)
+{
+    sgi_fetch_pool *pool = fetcher->pool;
+    if (pool->closed)
+        return SEGUE_E_CLOSED;
+    if (!is_valid(request))
+        return SEGUE_E_INVALID;
+    sgi_fetch *fetch = make_fetch(mem_of(pool), request);
+    if (!fetch)
+        return SEGUE_E_NOMEM;
+    fetch->fetcher = fetcher;
+    fetch->events = events;
+    fetch->user = user;
+    fetcher->refs++;
+    sgi_fetch_pool_add(pool, fetch);
+    if (has_room(fetcher))
+        enqueue(fetch);
+    else
+        TAILQ_INSERT_TAIL(&fetcher->waiting, fetch, to_do);
+    *out = fetch;
+    return SEGUE_OK;
+}
+
+void sgi_fetch_pause(sgi_fetch *fetch, bool paused)
+{
+    fetch->paused = paused;
+    if (!paused && fetch->held)
+        sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
+}
+
+void sgi_fetch_cancel(sgi_fetch *fetch)
+{
+    if (fetch->cancelled || fetch->stage == SGI_FETCH_ENDED)
+        return;
+    fetch->cancelled = true;
+    if (fetch->stage == SGI_FETCH_WAITING)
+        TAILQ_REMOVE(&fetch->fetcher->waiting, fetch, to_do);
+    sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
+}
+
+void sgi_fetch_gone(sgi_fetch *fetch)
+{
+    sgi_fetcher *fetcher = fetch->fetcher;
+    const sgi_mem *mem = mem_of(fetcher->pool);
+    if (fetch->counted)
+        fetcher->busy--;
+    sgi_buf_free(&fetch->body);
+    sgi_buf_free(&fetch->head);
+    sgi_release(mem, fetch, fetch->size);
+    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting);
+    if (next && has_room(fetcher)) {
+        TAILQ_REMOVE(&fetcher->waiting, next, to_do);
+        enqueue(next);
+    }
+    unref(fetcher);
+}
+
+/* ---- response headers ---- */
+
+static sgi_str trimmed(const char *p, size_t n)
+{
+    while (n && (*p == ' ' || *p == '\t'))
+        p++, n--;
+    while (n && strchr(" \t\r\n", p[n - 1]))
+        n--;
+    return (sgi_str){p, n};
+}
+
+sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name)
+{
+    const char *at = fetch->head.p;
+    size_t left = fetch->head.len;
+    while (left) {
+        const char *end = memchr(at, '\n', left);
+        size_t n = end ? (size_t)(end + 1 - at) : left;
+        const char *colon = memchr(at, ':', n);
+        if (colon && is_named((sgi_str){at, (size_t)(colon - at)}, name))
+            return trimmed(colon + 1, n - (size_t)(colon + 1 - at));
+        at += n;
+        left -= n;
+    }
+    return (sgi_str){NULL, 0};
+}

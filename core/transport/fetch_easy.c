@@ -1,0 +1,367 @@
+/* One exchange as libcurl sees it: the options of its handle, the callbacks that bring
+ * the response, and what the end means.
+ *
+ * Headers are kept as they come, line by line; a new status line (after a 100, say)
+ * begins them anew, and the empty line after the last block is the head. Trailers come
+ * behind it and are dropped.
+ *
+ * Pause: bytes that come while the owner has paused are refused (CURL_WRITEFUNC_PAUSE).
+ * libcurl keeps that one piece, stops reading, and hands the same piece out again later.
+ * What was handed out before the owner paused is consumed whole. Over HTTP/1.1 no more
+ * than that piece is kept. Over HTTP/2 the stream's window is shut, but when other
+ * streams of the connection are read, libcurl keeps what the peer was still allowed to
+ * send: up to the window, 32 MiB in 7.88, per paused stream. Where that is too much,
+ * http1_only is the way.
+ *
+ * A transfer that we end ourselves (cancelled, redirected, head too large) is ended by
+ * refusing what libcurl hands us; `fault` and `why` then say what it was about. */
+#include "transport/fetch_state.h"
+
+#include <stdio.h>
+
+#define DEFAULT_CONNECT_MS 30000
+#define DEFAULT_KEEPALIVE_S 30
+/* Each write of the peer's, coalesced to 64 KiB by ours, in one read. */
+#define READ_BYTES (256L * 1024)
+
+/* ---- callbacks ---- */
+
+static void set_fault(sgi_fetch *fetch, sgi_fetch_fault fault, const char *why)
+{
+    fetch->fault = fault;
+    snprintf(fetch->why, sizeof fetch->why, "%s", why);
+}
+
+/* "scheme://host:port" of where the response points to, as far as it can be told. */
+static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size_t size)
+{
+    char *scheme = NULL, *host = NULL, *port = NULL;
+    char text[1024];
+    CURLU *url = curl_url();
+    snprintf(to, size, "elsewhere");
+    if (url && location.n < sizeof text) {
+        snprintf(text, sizeof text, "%.*s", (int)location.n, location.p);
+        if (!curl_url_set(url, CURLUPART_URL, fetch->fetcher->settings.url, 0) &&
+            !curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) &&
+            !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) &&
+            !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
+            !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT))
+            snprintf(to, size, "%s://%s:%s", scheme, host, port);
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(url);
+}
+
+/* A redirect could carry headers and a body to somebody they are not meant for. */
+static bool is_redirect(sgi_fetch *fetch, int32_t status)
+{
+    char origin[SGI_WHY_SIZE - 48];
+    sgi_str location = sgi_fetch_header(fetch, "location");
+    if (status < 300 || status > 399 || !location.p)
+        return false;
+    name_origin(fetch, location, origin, sizeof origin);
+    snprintf(fetch->why, sizeof fetch->why, "redirected to %s (%d), not followed", origin,
+             (int)status);
+    fetch->fault = SGI_FETCH_REDIRECTED;
+    return true;
+}
+
+/* Lock held. False ends the transfer. */
+static bool take_head(sgi_fetch *fetch, int32_t status)
+{
+    if (status < 200)
+        return true; /* another head follows */
+    if (is_redirect(fetch, status))
+        return false;
+    fetch->headed = true;
+    fetch->events->head(fetch->user, fetch, status);
+    return !fetch->cancelled;
+}
+
+/* Lock held. False ends the transfer. */
+static bool take_line(sgi_fetch *fetch, const char *line, size_t n, int32_t status)
+{
+    if (fetch->cancelled)
+        return false;
+    if (fetch->headed)
+        return true; /* a trailer */
+    if (n <= 2 && (line[0] == '\r' || line[0] == '\n'))
+        return take_head(fetch, status);
+    if (n >= 5 && memcmp(line, "HTTP/", 5) == 0) {
+        fetch->head.len = 0;
+        return true;
+    }
+    if (n > SGI_FETCH_HEAD_MAX - fetch->head.len) {
+        set_fault(fetch, SGI_FETCH_TOO_LARGE, "the response's headers are too large");
+        return false;
+    }
+    sgi_buf_add(&fetch->head, line, n);
+    if (fetch->head.failed)
+        set_fault(fetch, SGI_FETCH_NOMEM, "out of memory");
+    return !fetch->head.failed;
+}
+
+/* CURLOPT_HEADERFUNCTION: a line at a time. */
+static size_t on_line(char *line, size_t size, size_t n, void *user)
+{
+    sgi_fetch *fetch = user;
+    segue_runtime *rt = sgi_fetch_runtime(fetch);
+    long status = 0;
+    (void)size; /* 1 */
+    if (n == 0)
+        return 0;
+    curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
+    sgi_runtime_lock(rt);
+    bool go_on = take_line(fetch, line, n, (int32_t)status);
+    sgi_runtime_unlock(rt);
+    return go_on ? n : 0;
+}
+
+/* CURLOPT_WRITEFUNCTION */
+static size_t on_bytes(char *bytes, size_t size, size_t n, void *user)
+{
+    sgi_fetch *fetch = user;
+    segue_runtime *rt = sgi_fetch_runtime(fetch);
+    size_t taken = n;
+    (void)size; /* 1 */
+    sgi_runtime_lock(rt);
+    if (!fetch->cancelled && fetch->paused) {
+        fetch->held = true;
+        taken = CURL_WRITEFUNC_PAUSE;
+    } else if (!fetch->cancelled && n) {
+        fetch->events->bytes(fetch->user, fetch, bytes, n);
+    }
+    if (fetch->cancelled)
+        taken = n + 1; /* not what it was given: an error */
+    sgi_runtime_unlock(rt);
+    return taken;
+}
+
+/* CURLOPT_READFUNCTION, for a body that is sent once. */
+static size_t on_body(char *into, size_t size, size_t n, void *user)
+{
+    sgi_fetch *fetch = user;
+    size_t room = size * n;
+    size_t left = fetch->body.len - fetch->sent;
+    size_t take = left < room ? left : room;
+    if (take)
+        memcpy(into, fetch->body.p + fetch->sent, take);
+    fetch->sent += take;
+    return take;
+}
+
+/* CURLOPT_SEEKFUNCTION: asked for when a connection that was used before died without an
+ * answer. What has left may have been acted on, so it is not sent again. */
+static int on_seek(void *user, curl_off_t offset, int origin)
+{
+    sgi_fetch *fetch = user;
+    if (fetch->sent || offset || origin != SEEK_SET)
+        return CURL_SEEKFUNC_FAIL;
+    return CURL_SEEKFUNC_OK;
+}
+
+/* ---- options ---- */
+
+/* One after another until one fails. */
+#define SET(option, value)                                                               \
+    do {                                                                                 \
+        CURLcode fault_ = curl_easy_setopt(easy, option, value);                         \
+        if (fault_ != CURLE_OK)                                                          \
+            return fault_;                                                               \
+    } while (0)
+
+static bool has_http2(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2;
+}
+
+static CURLcode set_callbacks(CURL *easy, sgi_fetch *fetch)
+{
+    SET(CURLOPT_PRIVATE, fetch);
+    SET(CURLOPT_ERRORBUFFER, fetch->text);
+    SET(CURLOPT_HEADERFUNCTION, on_line);
+    SET(CURLOPT_HEADERDATA, fetch);
+    SET(CURLOPT_WRITEFUNCTION, on_bytes);
+    SET(CURLOPT_WRITEDATA, fetch);
+    SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    SET(CURLOPT_BUFFERSIZE, READ_BYTES);
+    SET(CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    SET(CURLOPT_QUICK_EXIT, 1L); /* older ones wait for a lookup that is cancelled */
+#endif
+    return CURLE_OK;
+}
+
+static CURLcode set_request(CURL *easy, sgi_fetch *fetch)
+{
+    if (fetch->method == SGI_FETCH_POST) {
+        SET(CURLOPT_POST, 1L);
+        if (fetch->once) {
+            SET(CURLOPT_READFUNCTION, on_body);
+            SET(CURLOPT_READDATA, fetch);
+            SET(CURLOPT_SEEKFUNCTION, on_seek);
+            SET(CURLOPT_SEEKDATA, fetch);
+        } else {
+            SET(CURLOPT_POSTFIELDS, fetch->body.len ? fetch->body.p : "");
+        }
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)fetch->body.len);
+    } else {
+        SET(CURLOPT_HTTPGET, 1L);
+        if (fetch->method == SGI_FETCH_DELETE)
+            SET(CURLOPT_CUSTOMREQUEST, "DELETE");
+    }
+    SET(CURLOPT_HTTPHEADER, fetch->headers);
+    SET(CURLOPT_USERAGENT, "segue/" SGI_VERSION);
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    return CURLE_OK;
+}
+
+static CURLcode set_protocols(CURL *easy, const sgi_fetch_settings *settings)
+{
+    bool http2 = !settings->http1_only && has_http2();
+    SET(CURLOPT_URL, settings->url);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    SET(CURLOPT_HTTP_VERSION,
+        (long)(http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+    return CURLE_OK;
+}
+
+/* A proxy that was named is used, whatever NO_PROXY says. */
+static CURLcode set_route(CURL *easy, const sgi_fetch_settings *settings)
+{
+    const char *proxy = settings->proxy;
+    int64_t connect_ms = settings->connect_timeout_ms;
+    int64_t keepalive_s =
+        settings->keepalive_s ? settings->keepalive_s : DEFAULT_KEEPALIVE_S;
+    if (settings->unix_socket) {
+        SET(CURLOPT_UNIX_SOCKET_PATH, settings->unix_socket);
+        proxy = "";
+    }
+    if (proxy) {
+        SET(CURLOPT_PROXY, proxy);
+        SET(CURLOPT_NOPROXY, "");
+    }
+    SET(CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(connect_ms > 0 ? connect_ms : DEFAULT_CONNECT_MS));
+    SET(CURLOPT_TCP_NODELAY, 1L);
+    if (keepalive_s > 0) {
+        SET(CURLOPT_TCP_KEEPALIVE, 1L);
+        SET(CURLOPT_TCP_KEEPIDLE, (long)keepalive_s);
+        SET(CURLOPT_TCP_KEEPINTVL, (long)keepalive_s);
+    }
+    return CURLE_OK;
+}
+
+static CURLcode set_tls(CURL *easy, const sgi_fetch_settings *settings)
+{
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(CURLOPT_SSL_VERIFYPEER, settings->insecure ? 0L : 1L);
+    SET(CURLOPT_SSL_VERIFYHOST, settings->insecure ? 0L : 2L);
+    if (settings->ca_file || settings->ca_path) {
+        SET(CURLOPT_CAINFO, settings->ca_file);
+        SET(CURLOPT_CAPATH, settings->ca_path);
+    }
+    if (settings->client_cert) {
+        SET(CURLOPT_SSLCERT, settings->client_cert);
+        SET(CURLOPT_SSLKEY,
+            settings->client_key ? settings->client_key : settings->client_cert);
+        SET(CURLOPT_KEYPASSWD, settings->key_password);
+    }
+    return CURLE_OK;
+}
+
+CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
+{
+    const sgi_fetch_settings *settings = &fetch->fetcher->settings;
+    CURL *easy = fetch->easy = curl_easy_init();
+    if (!easy)
+        return CURLE_OUT_OF_MEMORY;
+    CURLcode fault = set_callbacks(easy, fetch);
+    if (fault == CURLE_OK)
+        fault = set_request(easy, fetch);
+    if (fault == CURLE_OK)
+        fault = set_protocols(easy, settings);
+    if (fault == CURLE_OK)
+        fault = set_route(easy, settings);
+    if (fault == CURLE_OK)
+        fault = set_tls(easy, settings);
+    return fault;
+}
+
+/* ---- the outcome ---- */
+
+static bool was_refused_by_proxy(CURL *easy)
+{
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+    return status && (status < 200 || status > 299);
+}
+
+static bool is_within_head(const sgi_fetch *fetch)
+{
+    long bytes = 0;
+    if (fetch->easy)
+        curl_easy_getinfo(fetch->easy, CURLINFO_HEADER_SIZE, &bytes);
+    return bytes > 0 && !fetch->headed;
+}
+
+static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
+{
+    switch (result) {
+    case CURLE_OK: /* also for a connection that ended within the headers */
+        return fetch->headed ? SGI_FETCH_OK : SGI_FETCH_BROKEN;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return SGI_FETCH_UNRESOLVED;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PROXY:
+        return SGI_FETCH_UNREACHABLE;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_SSL_ENGINE_SETFAILED:
+        return SGI_FETCH_UNTRUSTED;
+    case CURLE_OPERATION_TIMEDOUT:
+        return SGI_FETCH_TIMEOUT;
+    case CURLE_OUT_OF_MEMORY: /* also for a line that is longer than libcurl takes */
+        return is_within_head(fetch) ? SGI_FETCH_TOO_LARGE : SGI_FETCH_NOMEM;
+#if LIBCURL_VERSION_NUM >= 0x080600
+    case CURLE_TOO_LARGE:
+        return SGI_FETCH_TOO_LARGE;
+#endif
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL: /* an answer without a status line */
+    case CURLE_BAD_CONTENT_ENCODING:
+        return SGI_FETCH_MALFORMED;
+    default:
+        return fetch->easy && was_refused_by_proxy(fetch->easy) ? SGI_FETCH_UNREACHABLE
+                                                                : SGI_FETCH_BROKEN;
+    }
+}
+
+void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outcome)
+{
+    outcome->fault = fetch->fault ? fetch->fault : fault_of(fetch, result);
+    if (fetch->once && fetch->sent &&
+        (outcome->fault == SGI_FETCH_UNREACHABLE || outcome->fault == SGI_FETCH_TIMEOUT))
+        outcome->fault = SGI_FETCH_BROKEN; /* it had left by a connection that died */
+    if (outcome->fault == SGI_FETCH_OK)
+        outcome->text = "";
+    else if (fetch->fault)
+        outcome->text = fetch->why;
+    else if (fetch->text[0])
+        outcome->text = fetch->text;
+    else
+        outcome->text = result ? curl_easy_strerror(result) : "the response was cut off";
+}

@@ -1,0 +1,494 @@
+/* One CURLM per runtime: libcurl's sockets and its one timer on the runtime's loop, and
+ * the exchanges from start to end.
+ *
+ * The pool is a carrier without a conversation. It counts as attached while there are
+ * exchanges: only then is there work to raise, and only then does a runtime that ends
+ * wait for it. A runtime has one, which is found by its functions.
+ *
+ *   sgi_fetch_start -> to_do -> work step: launch -> libcurl: connect, send, ...
+ *   socket or timer -> curl_multi_socket_action -> callbacks of fetch_easy.c -> reap
+ *
+ * Latency: a start that comes of an event of libcurl's is launched in the same turn of
+ * the loop; one that comes of another carrier's work in the next, which does not wait.
+ *
+ * Memory of ours is had in advance where libcurl could not do without: each exchange
+ * brings the watchers for the sockets it may open, so that lack of memory fails one start
+ * and not all streams.
+ *
+ * libcurl writes to sockets with MSG_NOSIGNAL, but the TLS library under it may not: see
+ * sigpipe.h. */
+#include "transport/fetch_state.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "transport/sigpipe.h"
+
+/* Two addresses tried at once, a resolver, and one in reserve. */
+#define SOCKETS_PER_EXCHANGE 4
+#define SPARE_WATCHES ((size_t)64)
+/* Connections without an exchange, at most. libcurl counts the busy ones too. */
+#define IDLE_CONNECTIONS ((size_t)64)
+
+static segue_runtime *runtime_of(const sgi_fetch_pool *pool)
+{
+    return pool->carrier.runtime;
+}
+
+static struct ev_loop *loop_of(const sgi_fetch_pool *pool)
+{
+    return sgi_runtime_loop(runtime_of(pool));
+}
+
+static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
+{
+    return sgi_engine_mem(sgi_runtime_engine(runtime_of(pool)));
+}
+
+/* ---- libcurl as a whole ---- */
+
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+static CURLcode library_fault;
+
+/* Never undone: others in the process may use it. */
+static void init_library(void)
+{
+    library_fault = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+bool sgi_fetch_ready(char why[SGI_WHY_SIZE])
+{
+    pthread_once(&library_once, init_library);
+    const curl_version_info_data *about = curl_version_info(CURLVERSION_NOW);
+    if (library_fault)
+        snprintf(why, SGI_WHY_SIZE, "libcurl: %s", curl_easy_strerror(library_fault));
+    else if (!(about->features & CURL_VERSION_ASYNCHDNS))
+        snprintf(why, SGI_WHY_SIZE, "libcurl %s looks names up on the caller's thread",
+                 about->version);
+    else if (!(about->features & CURL_VERSION_SSL))
+        snprintf(why, SGI_WHY_SIZE, "libcurl %s has no TLS", about->version);
+    else
+        return true;
+    return false;
+}
+
+/* ---- watchers ---- */
+
+static void reap(sgi_fetch_pool *pool);
+static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what);
+
+static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
+{
+    sgi_fetch_watch *watch = SGI_OWNER(io, sgi_fetch_watch, io);
+    sgi_fetch_pool *pool = watch->pool;
+    sgi_sigpipe held;
+    int what = 0;
+    (void)loop;
+    if (revents & EV_READ)
+        what |= CURL_CSELECT_IN;
+    if (revents & EV_WRITE)
+        what |= CURL_CSELECT_OUT;
+    if (revents & EV_ERROR)
+        what |= CURL_CSELECT_ERR;
+    sgi_sigpipe_hold(&held, runtime_of(pool));
+    drive(pool, io->fd, what); /* may put the watcher away */
+    sgi_sigpipe_let(&held);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    sgi_fetch_pool *pool = SGI_OWNER(timer, sgi_fetch_pool, timer);
+    sgi_sigpipe held;
+    (void)loop;
+    (void)revents;
+    sgi_sigpipe_hold(&held, runtime_of(pool));
+    drive(pool, CURL_SOCKET_TIMEOUT, 0);
+    sgi_sigpipe_let(&held);
+}
+
+static bool add_spare(sgi_fetch_pool *pool)
+{
+    sgi_fetch_watch *watch = sgi_zalloc(mem_of(pool), sizeof *watch);
+    if (!watch)
+        return false;
+    watch->pool = pool;
+    ev_io_init(&watch->io, on_socket, -1, 0);
+    LIST_INSERT_HEAD(&pool->spare, watch, link);
+    pool->watches++;
+    return true;
+}
+
+static bool reserve_watches(sgi_fetch_pool *pool, size_t count)
+{
+    while (pool->watches < count)
+        if (!add_spare(pool))
+            return false;
+    return true;
+}
+
+static void trim_watches(sgi_fetch_pool *pool, size_t keep)
+{
+    sgi_fetch_watch *watch;
+    while (pool->watches > keep && (watch = LIST_FIRST(&pool->spare))) {
+        LIST_REMOVE(watch, link);
+        sgi_release(mem_of(pool), watch, sizeof *watch);
+        pool->watches--;
+    }
+}
+
+static void put_away(sgi_fetch_pool *pool, sgi_fetch_watch *watch)
+{
+    ev_io_stop(loop_of(pool), &watch->io);
+    LIST_REMOVE(watch, link);
+    LIST_INSERT_HEAD(&pool->spare, watch, link);
+}
+
+static sgi_fetch_watch *take_watch(sgi_fetch_pool *pool)
+{
+    if (LIST_EMPTY(&pool->spare) && !add_spare(pool))
+        return NULL;
+    sgi_fetch_watch *watch = LIST_FIRST(&pool->spare);
+    LIST_REMOVE(watch, link);
+    LIST_INSERT_HEAD(&pool->watched, watch, link);
+    return watch;
+}
+
+/* CURLMOPT_SOCKETFUNCTION. What cannot be watched cannot go on: -1 ends the CURLM. */
+static int set_watch(CURL *easy, curl_socket_t fd, int what, void *user, void *of_socket)
+{
+    sgi_fetch_pool *pool = user;
+    sgi_fetch_watch *watch = of_socket;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (watch)
+            put_away(pool, watch);
+        return 0;
+    }
+    int events =
+        (what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0);
+    if (!watch) {
+        watch = take_watch(pool);
+        if (!watch || curl_multi_assign(pool->multi, fd, watch) != CURLM_OK)
+            return -1;
+    }
+    ev_io_stop(loop_of(pool), &watch->io);
+    ev_io_set(&watch->io, fd, events);
+    if (events)
+        ev_io_start(loop_of(pool), &watch->io);
+    return 0;
+}
+
+/* CURLMOPT_TIMERFUNCTION */
+static int set_timer(CURLM *multi, long timeout_ms, void *user)
+{
+    sgi_fetch_pool *pool = user;
+    (void)multi;
+    ev_timer_stop(loop_of(pool), &pool->timer);
+    if (timeout_ms < 0)
+        return 0;
+    ev_timer_set(&pool->timer, (double)timeout_ms / 1000., 0.);
+    ev_timer_start(loop_of(pool), &pool->timer);
+    return 0;
+}
+
+/* ---- the CURLM ---- */
+
+static bool open_multi(sgi_fetch_pool *pool)
+{
+    if (!pool->multi)
+        pool->multi = curl_multi_init();
+    if (!pool->multi)
+        return false;
+    curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, set_watch);
+    curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+    curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+    return true;
+}
+
+static void close_multi(sgi_fetch_pool *pool)
+{
+    sgi_fetch_watch *watch;
+    if (pool->multi)
+        curl_multi_cleanup(pool->multi);
+    pool->multi = NULL;
+    ev_timer_stop(loop_of(pool), &pool->timer);
+    while ((watch = LIST_FIRST(&pool->watched)))
+        put_away(pool, watch);
+}
+
+static void allow_idle(const sgi_fetch_pool *pool)
+{
+    curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
+                      (long)(pool->live + IDLE_CONNECTIONS));
+}
+
+/* ---- the end of an exchange ---- */
+
+/* No lock. Takes the exchange away from libcurl, which closes a stream that has not
+ * ended. */
+static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    if (!fetch->easy)
+        return;
+    if (fetch->stage == SGI_FETCH_RUNNING) {
+        curl_multi_remove_handle(pool->multi, fetch->easy);
+        pool->live--;
+        allow_idle(pool);
+    }
+    curl_easy_cleanup(fetch->easy);
+    fetch->easy = NULL;
+}
+
+/* Lock held. outcome NULL = it was cancelled. */
+static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
+{
+    fetch->stage = SGI_FETCH_ENDED;
+    if (outcome && !fetch->cancelled)
+        fetch->events->done(fetch->user, fetch, outcome);
+    if (fetch->asked) {
+        TAILQ_REMOVE(&pool->to_do, fetch, to_do);
+        pool->to_do_count--;
+    }
+    TAILQ_REMOVE(&pool->fetches, fetch, link);
+    sgi_fetch_gone(fetch);
+    if (TAILQ_EMPTY(&pool->fetches))
+        sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+}
+
+/* Lock held, let go meanwhile. */
+static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fault,
+                     const char *text)
+{
+    sgi_fetch_outcome outcome = {fault, text};
+    sgi_runtime_unlock(runtime_of(pool));
+    take_back(pool, fetch);
+    sgi_runtime_lock(runtime_of(pool));
+    end(pool, fetch, &outcome);
+}
+
+/* No lock. The connection is back in the pool before done is called. */
+static void finish(sgi_fetch_pool *pool, sgi_fetch *fetch, CURLcode result)
+{
+    sgi_fetch_outcome outcome;
+    sgi_fetch_judge(fetch, result, &outcome);
+    take_back(pool, fetch);
+    sgi_runtime_lock(runtime_of(pool));
+    end(pool, fetch, &outcome);
+    sgi_runtime_unlock(runtime_of(pool));
+}
+
+static void reap(sgi_fetch_pool *pool)
+{
+    CURLMsg *message;
+    int left;
+    while (pool->multi && (message = curl_multi_info_read(pool->multi, &left))) {
+        sgi_fetch *fetch = NULL;
+        CURLcode result = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&fetch);
+        if (message->msg == CURLMSG_DONE)
+            finish(pool, fetch, result);
+    }
+}
+
+/* No lock. libcurl has given up as a whole: so has everything that it had. */
+static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
+{
+    sgi_fetch *fetch;
+    segue_runtime *rt = runtime_of(pool);
+    sgi_runtime_lock(rt);
+    do {
+        TAILQ_FOREACH(fetch, &pool->fetches, link)
+            if (fetch->stage == SGI_FETCH_RUNNING)
+                break;
+        if (fetch)
+            end_with(pool, fetch, SGI_FETCH_BROKEN, curl_multi_strerror(fault));
+    } while (fetch);
+    sgi_runtime_unlock(rt);
+    close_multi(pool);
+}
+
+/* No lock. */
+static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
+{
+    int running;
+    CURLMcode fault = curl_multi_socket_action(pool->multi, fd, what, &running);
+    if (fault != CURLM_OK)
+        break_down(pool, fault);
+    else
+        reap(pool);
+}
+
+/* ---- work ---- */
+
+/* No lock. */
+static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    size_t sockets = (pool->live + 1) * SOCKETS_PER_EXCHANGE;
+    if (!reserve_watches(pool, sockets) || !open_multi(pool))
+        return CURLE_OUT_OF_MEMORY;
+    CURLcode result = sgi_fetch_easy_open(fetch);
+    if (result == CURLE_OK && curl_multi_add_handle(pool->multi, fetch->easy) != CURLM_OK)
+        result = CURLE_OUT_OF_MEMORY;
+    return result;
+}
+
+/* Lock held, let go meanwhile. */
+static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    sgi_fetch_outcome outcome;
+    sgi_runtime_unlock(runtime_of(pool));
+    CURLcode result = open_exchange(pool, fetch);
+    if (result == CURLE_OK) {
+        pool->live++;
+        allow_idle(pool);
+    } else {
+        sgi_fetch_judge(fetch, result, &outcome);
+        take_back(pool, fetch);
+    }
+    sgi_runtime_lock(runtime_of(pool));
+    if (result == CURLE_OK)
+        fetch->stage = SGI_FETCH_RUNNING;
+    else
+        end(pool, fetch, &outcome);
+}
+
+/* Lock held, let go meanwhile: libcurl hands out what it kept. */
+static void resume(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    fetch->held = false;
+    sgi_runtime_unlock(runtime_of(pool));
+    curl_easy_pause(fetch->easy, CURLPAUSE_CONT);
+    sgi_runtime_lock(runtime_of(pool));
+}
+
+static void look_at(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    if (fetch->cancelled)
+        end_with(pool, fetch, SGI_FETCH_OK, "");
+    else if (fetch->stage == SGI_FETCH_QUEUED)
+        launch(pool, fetch);
+    else if (fetch->held && !fetch->paused)
+        resume(pool, fetch);
+}
+
+/* Only as many as there are now, so that starts which fail at once and are made again at
+ * once do not keep the loop. */
+static void do_what_was_asked(sgi_fetch_pool *pool)
+{
+    sgi_fetch *fetch;
+    for (size_t n = pool->to_do_count; n > 0 && (fetch = TAILQ_FIRST(&pool->to_do));
+         n--) {
+        TAILQ_REMOVE(&pool->to_do, fetch, to_do);
+        pool->to_do_count--;
+        fetch->asked = false;
+        look_at(pool, fetch);
+    }
+    if (pool->to_do_count)
+        sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+}
+
+static void work(sgi_carrier *carrier, uint32_t work)
+{
+    sgi_fetch_pool *pool = SGI_OWNER(carrier, sgi_fetch_pool, carrier);
+    sgi_sigpipe held;
+    (void)work;
+    if (pool->to_do_count) {
+        sgi_sigpipe_hold(&held, runtime_of(pool));
+        do_what_was_asked(pool);
+        sgi_runtime_unlock(runtime_of(pool));
+        if (pool->multi)
+            drive(pool, CURL_SOCKET_TIMEOUT, 0); /* what was added connects and sends */
+        sgi_runtime_lock(runtime_of(pool));
+        sgi_sigpipe_let(&held);
+    }
+    if (TAILQ_EMPTY(&pool->fetches)) {
+        carrier->attached = carrier->queued;
+        trim_watches(pool, SPARE_WATCHES);
+    }
+}
+
+static void abandon(sgi_carrier *carrier)
+{
+    sgi_fetch_pool *pool = SGI_OWNER(carrier, sgi_fetch_pool, carrier);
+    sgi_sigpipe held;
+    sgi_fetch *fetch;
+    pool->closed = true;
+    sgi_sigpipe_hold(&held, runtime_of(pool));
+    while ((fetch = TAILQ_FIRST(&pool->fetches)))
+        end_with(pool, fetch, SGI_FETCH_CLOSED, "the runtime ends");
+    sgi_runtime_unlock(runtime_of(pool));
+    close_multi(pool);
+    sgi_runtime_lock(runtime_of(pool));
+    sgi_sigpipe_let(&held);
+    trim_watches(pool, 0);
+    if (carrier->attached)
+        sgi_carrier_retire(carrier);
+    else
+        sgi_carrier_drop(carrier);
+}
+
+static void free_pool(sgi_fetch_pool *pool)
+{
+    sgi_release(mem_of(pool), pool, sizeof *pool);
+}
+
+static void destroy(sgi_carrier *carrier)
+{
+    sgi_fetch_pool *pool = SGI_OWNER(carrier, sgi_fetch_pool, carrier);
+    pool->orphaned = true;
+    if (!pool->fetchers)
+        free_pool(pool);
+}
+
+static const sgi_carrier_ops pool_ops = {work, abandon, destroy};
+
+/* ---- the pool of a runtime ---- */
+
+static sgi_fetch_pool *make_pool(segue_runtime *rt)
+{
+    sgi_fetch_pool *pool =
+        sgi_zalloc(sgi_engine_mem(sgi_runtime_engine(rt)), sizeof *pool);
+    if (!pool)
+        return NULL;
+    TAILQ_INIT(&pool->fetches);
+    TAILQ_INIT(&pool->to_do);
+    LIST_INIT(&pool->watched);
+    LIST_INIT(&pool->spare);
+    ev_timer_init(&pool->timer, on_timer, 0., 0.);
+    pool->carrier.ops = &pool_ops;
+    sgi_carrier_add(rt, &pool->carrier);
+    return pool;
+}
+
+sgi_fetch_pool *sgi_fetch_pool_join(segue_runtime *rt)
+{
+    sgi_carrier *carrier = sgi_carrier_find(rt, &pool_ops);
+    sgi_fetch_pool *pool =
+        carrier ? SGI_OWNER(carrier, sgi_fetch_pool, carrier) : make_pool(rt);
+    if (pool)
+        pool->fetchers++;
+    return pool;
+}
+
+void sgi_fetch_pool_leave(sgi_fetch_pool *pool)
+{
+    if (--pool->fetchers == 0 && pool->orphaned)
+        free_pool(pool);
+}
+
+void sgi_fetch_pool_add(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    TAILQ_INSERT_TAIL(&pool->fetches, fetch, link);
+    pool->carrier.attached = true;
+}
+
+void sgi_fetch_pool_ask(sgi_fetch_pool *pool, sgi_fetch *fetch)
+{
+    if (!fetch->asked) {
+        fetch->asked = true;
+        TAILQ_INSERT_TAIL(&pool->to_do, fetch, to_do);
+        pool->to_do_count++;
+    }
+    sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+}

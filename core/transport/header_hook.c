@@ -1,0 +1,105 @@
+/* The application is asked from the ready queue, like for any callback. While it answers,
+ * the transport it is given stays in memory, whatever the loop does meanwhile. */
+#include "transport/http_ask.h"
+
+struct sgi_header_hook {
+    sgi_engine *engine;
+    sgi_ready ready;
+    segue_headers_fn fn;
+    void *user;
+    segue_free_fn free_user;
+    sgi_http_client *client; /* who asks; NULL = nobody */
+    int32_t status;
+    bool ended;
+};
+
+static void let_go(sgi_http_client *client)
+{
+    sgi_http_ask *ask, *next;
+    SGI_TAILQ_EACH(ask, &client->asks, link, next) {
+        if (ask->waits_for_headers)
+            sgi_http_ask_go(ask);
+    }
+}
+
+static int32_t ask_application(sgi_header_hook *hook)
+{
+    sgi_http_client *client = hook->client;
+    int32_t status = hook->status;
+    hook->client = NULL;
+    hook->status = 0;
+    client->base.carrier.held++;
+    sgi_user_begin(hook->engine);
+    hook->fn(hook->user, &client->base, status);
+    sgi_user_end(hook->engine);
+    client->base.carrier.held--;
+    if (client->base.state == SGI_TRANSPORT_ATTACHED)
+        let_go(client);
+    return 1;
+}
+
+static int32_t finish(sgi_header_hook *hook)
+{
+    sgi_engine *engine = hook->engine;
+    segue_free_fn free_user = hook->free_user;
+    void *user = hook->user;
+    sgi_header_hook_undo(hook);
+    if (!free_user)
+        return 0;
+    sgi_user_begin(engine);
+    free_user(user);
+    sgi_user_end(engine);
+    return 1;
+}
+
+static int32_t deliver(sgi_ready *ready, int32_t budget)
+{
+    sgi_header_hook *hook = SGI_OWNER(ready, sgi_header_hook, ready);
+    int32_t ran = 0;
+    (void)budget;
+    if (hook->client && !hook->ended)
+        ran = ask_application(hook);
+    return hook->ended ? ran + finish(hook) : ran;
+}
+
+sgi_header_hook *sgi_header_hook_new(sgi_engine *engine, segue_headers_fn fn, void *user,
+                                     segue_free_fn free_user)
+{
+    sgi_header_hook *hook = sgi_zalloc(sgi_engine_mem(engine), sizeof *hook);
+    if (!hook)
+        return NULL;
+    hook->engine = engine;
+    hook->ready.run = deliver;
+    hook->fn = fn;
+    hook->user = user;
+    hook->free_user = free_user;
+    return hook;
+}
+
+void sgi_header_hook_undo(sgi_header_hook *hook)
+{
+    if (!hook)
+        return;
+    sgi_ready_remove(hook->engine, &hook->ready);
+    sgi_release(sgi_engine_mem(hook->engine), hook, sizeof *hook);
+}
+
+bool sgi_header_hook_asks(const sgi_header_hook *hook)
+{
+    return hook && hook->fn;
+}
+
+void sgi_header_hook_ask(sgi_header_hook *hook, sgi_http_client *client, int32_t status)
+{
+    hook->client = client;
+    if (status)
+        hook->status = status;
+    sgi_ready_add(hook->engine, &hook->ready);
+}
+
+void sgi_header_hook_end(sgi_header_hook *hook)
+{
+    hook->ended = true;
+    hook->client = NULL;
+    sgi_ready_add(hook->engine, &hook->ready);
+}

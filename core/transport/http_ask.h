@@ -1,0 +1,106 @@
+/* The insides of the client of Streamable HTTP, for its files:
+ *
+ *   http_client.c    the transport: settings, the wire session, opening and closing
+ *   http_ask.c       one exchange: a POST or GET, what comes back, its resumption
+ *   http_ask_head.c  the headers of a request: ours, the tool's, the application's
+ *   header_hook.c    asking the application for headers
+ *
+ * Loop thread and lock held, except where segue.h allows any thread. */
+#ifndef SGI_HTTP_ASK_H
+#define SGI_HTTP_ASK_H
+
+#include "transport/fetch.h"
+#include "wire/mcp_params.h"
+#include "wire/sse.h"
+
+typedef struct sgi_http_client sgi_http_client;
+typedef struct sgi_http_ask sgi_http_ask;
+typedef struct sgi_header_hook sgi_header_hook;
+
+#define SGI_HTTP_HEADERS_MAX 64
+/* Those, those of the parameters of a tool, and our own. */
+#define SGI_HTTP_LINES_MAX (SGI_HTTP_HEADERS_MAX + SGI_MCP_MAX_PARAMS + 8)
+
+struct sgi_http_client {
+    segue_transport base;
+    sgi_fetcher *fetcher;
+    sgi_header_hook *hook; /* NULL = the application is not asked */
+    int64_t silence_ms;    /* -1 = no limit */
+    sgi_buf headers;       /* the application's: name NUL value NUL, ... */
+    int32_t header_count;
+    uint64_t place;  /* what the engine remembers of this endpoint goes by it */
+    sgi_buf session; /* Mcp-Session-Id; empty = none */
+    sgi_buf version; /* MCP-Protocol-Version that goes with it */
+    TAILQ_HEAD(, sgi_http_ask) asks;
+    sgi_fetch *farewell; /* DELETE of the session */
+    bool closing;
+    sgi_timer linger;
+};
+
+/* One exchange of the conversation; http_ask.c. */
+struct sgi_http_ask {
+    TAILQ_ENTRY(sgi_http_ask) link;
+    sgi_http_client *client;
+    sgi_conn *conn;
+    sgi_ask_kind kind;
+    bool modern;
+    bool once;
+    bool has_limit;         /* the engine ends it when it takes too long */
+    bool waits_for_headers; /* the application was asked for them */
+    bool asked_again;       /* ... after a refusal, once */
+    bool in_session;        /* Mcp-Session-Id was sent */
+    sgi_fetch *fetch;
+    int32_t status; /* of the response under way; 0 = none yet */
+    bool is_events; /* ... and what it brings */
+    bool is_json;
+    bool streams;   /* what was posted is being answered by a stream */
+    bool overflown; /* ... which had a message beyond the limit */
+    bool aftermath; /* the answer is there, the stream goes on */
+    sgi_buf posted; /* the body, while it may have to be sent again */
+    sgi_buf body;   /* what came: JSON, or the text of an error */
+    sgi_sse sse;
+    sgi_buf held;        /* came, but the engine is ahead of its reader */
+    bool ended;          /* ... and the end of the stream came behind it */
+    int64_t retry_ms;    /* what the server said about coming again */
+    int32_t resumptions; /* in a row that brought nothing */
+    sgi_timer timer;     /* silence, or the next resumption */
+    int64_t heard_ms;
+};
+
+/* Begins an exchange that sgi_ask_next gave; without memory it is lost at once. */
+void sgi_http_ask_begin(sgi_http_client *client, sgi_conn *conn);
+/* The engine marked it again: it may be read, or is over. */
+void sgi_http_ask_look(sgi_http_ask *ask);
+/* The application has said what headers to send. */
+void sgi_http_ask_go(sgi_http_ask *ask);
+/* Cancels and frees it; why: what the engine is told. */
+void sgi_http_ask_drop(sgi_http_ask *ask, const char *why);
+
+/* An exchange is gone. */
+void sgi_http_client_asked(sgi_http_client *client);
+
+/* ---- http_ask_head.c ---- */
+
+/* Appends the lines of a request; lines has room for SGI_HTTP_LINES_MAX. */
+void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
+                       sgi_fetch_header_line *lines);
+/* Headers that are packed as name NUL value NUL, at most room of them; how many. */
+size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room);
+/* For segue_transport_set_header. */
+segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
+                                 const char *value);
+
+/* ---- header_hook.c ---- */
+
+/* The hook frees itself: after `end` and a callback that runs it calls free_user, and is
+ * gone. NULL when out of memory. fn NULL: only free_user is delivered. */
+sgi_header_hook *sgi_header_hook_new(sgi_engine *engine, segue_headers_fn fn, void *user,
+                                     segue_free_fn free_user);
+/* Takes back a hook that was never used: no callback runs. */
+void sgi_header_hook_undo(sgi_header_hook *hook);
+bool sgi_header_hook_asks(const sgi_header_hook *hook);
+/* Asks; every exchange that waits for headers goes afterwards. */
+void sgi_header_hook_ask(sgi_header_hook *hook, sgi_http_client *client, int32_t status);
+void sgi_header_hook_end(sgi_header_hook *hook);
+
+#endif

@@ -1,0 +1,156 @@
+/* The headers of a request, in this order: what the protocol asks for, the parameters of
+ * the tool, and what the application has set. The last are kept packed, name NUL value
+ * NUL, in the order they were set; one that the protocol sets itself cannot be among
+ * them. */
+#include "transport/http_ask.h"
+
+#include <strings.h>
+
+/* ---- of a request ---- */
+
+size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room)
+{
+    const char *at = packed.p;
+    const char *end = packed.p + packed.n;
+    size_t count = 0;
+    for (; count < room && at < end; count++) {
+        lines[count].name = sgi_str_of(at);
+        at += lines[count].name.n + 1;
+        lines[count].value = sgi_str_of(at);
+        at += lines[count].value.n + 1;
+    }
+    return count;
+}
+
+static void add_line(sgi_fetch_request *request, sgi_fetch_header_line *lines,
+                     const char *name, sgi_str value)
+{
+    if (value.p)
+        lines[request->header_count++] = (sgi_fetch_header_line){sgi_str_of(name), value};
+}
+
+void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
+                       sgi_fetch_header_line *lines)
+{
+    sgi_http_client *client = ask->client;
+    sgi_ask_head head;
+    sgi_ask_look(ask->conn, &head);
+    bool gets = request->method == SGI_FETCH_GET;
+    bool in_session = !head.modern && ask->kind != SGI_ASK_INITIALIZE;
+    sgi_str last = sgi_sse_last_id(&ask->sse);
+    add_line(request, lines, "Accept",
+             gets ? SGI_STR("text/event-stream")
+                  : SGI_STR("application/json, text/event-stream"));
+    if (!gets)
+        add_line(request, lines, "Content-Type", SGI_STR("application/json"));
+    if (head.version.n)
+        add_line(request, lines, "MCP-Protocol-Version", head.version);
+    if (head.method.n)
+        add_line(request, lines, "Mcp-Method", head.method);
+    add_line(request, lines, "Mcp-Name", head.name);
+    if (in_session && !client->version.len)
+        sgi_buf_add_str(&client->version, head.version);
+    ask->in_session = in_session && client->session.len;
+    if (ask->in_session)
+        add_line(request, lines, "Mcp-Session-Id", sgi_buf_str(&client->session));
+    if (gets && last.n)
+        add_line(request, lines, "Last-Event-ID", last);
+    if (!gets)
+        request->header_count += sgi_http_lines(
+            head.params, lines + request->header_count, SGI_MCP_MAX_PARAMS);
+    request->header_count +=
+        sgi_http_lines(sgi_buf_str(&client->headers), lines + request->header_count,
+                       SGI_HTTP_HEADERS_MAX);
+}
+
+/* ---- of the application ---- */
+
+static bool is_token(sgi_str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (!strchr("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                    name.p[i]))
+            return false;
+    return name.n > 0;
+}
+
+static bool is_value(sgi_str value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if ((value.p[i] < ' ' && value.p[i] != '\t') || value.p[i] > '~')
+            return false;
+    return true;
+}
+
+static bool is_ours(const char *name)
+{
+    static const char *const ours[] = {"accept",
+                                       "content-type",
+                                       "content-length",
+                                       "transfer-encoding",
+                                       "connection",
+                                       "mcp-method",
+                                       "mcp-protocol-version",
+                                       "mcp-session-id",
+                                       "mcp-name",
+                                       "last-event-id",
+                                       "expect",
+                                       "host"};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (!strcasecmp(name, ours[i]))
+            return true;
+    return !strncasecmp(name, "mcp-param-", 10);
+}
+
+/* Where a header stands in the packed ones; their end when it does not. */
+static size_t find(const sgi_http_client *client, const char *name, size_t *len)
+{
+    const sgi_buf *headers = &client->headers;
+    size_t at = 0;
+    while (at < headers->len) {
+        const char *entry = headers->p + at;
+        size_t name_len = strlen(entry) + 1;
+        *len = name_len + strlen(entry + name_len) + 1;
+        if (!strcasecmp(entry, name))
+            break;
+        at += *len;
+    }
+    return at;
+}
+
+static void take_out(sgi_http_client *client, size_t at, size_t len)
+{
+    sgi_buf *headers = &client->headers;
+    memmove(headers->p + at, headers->p + at + len, headers->len - at - len);
+    headers->len -= len;
+    client->header_count--;
+}
+
+/* A value that cannot be kept leaves the one before in force. */
+segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
+                                 const char *value)
+{
+    sgi_buf *headers = &client->headers;
+    size_t before = headers->len;
+    size_t len = 0;
+    size_t at = find(client, name, &len);
+    bool is_set = at < before;
+    if (!is_token(sgi_str_of(name)) || is_ours(name) ||
+        (value && !is_value(sgi_str_of(value))))
+        return SEGUE_E_INVALID;
+    if (value && !is_set && client->header_count == SGI_HTTP_HEADERS_MAX)
+        return SEGUE_E_LIMIT;
+    if (value) {
+        sgi_buf_add(headers, name, strlen(name) + 1);
+        sgi_buf_add(headers, value, strlen(value) + 1);
+        if (headers->failed) {
+            sgi_buf_cut(headers, before);
+            return SEGUE_E_NOMEM;
+        }
+        client->header_count++;
+    }
+    if (is_set)
+        take_out(client, at, len);
+    return SEGUE_OK;
+}

@@ -1,0 +1,267 @@
+/* The transport of a client over HTTP. The session's conversation carries nothing itself:
+ * the engine marks exchanges, and a flush here begins, goes on with or drops what was
+ * marked.
+ *
+ * The end: what is under way is dropped, a wire session of the handshake eras is ended by
+ * DELETE, and messages that nobody waits for (a cancel) may still leave, for a short
+ * time. */
+#include "transport/http_client.h"
+
+#include "transport/http_ask.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define DEFAULT_CONNECTIONS 256
+#define DEFAULT_CONNECT_MS 10000
+#define DEFAULT_SILENCE_MS 60000
+
+static sgi_http_client *client_of(segue_transport *transport)
+{
+    return SGI_OWNER(transport, sgi_http_client, base);
+}
+
+static sgi_engine *engine_of(const sgi_http_client *client)
+{
+    return sgi_runtime_engine(sgi_transport_runtime(&client->base));
+}
+
+/* ---- what a transport does ---- */
+
+static void start(segue_transport *transport)
+{
+    sgi_conn *conn = sgi_transport_conn(transport);
+    sgi_conn_set_exchanging(conn, client_of(transport)->place);
+    sgi_conn_start(conn);
+}
+
+static void flush(segue_transport *transport)
+{
+    sgi_http_client *client = client_of(transport);
+    sgi_conn *parent = sgi_transport_conn(transport);
+    sgi_conn *conn;
+    while ((conn = sgi_ask_next(parent))) {
+        sgi_http_ask *ask = sgi_conn_transport(conn);
+        if (ask)
+            sgi_http_ask_look(ask);
+        else
+            sgi_http_ask_begin(client, conn);
+    }
+}
+
+static void end_if_quiet(sgi_http_client *client)
+{
+    if (client->closing && TAILQ_EMPTY(&client->asks) && !client->farewell)
+        sgi_transport_end(&client->base);
+}
+
+void sgi_http_client_asked(sgi_http_client *client)
+{
+    if (client->closing && TAILQ_EMPTY(&client->asks) && !client->farewell)
+        sgi_carrier_raise(&client->base.carrier, SGI_WORK_OWN);
+}
+
+static void poke(segue_transport *transport)
+{
+    end_if_quiet(client_of(transport));
+}
+
+static void said_farewell(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
+{
+    sgi_http_client *client = user;
+    (void)fetch;
+    (void)outcome;
+    client->farewell = NULL;
+    sgi_http_client_asked(client);
+}
+
+static void ignore_head(void *user, sgi_fetch *fetch, int32_t status)
+{
+    (void)user;
+    (void)fetch;
+    (void)status;
+}
+
+static void ignore_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len)
+{
+    (void)user;
+    (void)fetch;
+    (void)bytes;
+    (void)len;
+}
+
+static const sgi_fetch_events farewell = {
+    .head = ignore_head, .bytes = ignore_bytes, .done = said_farewell};
+
+static void end_session(sgi_http_client *client)
+{
+    sgi_fetch_header_line lines[SGI_HTTP_HEADERS_MAX + 2];
+    sgi_fetch_request request = {.method = SGI_FETCH_DELETE, .headers = lines};
+    lines[0] =
+        (sgi_fetch_header_line){SGI_STR("Mcp-Session-Id"), sgi_buf_str(&client->session)};
+    lines[1] = (sgi_fetch_header_line){SGI_STR("MCP-Protocol-Version"),
+                                       sgi_buf_str(&client->version)};
+    size_t own = client->version.len ? 2 : 1;
+    request.header_count = own + sgi_http_lines(sgi_buf_str(&client->headers),
+                                                lines + own, SGI_HTTP_HEADERS_MAX);
+    if (sgi_fetch_start(client->fetcher, &request, &farewell, client,
+                        &client->farewell) != SEGUE_OK)
+        client->farewell = NULL;
+}
+
+static void waited_enough(sgi_timer *timer)
+{
+    sgi_transport_end(&SGI_OWNER(timer, sgi_http_client, linger)->base);
+}
+
+static void finish(segue_transport *transport)
+{
+    sgi_http_client *client = client_of(transport);
+    if (client->closing)
+        return;
+    client->closing = true;
+    if (client->session.len)
+        end_session(client);
+    sgi_engine_timer(engine_of(client), &client->linger, SGI_LINGER_MS, waited_enough);
+    end_if_quiet(client);
+}
+
+static void release(segue_transport *transport)
+{
+    sgi_http_client *client = client_of(transport);
+    sgi_http_ask *ask;
+    client->closing = true;
+    sgi_engine_timer_clear(engine_of(client), &client->linger);
+    while ((ask = TAILQ_FIRST(&client->asks)))
+        sgi_http_ask_drop(ask, "closed");
+    if (client->farewell)
+        sgi_fetch_cancel(client->farewell);
+    client->farewell = NULL;
+    sgi_fetcher_free(client->fetcher);
+    client->fetcher = NULL;
+    if (client->hook)
+        sgi_header_hook_end(client->hook);
+    client->hook = NULL;
+}
+
+static void destroy(segue_transport *transport)
+{
+    sgi_http_client *client = client_of(transport);
+    const sgi_mem *mem = sgi_engine_mem(engine_of(client));
+    sgi_buf_free(&client->headers);
+    sgi_buf_free(&client->session);
+    sgi_buf_free(&client->version);
+    sgi_release(mem, client, sizeof *client);
+}
+
+static const sgi_transport_ops ops = {
+    .start = start,
+    .reopen = start,
+    .poke = poke,
+    .flush = flush,
+    .close = finish,
+    .release = release,
+    .destroy = destroy,
+};
+
+/* ---- making one ---- */
+
+static int64_t or_default(int64_t value, int64_t standard)
+{
+    return value ? value : standard;
+}
+
+/* They are read when a connection is made; what is wrong from the start is said now. */
+static segue_status check_files(const segue_http_options *options, char why[SGI_WHY_SIZE])
+{
+    const char *files[] = {options->ca_file, options->cert_file, options->key_file};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] && access(files[i], R_OK) != 0) {
+            sgi_transport_explain(why, files[i], errno);
+            return SEGUE_E_IO;
+        }
+    return SEGUE_OK;
+}
+
+static segue_status make_fetcher(sgi_http_client *client, segue_runtime *rt,
+                                 const char *url, const segue_http_options *options,
+                                 char why[SGI_WHY_SIZE])
+{
+    sgi_fetch_settings settings = {
+        .url = url,
+        .ca_file = options->ca_file,
+        .client_cert = options->cert_file,
+        .client_key = options->key_file,
+        .key_password = options->key_password,
+        .proxy = options->proxy,
+        .unix_socket = options->unix_socket,
+        .insecure = options->insecure != 0,
+        .http1_only = options->http1 != 0,
+        .connect_timeout_ms = or_default(options->connect_timeout_ms, DEFAULT_CONNECT_MS),
+        .max_exchanges =
+            (size_t)or_default(options->max_connections, DEFAULT_CONNECTIONS),
+    };
+    return sgi_fetcher_new(rt, &settings, &client->fetcher, why);
+}
+
+/* The endpoint, as a number: two that share one are taken for the same server, which
+ * costs a message more. */
+static uint64_t place_of(const char *url, const char *unix_socket)
+{
+    static const uint64_t seed[2] = {0, 0};
+    uint64_t place = sgi_siphash(seed, url, strlen(url));
+    if (unix_socket)
+        place += sgi_siphash(seed, unix_socket, strlen(unix_socket));
+    return place ? place : 1;
+}
+
+segue_status sgi_transport_http(segue_runtime *rt, const char *url,
+                                const segue_http_options *options, segue_transport **out,
+                                char why[SGI_WHY_SIZE])
+{
+    sgi_engine *engine = sgi_runtime_engine(rt);
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    sgi_http_client *client = sgi_zalloc(mem, sizeof *client);
+    if (!client)
+        return SEGUE_E_NOMEM;
+    sgi_buf_init(&client->headers, mem);
+    sgi_buf_init(&client->session, mem);
+    sgi_buf_init(&client->version, mem);
+    TAILQ_INIT(&client->asks);
+    client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
+    client->place = place_of(url, options->unix_socket);
+    segue_status status = check_files(options, why);
+    if (status == SEGUE_OK)
+        status = make_fetcher(client, rt, url, options, why);
+    if (status == SEGUE_OK && (options->on_headers || options->free_user)) {
+        client->hook = sgi_header_hook_new(engine, options->on_headers, options->user,
+                                           options->free_user);
+        status = client->hook ? SEGUE_OK : SEGUE_E_NOMEM;
+    }
+    if (status == SEGUE_OK)
+        status = sgi_transport_init(&client->base, rt, &ops, true, SGI_LINGER_MS);
+    if (status == SEGUE_OK) {
+        *out = &client->base;
+        return SEGUE_OK;
+    }
+    sgi_header_hook_undo(client->hook);
+    if (client->fetcher) {
+        sgi_runtime_lock(rt);
+        sgi_fetcher_free(client->fetcher);
+        sgi_runtime_unlock(rt);
+    }
+    sgi_release(mem, client, sizeof *client);
+    return status;
+}
+
+segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
+                                      const char *value)
+{
+    segue_runtime *rt = sgi_transport_runtime(transport);
+    if (transport->ops != &ops)
+        return SEGUE_E_STATE;
+    sgi_runtime_lock(rt);
+    segue_status status = sgi_http_set_header(client_of(transport), name, value);
+    sgi_runtime_unlock(rt);
+    return status;
+}

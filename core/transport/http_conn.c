@@ -1,0 +1,341 @@
+/* The life of a connection: input, deadlines, the end.
+ *
+ * Input is parsed where it stands in the link's read as long as nothing is under way;
+ * what comes while a request is served waits in `input`. Reading goes on meanwhile,
+ * because that is how the end of a connection is noticed, until MAX_WAITING bytes wait.
+ *
+ * One timer per connection. It is not moved when a deadline moves away: it fires, finds
+ * that it is early and is set again. So a connection that is busy touches the timers a
+ * few times per second and not with every request.
+ *
+ * The end comes in two steps. When the link is gone the exchange is given back; when the
+ * application has no question about this connection any more, the carrier retires, and
+ * the memory goes with the turn. So everything here may be looked at until the turn is
+ * over, whatever a call has led to. */
+#include "transport/http_conn.h"
+
+#define MAX_WAITING ((size_t)64 * 1024)
+
+static const sgi_transport_ops kind = {0}; /* tells these transports from others */
+
+static sgi_engine *engine_of(const sgi_http_conn *conn)
+{
+    return sgi_runtime_engine(conn->listener->carrier.runtime);
+}
+
+static sgi_http_conn *conn_of(sgi_carrier *carrier)
+{
+    return SGI_OWNER(carrier, sgi_http_conn, transport.carrier);
+}
+
+sgi_http_conn *sgi_http_conn_of(const segue_transport *transport)
+{
+    return transport->ops == &kind
+               ? SGI_OWNER((void *)(uintptr_t)transport, sgi_http_conn, transport)
+               : NULL;
+}
+
+/* ---- end ---- */
+
+static void bury(sgi_http_conn *conn)
+{
+    if (conn->link || conn->is_asked || conn->transport.carrier.retired)
+        return;
+    sgi_engine_timer_clear(engine_of(conn), &conn->timer);
+    sgi_serve_free_spare(conn->spare);
+    sgi_serve_forget(conn->who);
+    conn->spare = NULL;
+    conn->who = NULL;
+    sgi_http_listener_left(conn->listener, conn);
+    sgi_carrier_retire(&conn->transport.carrier);
+}
+
+/* The link is no longer ours. */
+static void leave(sgi_http_conn *conn)
+{
+    conn->link = NULL;
+    sgi_http_drop_exchange(conn);
+    bury(conn);
+}
+
+void sgi_http_conn_close(sgi_http_conn *conn)
+{
+    if (!conn->link)
+        return;
+    sgi_link_close(conn->link);
+    leave(conn);
+}
+
+void sgi_http_conn_cut(sgi_http_conn *conn)
+{
+    if (!conn->link)
+        return;
+    sgi_link_abort(conn->link);
+    leave(conn);
+}
+
+static void on_closed(void *user, const char *why)
+{
+    (void)why;
+    leave(user);
+}
+
+static void abandon(sgi_carrier *carrier)
+{
+    sgi_http_conn *conn = conn_of(carrier);
+    sgi_serve_unask(&conn->asking);
+    conn->is_asked = false;
+    if (conn->link)
+        sgi_http_conn_cut(conn);
+    else
+        bury(conn);
+}
+
+static void destroy(sgi_carrier *carrier)
+{
+    sgi_http_conn *conn = conn_of(carrier);
+    const sgi_mem *mem = conn->input.mem;
+    carrier->magic = 0;
+    sgi_http1_free(&conn->parser);
+    sgi_buf_free(&conn->input);
+    sgi_buf_free(&conn->rest);
+    sgi_buf_free(&conn->peer);
+    sgi_release(mem, conn, sizeof *conn);
+}
+
+/* ---- deadlines ---- */
+
+static void on_timer(sgi_timer *timer);
+
+static void set_timer(sgi_http_conn *conn, int64_t ms)
+{
+    sgi_engine_timer(engine_of(conn), &conn->timer, ms, on_timer);
+}
+
+void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
+{
+    conn->wait = wait;
+    if (wait == SGI_HTTP_WAIT_NOTHING)
+        return;
+    conn->deadline_ms = sgi_now(&engine_of(conn)->env) + ms;
+    if (!conn->timer.slot || conn->timer.at_ms > conn->deadline_ms)
+        set_timer(conn, ms);
+}
+
+static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
+{
+    conn->wait = SGI_HTTP_WAIT_NOTHING;
+    switch (wait) {
+    case SGI_HTTP_WAIT_REQUEST:
+        sgi_http_conn_close(conn);
+        break;
+    case SGI_HTTP_WAIT_HEAD:
+        sgi_http_on_fault(conn, 408, "The head of the request took too long");
+        break;
+    case SGI_HTTP_WAIT_BODY:
+        sgi_http_on_fault(conn, 408, "The body of the request took too long");
+        break;
+    case SGI_HTTP_WAIT_ANSWER:
+        if (conn->exchange && sgi_conn_transport(conn->exchange) == conn)
+            sgi_serve_open_stream(conn->exchange);
+        break;
+    case SGI_HTTP_WAIT_EVENT:
+        sgi_http_send_comment(conn);
+        break;
+    case SGI_HTTP_WAIT_WRITE:
+        sgi_http_conn_cut(conn);
+        break;
+    case SGI_HTTP_WAIT_NOTHING:
+        break;
+    }
+}
+
+static void on_timer(sgi_timer *timer)
+{
+    sgi_http_conn *conn = SGI_OWNER(timer, sgi_http_conn, timer);
+    if (!conn->link || conn->wait == SGI_HTTP_WAIT_NOTHING)
+        return;
+    int64_t left = conn->deadline_ms - sgi_now(&engine_of(conn)->env);
+    if (left > 0)
+        set_timer(conn, left);
+    else
+        time_is_up(conn, conn->wait);
+}
+
+/* All input is used up: how long may the rest take? */
+static void wait_for_input(sgi_http_conn *conn)
+{
+    const segue_listen_options *options = &conn->listener->options;
+    sgi_http_wait wait = conn->in_body                        ? SGI_HTTP_WAIT_BODY
+                         : sgi_http1_has_begun(&conn->parser) ? SGI_HTTP_WAIT_HEAD
+                                                              : SGI_HTTP_WAIT_REQUEST;
+    if (wait == conn->wait)
+        return;
+    sgi_http_conn_wait(conn, wait,
+                       wait == SGI_HTTP_WAIT_BODY   ? options->body_timeout_ms
+                       : wait == SGI_HTTP_WAIT_HEAD ? options->header_timeout_ms
+                                                    : options->idle_timeout_ms);
+}
+
+/* ---- input ---- */
+
+static bool may_parse(const sgi_http_conn *conn)
+{
+    return conn->link && conn->stage == SGI_HTTP_READING && !conn->blocked;
+}
+
+static void parse(sgi_http_conn *conn, sgi_str *input)
+{
+    conn->parsing = true;
+    while (may_parse(conn)) {
+        sgi_http1_event event = sgi_http1_next(&conn->parser, input);
+        if (event == SGI_HTTP1_MORE) {
+            wait_for_input(conn);
+            break;
+        }
+        conn->in_body = event == SGI_HTTP1_HEAD;
+        if (event == SGI_HTTP1_HEAD)
+            sgi_http_on_head(conn);
+        else if (event == SGI_HTTP1_DONE)
+            sgi_http_on_request(conn);
+        else
+            sgi_http_on_fault(conn, conn->parser.status, conn->parser.problem);
+    }
+    conn->parsing = false;
+}
+
+static void keep_input(sgi_http_conn *conn, sgi_str input)
+{
+    sgi_buf_add_str(&conn->input, input);
+    if (conn->input.failed) {
+        sgi_http_conn_cut(conn);
+    } else if (conn->input.len >= MAX_WAITING && !conn->unread) {
+        conn->unread = true;
+        sgi_link_read(conn->link, false);
+    }
+}
+
+static void on_bytes(void *user, const char *bytes, size_t len)
+{
+    sgi_http_conn *conn = user;
+    sgi_str input = {bytes, len};
+    if (!conn->input.len)
+        parse(conn, &input);
+    if (conn->link && input.n)
+        keep_input(conn, input);
+}
+
+void sgi_http_conn_go_on(sgi_http_conn *conn)
+{
+    sgi_str input = sgi_buf_str(&conn->input);
+    if (conn->parsing || !may_parse(conn))
+        return;
+    parse(conn, &input);
+    if (!conn->link)
+        return;
+    if (input.n)
+        sgi_buf_drop(&conn->input, conn->input.len - input.n);
+    else
+        sgi_buf_free(&conn->input);
+    if (conn->unread && conn->input.len < MAX_WAITING) {
+        conn->unread = false;
+        sgi_link_read(conn->link, true);
+    }
+}
+
+void sgi_http_conn_next(sgi_http_conn *conn)
+{
+    sgi_http_drop_exchange(conn);
+    if (conn->last || conn->listener->draining) {
+        sgi_http_conn_close(conn);
+        return;
+    }
+    sgi_http1_reset(&conn->parser);
+    conn->route = (sgi_http_route){0}; /* its views are of the head that is gone */
+    conn->stage = SGI_HTTP_READING;
+    conn->head_sent = conn->is_events = conn->ends = conn->in_body = false;
+    if (!conn->blocked)
+        conn->wait = SGI_HTTP_WAIT_NOTHING;
+}
+
+static void on_writable(void *user)
+{
+    sgi_http_conn *conn = user;
+    sgi_http_writable(conn);
+    sgi_http_conn_go_on(conn);
+}
+
+/* ---- work ---- */
+
+static void work(sgi_carrier *carrier, uint32_t bits)
+{
+    sgi_http_conn *conn = conn_of(carrier);
+    if (!conn->link) {
+        bury(conn);
+        return;
+    }
+    if ((bits & SGI_WORK_OWN) && conn->stage == SGI_HTTP_KNOWN)
+        sgi_http_serve(conn);
+    if (bits & SGI_WORK_FLUSH)
+        sgi_http_flush(conn);
+    if (bits & SGI_WORK_CLOSE)
+        sgi_http_end_exchange(conn);
+    sgi_http_conn_go_on(conn);
+}
+
+static const sgi_carrier_ops carrier_ops = {work, abandon, destroy};
+
+void sgi_http_conn_drain(sgi_http_conn *conn)
+{
+    sgi_http_answer answer;
+    conn->last = true;
+    if (conn->stage == SGI_HTTP_READING && !sgi_http1_has_begun(&conn->parser) &&
+        !conn->input.len) {
+        sgi_http_conn_close(conn);
+    } else if (conn->exchange && sgi_conn_transport(conn->exchange) == conn) {
+        sgi_serve_look(conn->exchange, &answer);
+        if (answer.is_events && answer.resumable)
+            sgi_http_end_exchange(conn);
+    }
+}
+
+static const sgi_link_events link_events = {on_bytes, on_writable, on_closed};
+
+static void init(sgi_http_conn *conn, segue_listener *listener)
+{
+    const sgi_mem *mem = listener->room.mem;
+    sgi_carrier *carrier = &conn->transport.carrier;
+    carrier->magic = SGI_MAGIC_TRANSPORT;
+    carrier->ops = &carrier_ops;
+    carrier->attached = true;
+    carrier->grace_ms = SGI_GRACE_MS;
+    conn->transport.ops = &kind;
+    conn->transport.state = SGI_TRANSPORT_ATTACHED;
+    conn->listener = listener;
+    conn->is_local = listener->policy.local;
+    sgi_http1_init(&conn->parser, mem, &listener->limits);
+    sgi_buf_init(&conn->input, mem);
+    sgi_buf_init(&conn->rest, mem);
+    sgi_buf_init(&conn->peer, mem);
+}
+
+bool sgi_http_conn_open(segue_listener *listener, int fd)
+{
+    sgi_link *link;
+    const sgi_mem *mem = listener->room.mem;
+    sgi_http_conn *conn = sgi_zalloc(mem, sizeof *conn);
+    /* the link closes the descriptor when it fails, also for want of an owner */
+    segue_status status = sgi_link_adopt(listener->gate, fd, &link_events, conn, &link);
+    if (status != SEGUE_OK || !conn) {
+        if (status == SEGUE_OK)
+            sgi_link_abort(link);
+        sgi_release(mem, conn, sizeof *conn);
+        return false;
+    }
+    conn->link = link;
+    init(conn, listener);
+    sgi_carrier_add(listener->carrier.runtime, &conn->transport.carrier);
+    TAILQ_INSERT_TAIL(&listener->conns, conn, in_listener);
+    wait_for_input(conn);
+    return true;
+}

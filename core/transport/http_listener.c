@@ -1,0 +1,435 @@
+/* How a listener begins and ends.
+ *
+ * The socket listens when sgi_http_listen returns, but nothing is accepted before the
+ * server has recovered what its store holds: until then connections wait in the system's
+ * backlog. Opening and closing are asked for under the lock from any thread and done by
+ * the loop, as work of the carrier.
+ *
+ * Draining: the socket goes at once, and each connection is told. Those that are left at
+ * the deadline are cut. With the last of them the door is taken off the server, which may
+ * have waited for that, and the carrier retires.
+ *
+ * At the limit of connections nothing is accepted: what comes waits in the backlog, where
+ * it costs nothing, and is served when another one leaves. */
+#include "transport/http_listener.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include <arpa/inet.h>
+
+#include "transport/http_conn.h"
+
+static segue_listener *listener_of(sgi_carrier *carrier)
+{
+    return SGI_OWNER(carrier, segue_listener, carrier);
+}
+
+static sgi_engine *engine_of(const segue_listener *listener)
+{
+    return sgi_runtime_engine(listener->carrier.runtime);
+}
+
+/* ---- memory ---- */
+
+static void free_listener(segue_listener *listener)
+{
+    const sgi_mem *mem = listener->room.mem;
+    sgi_listen_close(&listener->socket);
+    sgi_link_gate_free(listener->gate);
+    for (size_t i = 0; i < SGI_LISTEN_TEXTS; i++)
+        sgi_text_free(mem, listener->texts[i]);
+    sgi_text_free(mem, listener->url);
+    sgi_buf_free(&listener->room);
+    sgi_buf_free(&listener->text);
+    listener->carrier.magic = 0;
+    sgi_release(mem, listener, sizeof *listener);
+}
+
+static void unref(segue_listener *listener)
+{
+    if (!--listener->refs)
+        free_listener(listener);
+}
+
+/* ---- work ---- */
+
+static void accepted(void *user, int fd)
+{
+    segue_listener *listener = user;
+    if (!sgi_http_conn_open(listener, fd))
+        sgi_acceptor_return(&listener->acceptor);
+}
+
+static void open_socket(segue_listener *listener)
+{
+    if (!listener->acceptor.running)
+        sgi_acceptor_start(&listener->acceptor, listener->carrier.runtime,
+                           &listener->socket, listener->options.max_connections, accepted,
+                           listener);
+}
+
+static void close_socket(segue_listener *listener)
+{
+    sgi_acceptor_stop(&listener->acceptor);
+    sgi_listen_close(&listener->socket);
+}
+
+static void maybe_end(segue_listener *listener)
+{
+    if (!listener->draining || !TAILQ_EMPTY(&listener->conns) ||
+        listener->carrier.retired)
+        return;
+    sgi_engine_timer_clear(engine_of(listener), &listener->deadline);
+    if (listener->has_door)
+        sgi_server_remove_door(listener->server, &listener->door);
+    listener->has_door = false;
+    sgi_carrier_retire(&listener->carrier);
+}
+
+static void cut_all(segue_listener *listener)
+{
+    sgi_http_conn *conn, *next;
+    SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
+        sgi_http_conn_cut(conn);
+}
+
+static void deadline_over(sgi_timer *timer)
+{
+    cut_all(SGI_OWNER(timer, segue_listener, deadline));
+}
+
+static void drain(segue_listener *listener)
+{
+    sgi_http_conn *conn, *next;
+    if (listener->draining)
+        return;
+    listener->draining = true;
+    close_socket(listener);
+    sgi_engine_timer(engine_of(listener), &listener->deadline, listener->options.drain_ms,
+                     deadline_over);
+    SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
+        sgi_http_conn_drain(conn);
+    maybe_end(listener);
+}
+
+static void work(sgi_carrier *carrier, uint32_t bits)
+{
+    segue_listener *listener = listener_of(carrier);
+    if ((bits & SGI_WORK_CLOSE) || listener->closing)
+        drain(listener);
+    else if (listener->may_open)
+        open_socket(listener);
+}
+
+/* The connections are carriers of their own, and may be abandoned before or after. */
+static void abandon(sgi_carrier *carrier)
+{
+    segue_listener *listener = listener_of(carrier);
+    sgi_http_conn *conn, *next;
+    listener->draining = true;
+    close_socket(listener);
+    SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
+        conn->transport.carrier.ops->abandon(&conn->transport.carrier);
+    maybe_end(listener);
+}
+
+static void destroy(sgi_carrier *carrier)
+{
+    unref(listener_of(carrier));
+}
+
+static const sgi_carrier_ops carrier_ops = {work, abandon, destroy};
+
+void sgi_http_listener_left(segue_listener *listener, sgi_http_conn *conn)
+{
+    TAILQ_REMOVE(&listener->conns, conn, in_listener);
+    sgi_acceptor_return(&listener->acceptor);
+    maybe_end(listener);
+}
+
+/* ---- door ---- */
+
+static void open_door(sgi_door *door)
+{
+    segue_listener *listener = SGI_OWNER(door, segue_listener, door);
+    listener->may_open = true;
+    sgi_carrier_raise(&listener->carrier, SGI_WORK_OWN);
+}
+
+static void close_door(sgi_door *door)
+{
+    sgi_http_listener_close(SGI_OWNER(door, segue_listener, door));
+}
+
+void sgi_http_listener_close(segue_listener *listener)
+{
+    listener->closing = true;
+    if (!listener->carrier.retired)
+        sgi_carrier_raise(&listener->carrier, SGI_WORK_CLOSE);
+}
+
+void sgi_http_listener_abandon(segue_listener *listener)
+{
+    unref(listener);
+}
+
+/* ---- making ---- */
+
+static const char **text_slots(segue_listen_options *o, size_t i)
+{
+    const char **const slots[SGI_LISTEN_TEXTS] = {
+        &o->address,  &o->path,           &o->health_path, &o->cert_file,
+        &o->key_file, &o->client_ca_file, &o->hosts,       &o->origins};
+    return slots[i];
+}
+
+static void put_default(int64_t *value, int64_t standard)
+{
+    if (!*value)
+        *value = standard;
+}
+
+static void put_default32(int32_t *value, int32_t standard)
+{
+    if (!*value)
+        *value = standard;
+}
+
+static void put_defaults(segue_listen_options *o)
+{
+    if (!o->address)
+        o->address = "127.0.0.1";
+    if (!o->path)
+        o->path = "/mcp";
+    put_default(&o->max_header_bytes, 32 * 1024);
+    put_default32(&o->max_connections, 16384);
+    put_default32(&o->max_streams, 1024);
+    put_default32(&o->max_sessions, 10000);
+    put_default(&o->session_idle_ms, 30 * 60 * 1000);
+    put_default(&o->idle_timeout_ms, 75000);
+    put_default(&o->header_timeout_ms, 10000);
+    put_default(&o->body_timeout_ms, 30000);
+    put_default(&o->write_timeout_ms, 60000);
+    put_default(&o->keepalive_ms, 15000);
+    put_default(&o->stream_after_ms, 200);
+    put_default(&o->drain_ms, 10000);
+}
+
+/* A path of a request target: visible ASCII that needs no escape. */
+static bool is_path(const char *path)
+{
+    if (*path != '/')
+        return false;
+    for (const char *c = path; *c; c++)
+        if (*c <= ' ' || *c >= 127 || *c == '?' || *c == '#')
+            return false;
+    return true;
+}
+
+static const char *problem_of(const segue_listen_options *o)
+{
+    if (!is_path(o->path) || (o->health_path && !is_path(o->health_path)))
+        return "a path begins with / and has neither blanks nor ? nor #";
+    if (o->health_path && strcmp(o->health_path, o->path) == 0)
+        return "path and health_path are the same";
+    if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
+        return "keys and client certificates need cert_file";
+    if (o->client_cert_required && !o->client_ca_file)
+        return "client_cert_required needs client_ca_file";
+    if (o->max_header_bytes < 1024 || o->max_header_bytes > 1 << 30 ||
+        o->max_connections < 0 || o->max_streams < 0 || o->max_sessions < 0)
+        return "a limit is negative or absurd";
+    if (o->session_idle_ms < 0 || o->idle_timeout_ms < 0 || o->header_timeout_ms < 0 ||
+        o->body_timeout_ms < 0 || o->write_timeout_ms < 0 || o->keepalive_ms < 0 ||
+        o->stream_after_ms < 0 || o->drain_ms < 0)
+        return "a time is negative";
+    return NULL;
+}
+
+/* "unix:PATH", "systemd", "systemd:NAME", or an address. */
+static void read_address(const segue_listen_options *o, sgi_listen_options *listen)
+{
+    *listen = (sgi_listen_options){
+        .address = o->address, .port = o->port, .reuse_port = o->reuse_port != 0};
+    if (strncmp(o->address, "unix:", 5) == 0) {
+        listen->kind = SGI_LISTEN_UNIX;
+        listen->path = o->address + 5;
+    } else if (strncmp(o->address, "systemd", 7) == 0 &&
+               (!o->address[7] || o->address[7] == ':')) {
+        listen->kind = SGI_LISTEN_INHERITED;
+        listen->name = o->address[7] && o->address[8] ? o->address + 8 : NULL;
+    }
+}
+
+static bool copy_texts(segue_listener *listener)
+{
+    for (size_t i = 0; i < SGI_LISTEN_TEXTS; i++) {
+        const char **slot = text_slots(&listener->options, i);
+        if (!slot || !*slot)
+            continue;
+        listener->texts[i] = sgi_text_dup(listener->room.mem, sgi_str_of(*slot));
+        if (!listener->texts[i])
+            return false;
+        *slot = listener->texts[i];
+    }
+    return true;
+}
+
+/* What the socket is bound to, as a text with brackets where the address has colons;
+ * false for one that has no address. */
+static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopback)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } own = {0};
+    socklen_t len = sizeof own;
+    char host[INET6_ADDRSTRLEN];
+    *loopback = true;
+    if (getsockname(fd, &own.any, &len) != 0)
+        return false;
+    if (own.any.sa_family == AF_INET) {
+        *loopback = ntohl(own.in.sin_addr.s_addr) >> 24 == 127;
+        return inet_ntop(AF_INET, &own.in.sin_addr, text, INET6_ADDRSTRLEN) != NULL;
+    }
+    if (own.any.sa_family != AF_INET6 ||
+        !inet_ntop(AF_INET6, &own.in6.sin6_addr, host, sizeof host))
+        return false;
+    *loopback = IN6_IS_ADDR_LOOPBACK(&own.in6.sin6_addr);
+    snprintf(text, INET6_ADDRSTRLEN + 2, "[%s]", host);
+    return true;
+}
+
+static bool describe(segue_listener *listener)
+{
+    char host[INET6_ADDRSTRLEN + 2] = "";
+    const segue_listen_options *o = &listener->options;
+    sgi_http_policy *policy = &listener->policy;
+    sgi_buf url;
+    bool is_ip = describe_socket(listener->socket.fd, host, &policy->local);
+    sgi_buf_init(&url, listener->room.mem);
+    if (is_ip) {
+        sgi_buf_add_str(&url, sgi_str_of(o->cert_file ? "https://" : "http://"));
+        sgi_buf_add_str(&url, sgi_str_of(host));
+        sgi_buf_add_char(&url, ':');
+        sgi_buf_add_int(&url, listener->socket.port);
+    } else {
+        sgi_buf_add_str(&url, sgi_str_of(o->address));
+        sgi_buf_add_char(&url, ':');
+    }
+    sgi_buf_add_str(&url, sgi_str_of(o->path));
+    if (!url.failed)
+        listener->url = sgi_text_dup(url.mem, sgi_buf_str(&url));
+    sgi_buf_free(&url);
+    policy->bound = sgi_str_of(is_ip ? o->address : NULL);
+    policy->path = sgi_str_of(o->path);
+    policy->health_path = sgi_str_of(o->health_path);
+    policy->hosts = sgi_str_of(o->hosts);
+    policy->origins = sgi_str_of(o->origins);
+    policy->cors = o->cors != 0;
+    return listener->url != NULL;
+}
+
+static sgi_tls_files tls_files(const segue_listener *listener)
+{
+    const segue_listen_options *o = &listener->options;
+    return (sgi_tls_files){o->cert_file, o->key_file, o->client_ca_file,
+                           o->client_cert_required != 0};
+}
+
+/* All that needs no lock. */
+static segue_status prepare(segue_runtime *rt, segue_listener *listener,
+                            char why[SGI_WHY_SIZE])
+{
+    sgi_listen_options listen;
+    sgi_tls_files files = tls_files(listener);
+    read_address(&listener->options, &listen);
+    segue_status status =
+        sgi_link_gate_new(rt, files.cert ? &files : NULL, &listener->gate, why);
+    if (status == SEGUE_E_INVALID)
+        return SEGUE_E_IO;
+    if (status == SEGUE_OK)
+        status = sgi_listen_open(&listener->socket, listener->room.mem, &listen, why);
+    if (status != SEGUE_OK)
+        return status == SEGUE_E_INVALID || status == SEGUE_E_NOMEM ? status : SEGUE_E_IO;
+    return describe(listener) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+static segue_listener *make(segue_runtime *rt, const segue_listen_options *options)
+{
+    const sgi_engine *engine = sgi_runtime_engine(rt);
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    segue_listener *listener = sgi_zalloc(mem, sizeof *listener);
+    if (!listener)
+        return NULL;
+    listener->carrier.magic = SGI_MAGIC_LISTENER;
+    listener->carrier.ops = &carrier_ops;
+    listener->carrier.attached = true;
+    listener->carrier.grace_ms = SGI_GRACE_MS;
+    listener->refs = 1;
+    listener->socket = (sgi_listen_socket){.fd = -1, .mem = mem};
+    listener->door = (sgi_door){.open = open_door, .close = close_door};
+    listener->options = *options;
+    listener->trusted = options->unauthenticated_tasks != 0;
+    listener->limits = (sgi_http1_limits){.max_head = (size_t)options->max_header_bytes,
+                                          .max_body = engine->max_message};
+    TAILQ_INIT(&listener->conns);
+    sgi_buf_init(&listener->room, mem);
+    sgi_buf_init(&listener->text, mem);
+    if (copy_texts(listener))
+        return listener;
+    free_listener(listener);
+    return NULL;
+}
+
+/* Lock held. */
+static segue_status install(segue_runtime *rt, segue_server *server,
+                            segue_listener *listener)
+{
+    if (!sgi_runtime_is_open(rt))
+        return SEGUE_E_CLOSED;
+    if (sgi_serve_is_closed(server))
+        return SEGUE_E_CLOSED;
+    listener->server = server;
+    listener->has_door = true;
+    listener->refs++; /* the handle's */
+    sgi_carrier_add(rt, &listener->carrier);
+    return sgi_server_add_door(server, &listener->door);
+}
+
+segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
+                             const segue_listen_options *options, segue_listener **out,
+                             char why[SGI_WHY_SIZE])
+{
+    segue_listen_options full = *options;
+    put_defaults(&full);
+    const char *problem = problem_of(&full);
+    if (problem) {
+        snprintf(why, SGI_WHY_SIZE, "%s", problem);
+        return SEGUE_E_INVALID;
+    }
+    snprintf(why, SGI_WHY_SIZE, "out of memory");
+    segue_listener *listener = make(rt, &full);
+    if (!listener)
+        return SEGUE_E_NOMEM;
+    segue_status status = prepare(rt, listener, why);
+    sgi_runtime_lock(rt);
+    if (status == SEGUE_OK && (status = install(rt, server, listener)) != SEGUE_OK)
+        snprintf(why, SGI_WHY_SIZE, "the server is closed");
+    sgi_runtime_unlock(rt);
+    if (status == SEGUE_OK)
+        *out = listener;
+    else
+        free_listener(listener);
+    return status;
+}
+
+segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE])
+{
+    sgi_tls_files files = tls_files(listener);
+    segue_status status = sgi_link_gate_reload(listener->gate, &files, why);
+    return status == SEGUE_E_INVALID ? SEGUE_E_IO : status;
+}

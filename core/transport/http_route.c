@@ -1,0 +1,309 @@
+/* The order of checks: health, Host, Origin, path, method, repeated headers, Accept,
+ * Content-Type; the first that fails is the answer.
+ *
+ * Host and Origin are what keeps a page in somebody's browser from talking to a server on
+ * his machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security &
+ * Transport"). A listener that only this machine reaches therefore knows its own names by
+ * itself. Elsewhere the names are the operator's to give; a page of the server's own
+ * origin is always let in. Health comes first because a machine that asks for it may name
+ * no host, and learns nothing from the answer.
+ *
+ * Accept is read leniently: a missing one admits everything, and one that admits a single
+ * of the two types of an answer is taken at its word. */
+#include "transport/http_route.h"
+
+#include "wire/http1_head.h"
+#include "wire/jsonrpc.h"
+
+static const char methods[] = "POST, GET, DELETE";
+static const char methods_with_cors[] = "POST, GET, DELETE, OPTIONS";
+
+static void refuse(sgi_http_route *route, int32_t status, const char *problem)
+{
+    route->kind = SGI_HTTP_REFUSED;
+    route->status = status;
+    route->code = SGI_RPC_INVALID_REQUEST;
+    route->problem = problem;
+}
+
+/* ---- lists ---- */
+
+static sgi_str trim(sgi_str text)
+{
+    while (text.n && (*text.p == ' ' || *text.p == '\t'))
+        text = sgi_http1_skip(text, 1);
+    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+        text.n--;
+    return text;
+}
+
+/* Cuts *list at the first separator; false when it is used up. */
+static bool next_of(sgi_str *list, char separator, sgi_str *item)
+{
+    if (!list->n)
+        return false;
+    const char *end = memchr(list->p, separator, list->n);
+    size_t len = end ? (size_t)(end - list->p) : list->n;
+    *item = trim((sgi_str){list->p, len});
+    *list = sgi_http1_skip(*list, end ? len + 1 : len);
+    return true;
+}
+
+/* ---- Host and Origin ---- */
+
+/* The host without its port; [::1] keeps its brackets. */
+static sgi_str without_port(sgi_str host)
+{
+    size_t at = host.n;
+    while (at && sgi_http1_is(host.p[at - 1], SGI_HTTP1_DIGIT))
+        at--;
+    if (at && host.p[at - 1] == ':' && (host.p[0] != '[' || host.p[at - 2] == ']'))
+        host.n = at - 1;
+    return host;
+}
+
+bool sgi_http_is_local_name(sgi_str name)
+{
+    return sgi_http1_same(name, SGI_STR("localhost")) ||
+           sgi_http1_same(name, SGI_STR("127.0.0.1")) ||
+           sgi_http1_same(name, SGI_STR("[::1]"));
+}
+
+/* [address] where the address has colons. */
+static bool is_bound(const sgi_http_policy *policy, sgi_str name)
+{
+    if (!policy->bound.n)
+        return false;
+    if (name.n > 2 && *name.p == '[')
+        name = (sgi_str){name.p + 1, name.n - 2};
+    return sgi_http1_same(name, policy->bound);
+}
+
+static bool is_listed_host(sgi_str list, sgi_str host)
+{
+    sgi_str item, name = without_port(host);
+    while (next_of(&list, ',', &item))
+        if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, host) ||
+            sgi_http1_same(item, name))
+            return true;
+    return false;
+}
+
+static bool is_host_allowed(const sgi_http_policy *policy, sgi_str host)
+{
+    if (policy->hosts.p)
+        return is_listed_host(policy->hosts, host);
+    if (!policy->local)
+        return true;
+    sgi_str name = without_port(host);
+    return sgi_http_is_local_name(name) || is_bound(policy, name);
+}
+
+/* host:port of an origin; empty when it is not one of HTTP. */
+static sgi_str host_of_origin(sgi_str origin)
+{
+    static const sgi_str schemes[] = {SGI_STR_INIT("http://"), SGI_STR_INIT("https://")};
+    for (size_t i = 0; i < 2; i++)
+        if (origin.n > schemes[i].n &&
+            sgi_http1_same((sgi_str){origin.p, schemes[i].n}, schemes[i]))
+            return sgi_http1_skip(origin, schemes[i].n);
+    return (sgi_str){0};
+}
+
+static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi_str host)
+{
+    sgi_str item, list = policy->origins, own = host_of_origin(origin);
+    while (next_of(&list, ',', &item))
+        if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, origin))
+            return true;
+    if (!own.n)
+        return false;
+    if (policy->local)
+        return !policy->origins.p && sgi_http_is_local_name(without_port(own));
+    return sgi_http1_same(own, host);
+}
+
+/* False when it was refused. */
+static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
+                         sgi_http_route *route)
+{
+    sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
+    if (!is_host_allowed(policy, head->host)) {
+        refuse(route, 403, "This Host is not served here");
+    } else if (!origin.p) {
+        return true;
+    } else if (sgi_http1_is_repeated(head, SGI_HTTP1_ORIGIN)) {
+        refuse(route, 400, "Origin is repeated");
+    } else if (!is_origin_allowed(policy, origin, head->host)) {
+        refuse(route, 403, "This Origin is not allowed");
+    } else {
+        if (policy->cors)
+            route->origin = origin;
+        return true;
+    }
+    return false;
+}
+
+/* ---- repeated headers ---- */
+
+static const struct {
+    sgi_http1_name name;
+    const char *problem;
+} singles[] = {
+    {SGI_HTTP1_MCP_PROTOCOL_VERSION, "Header mismatch: MCP-Protocol-Version is repeated"},
+    {SGI_HTTP1_MCP_METHOD, "Header mismatch: Mcp-Method is repeated"},
+    {SGI_HTTP1_MCP_NAME, "Header mismatch: Mcp-Name is repeated"},
+    {SGI_HTTP1_MCP_SESSION_ID, "Header mismatch: Mcp-Session-Id is repeated"},
+    {SGI_HTTP1_LAST_EVENT_ID, "Header mismatch: Last-Event-ID is repeated"},
+    {SGI_HTTP1_AUTHORIZATION, "Header mismatch: Authorization is repeated"},
+    {SGI_HTTP1_CONTENT_TYPE, "Header mismatch: Content-Type is repeated"},
+};
+
+/* Revisions are dates, and this is the first that has the code for it. */
+static bool is_modern(const sgi_http1 *head)
+{
+    static const sgi_str first = SGI_STR_INIT("2026-07-28");
+    sgi_str version = sgi_http1_header(head, SGI_HTTP1_MCP_PROTOCOL_VERSION);
+    return version.n == first.n && memcmp(version.p, first.p, first.n) >= 0;
+}
+
+static bool check_singles(const sgi_http1 *head, sgi_http_route *route)
+{
+    for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
+        if (!sgi_http1_is_repeated(head, singles[i].name))
+            continue;
+        refuse(route, 400, singles[i].problem);
+        if (is_modern(head))
+            route->code = SGI_RPC_HEADER_MISMATCH;
+        return false;
+    }
+    return true;
+}
+
+/* ---- types ---- */
+
+/* A weight of zero says no (RFC 9110 12.4.2). */
+static bool is_refused_range(sgi_str parameters)
+{
+    sgi_str item;
+    while (next_of(&parameters, ';', &item)) {
+        if (item.n < 3 || (*item.p | 0x20) != 'q' || item.p[1] != '=')
+            continue;
+        for (size_t i = 2; i < item.n; i++)
+            if (item.p[i] != '0' && item.p[i] != '.')
+                return false;
+        return true;
+    }
+    return false;
+}
+
+static void read_accept(sgi_str list, bool *json, bool *events)
+{
+    sgi_str item, type;
+    *json = *events = !list.p;
+    while (next_of(&list, ',', &item)) {
+        sgi_str parameters = item;
+        if (!next_of(&parameters, ';', &type) || is_refused_range(parameters))
+            continue;
+        bool any = sgi_str_eq(type, SGI_STR("*/*"));
+        *json |= any || sgi_http1_same(type, SGI_STR("application/json")) ||
+                 sgi_http1_same(type, SGI_STR("application/*"));
+        *events |= any || sgi_http1_same(type, SGI_STR("text/event-stream")) ||
+                   sgi_http1_same(type, SGI_STR("text/*"));
+    }
+}
+
+/* Accept may come in several lines. */
+static void read_accepts(const sgi_http1 *head, bool *json, bool *events)
+{
+    sgi_str name, value;
+    read_accept(sgi_http1_header(head, SGI_HTTP1_ACCEPT), json, events);
+    if (!sgi_http1_is_repeated(head, SGI_HTTP1_ACCEPT))
+        return;
+    for (size_t i = 0; sgi_http1_header_at(head, i, &name, &value); i++) {
+        bool more_json, more_events;
+        if (!sgi_http1_same(name, SGI_STR("accept")))
+            continue;
+        read_accept(value, &more_json, &more_events);
+        *json |= more_json;
+        *events |= more_events;
+    }
+}
+
+static bool is_json(sgi_str type)
+{
+    sgi_str name;
+    return next_of(&type, ';', &name) &&
+           sgi_http1_same(name, SGI_STR("application/json"));
+}
+
+static void route_post(const sgi_http1 *head, sgi_http_route *route)
+{
+    bool json, events;
+    read_accepts(head, &json, &events);
+    if (!json && !events)
+        refuse(route, 406,
+               "Accept admits neither application/json nor text/event-stream");
+    else if (!is_json(sgi_http1_header(head, SGI_HTTP1_CONTENT_TYPE)))
+        refuse(route, 415, "Content-Type is not application/json");
+    else
+        route->kind = SGI_HTTP_POST;
+    route->takes_events = events;
+}
+
+static void route_get(const sgi_http1 *head, sgi_http_route *route)
+{
+    bool json, events;
+    read_accepts(head, &json, &events);
+    if (events)
+        route->kind = SGI_HTTP_GET;
+    else
+        refuse(route, 406, "Accept does not admit text/event-stream");
+    route->takes_events = events;
+}
+
+/* ---- the route ---- */
+
+static void refuse_method(sgi_http_route *route, const char *allow)
+{
+    refuse(route, 405, "This method is not allowed here");
+    route->allow = allow;
+}
+
+static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
+                           sgi_http_route *route)
+{
+    if (policy->cors && sgi_str_eq(head->method, SGI_STR("OPTIONS"))) {
+        route->kind = SGI_HTTP_PREFLIGHT;
+        return;
+    }
+    if (!check_singles(head, route))
+        return;
+    if (sgi_str_eq(head->method, SGI_STR("POST")))
+        route_post(head, route);
+    else if (sgi_str_eq(head->method, SGI_STR("GET")))
+        route_get(head, route);
+    else if (sgi_str_eq(head->method, SGI_STR("DELETE")))
+        route->kind = SGI_HTTP_DELETE;
+    else
+        refuse_method(route, policy->cors ? methods_with_cors : methods);
+}
+
+void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
+                         sgi_http_route *route)
+{
+    *route = (sgi_http_route){.bare = sgi_str_eq(head->method, SGI_STR("HEAD"))};
+    if (policy->health_path.n && sgi_str_eq(head->path, policy->health_path)) {
+        if (route->bare || sgi_str_eq(head->method, SGI_STR("GET")))
+            route->kind = SGI_HTTP_HEALTH;
+        else
+            refuse_method(route, "GET, HEAD");
+        return;
+    }
+    if (!check_caller(policy, head, route))
+        return;
+    if (sgi_str_eq(head->path, policy->path))
+        route_endpoint(policy, head, route);
+    else
+        refuse(route, 404, "There is nothing here");
+}

@@ -1,0 +1,261 @@
+/* From the engine to the link. Output is composed in the listener's room, head and body
+ * in one write, events in chunks of up to EVENTS_MAX with whatever belongs around them.
+ * One flush takes output once: when there is more the engine says so, and the others get
+ * their turn first.
+ *
+ * What the link does not want yet stays in `rest`, whose buffer is the one it came in;
+ * nothing more is taken from the engine then, so a slow reader slows its streams down.
+ * `ends` says that behind the rest the answer is complete. From then on the exchange is
+ * not needed: it may be gone already.
+ *
+ * A stream of the handshake eras may be taken up by another connection at any time. It is
+ * then no longer this one's to read, and sgi_serve_end knows. */
+#include "transport/http_conn.h"
+
+#define EVENTS_MAX ((size_t)64 * 1024)
+#define KEEP_ROOM (SGI_LINK_WRITE_MAX + 4096)
+#define KEEP_TEXT ((size_t)4 * 1024)
+#define HEAD_ROOM ((size_t)2 * 1024) /* what a head and the ends of a chunk may need */
+
+static sgi_engine *engine_of(const sgi_http_conn *conn)
+{
+    return sgi_runtime_engine(conn->listener->carrier.runtime);
+}
+
+/* ---- the link ---- */
+
+/* Sends what was composed. */
+static void send_room(sgi_http_conn *conn)
+{
+    segue_listener *listener = conn->listener;
+    sgi_buf *room = &listener->room;
+    if (room->failed) {
+        sgi_buf_reset(room, KEEP_ROOM);
+        sgi_engine_log(engine_of(conn), SEGUE_LOG_ERROR,
+                       "out of memory for an answer: the connection is closed");
+        sgi_http_conn_cut(conn);
+        return;
+    }
+    if (room->len && !sgi_link_write(conn->link, room->p, room->len))
+        conn->blocked = true;
+    sgi_buf_reset(room, KEEP_ROOM);
+    if (conn->blocked)
+        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_WRITE, listener->options.write_timeout_ms);
+    else if (conn->is_events)
+        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_EVENT, listener->options.keepalive_ms);
+}
+
+static void add_head(sgi_http_conn *conn, sgi_http_answer_head *head)
+{
+    head->last = conn->last;
+    head->says_keep = conn->says_keep;
+    head->origin = conn->route.origin;
+    sgi_http_add_head(&conn->listener->room, head, &conn->listener->date,
+                      sgi_wall(&engine_of(conn)->env));
+    conn->head_sent = true;
+}
+
+/* ---- answers of the server's own ---- */
+
+void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_str body)
+{
+    conn->stage = SGI_HTTP_SERVING;
+    head->length = body.n;
+    add_head(conn, head);
+    if (!conn->route.bare) /* RFC 9110 9.3.2 */
+        sgi_buf_add_str(&conn->listener->room, body);
+    send_room(conn);
+    if (conn->link)
+        sgi_http_conn_next(conn);
+}
+
+void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
+                           const char *problem, const char *allow)
+{
+    sgi_http_answer_head head = {.status = status, .type = SGI_HTTP_JSON, .allow = allow};
+    sgi_buf *text = &conn->listener->text;
+    sgi_http_add_problem(text, code, problem);
+    if (text->failed)
+        sgi_http_conn_cut(conn);
+    else
+        sgi_http_send_answer(conn, &head, sgi_buf_str(text));
+    sgi_buf_reset(&conn->listener->text, KEEP_TEXT);
+}
+
+void sgi_http_send_comment(sgi_http_conn *conn)
+{
+    sgi_buf *room = &conn->listener->room;
+    if (!conn->is_events || !conn->head_sent || conn->blocked || conn->ends)
+        return;
+    size_t place = conn->chunks ? sgi_http1_open_chunk(room) : 0;
+    sgi_buf_add_lit(room, ":\n\n");
+    if (conn->chunks)
+        sgi_http1_close_chunk(room, place);
+    send_room(conn);
+}
+
+/* ---- the answer of an exchange ---- */
+
+static sgi_str take(sgi_str *text, size_t most)
+{
+    sgi_str part = {text->p, text->n < most ? text->n : most};
+    *text = (sgi_str){text->p + part.n, text->n - part.n};
+    return part;
+}
+
+/* The next write: from the text, and the end behind its last byte. */
+static void send_part(sgi_http_conn *conn, sgi_str *text)
+{
+    sgi_buf *room = &conn->listener->room;
+    if (!conn->is_events) {
+        sgi_buf_add_str(room, take(text, SGI_LINK_WRITE_MAX - HEAD_ROOM));
+    } else if (!conn->chunks) {
+        sgi_buf_add_str(room, take(text, EVENTS_MAX));
+    } else {
+        size_t place = sgi_http1_open_chunk(room);
+        sgi_buf_add_str(room, take(text, EVENTS_MAX));
+        sgi_http1_close_chunk(room, place);
+        if (conn->ends && !text->n)
+            sgi_http1_add_last_chunk(room);
+    }
+    send_room(conn);
+}
+
+/* True when all of the text was handed over. */
+static bool send_text(sgi_http_conn *conn, sgi_str *text)
+{
+    do
+        send_part(conn, text);
+    while (conn->link && !conn->blocked && text->n);
+    return conn->link && !text->n;
+}
+
+static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, size_t len)
+{
+    sgi_http_answer_head head = {
+        .status = answer->status,
+        .type = answer->is_events ? SGI_HTTP_EVENTS : SGI_HTTP_JSON,
+        .length = len,
+        .session = answer->session,
+    };
+    conn->is_events = answer->is_events;
+    if (conn->is_events && !conn->chunks)
+        conn->last = true; /* its end is that of the connection */
+    head.chunked = conn->is_events && conn->chunks;
+    add_head(conn, &head);
+}
+
+/* The buffer stays with the connection, the rest of it is sent later. */
+static void keep_rest(sgi_http_conn *conn, sgi_str rest)
+{
+    sgi_buf *text = &conn->listener->text;
+    conn->rest_at = text->len - rest.n;
+    sgi_buf empty = conn->rest;
+    conn->rest = *text;
+    *text = empty;
+}
+
+/* What fills a stream writes its answer while it is asked for output, so only afterwards
+ * is it known whether this was all. */
+static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
+{
+    sgi_buf *text = &conn->listener->text;
+    sgi_conn_output(conn->exchange, text);
+    sgi_serve_look(conn->exchange, answer);
+    sgi_str left = sgi_buf_str(text);
+    bool anything = left.n || answer->answered || !conn->head_sent;
+    conn->ends = answer->answered;
+    if (anything && !conn->head_sent)
+        begin_answer(conn, answer, left.n);
+    bool all = !anything || send_text(conn, &left);
+    if (conn->link && !all)
+        keep_rest(conn, left);
+    sgi_buf_reset(&conn->listener->text, KEEP_TEXT);
+    if (all && conn->ends)
+        sgi_http_conn_next(conn);
+}
+
+/* False when some of it is left, or the connection is gone. */
+static bool send_rest(sgi_http_conn *conn)
+{
+    sgi_str left = {conn->rest.p + conn->rest_at, conn->rest.len - conn->rest_at};
+    if (!left.n)
+        return true;
+    bool all = send_text(conn, &left);
+    conn->rest_at = conn->rest.len - left.n;
+    if (all)
+        sgi_buf_free(&conn->rest);
+    if (all)
+        conn->rest_at = 0;
+    return all;
+}
+
+void sgi_http_flush(sgi_http_conn *conn)
+{
+    sgi_http_answer answer;
+    if (!conn->link || conn->stage != SGI_HTTP_SERVING || conn->blocked ||
+        !send_rest(conn))
+        return;
+    if (conn->ends) {
+        sgi_http_conn_next(conn);
+        return;
+    }
+    if (conn->blocked || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
+        return;
+    sgi_serve_look(conn->exchange, &answer);
+    if (!answer.open && (answer.is_events || answer.answered))
+        send_output(conn, &answer);
+}
+
+void sgi_http_writable(sgi_http_conn *conn)
+{
+    conn->blocked = false;
+    conn->wait = SGI_HTTP_WAIT_NOTHING;
+    if (conn->stage == SGI_HTTP_SERVING && conn->is_events)
+        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_EVENT,
+                           conn->listener->options.keepalive_ms);
+    sgi_http_flush(conn);
+}
+
+/* ---- the end of an exchange ---- */
+
+void sgi_http_drop_exchange(sgi_http_conn *conn)
+{
+    sgi_conn *exchange = conn->exchange;
+    if (!exchange)
+        return;
+    conn->exchange = NULL;
+    sgi_conn *spare = sgi_serve_end(exchange, conn);
+    if (spare)
+        conn->spare = spare;
+    sgi_conn_unref(exchange);
+}
+
+/* What was begun ends as it should for its framing, what was not is refused. */
+void sgi_http_end_exchange(sgi_http_conn *conn)
+{
+    sgi_http_flush(conn);
+    if (!conn->link)
+        return;
+    conn->last = true;
+    if (conn->stage != SGI_HTTP_SERVING) {
+        sgi_http_conn_close(conn);
+        return;
+    }
+    if (conn->ends)
+        return; /* it is on its way */
+    sgi_http_drop_exchange(conn);
+    if (!conn->head_sent) {
+        sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR,
+                              "The request was given up", NULL);
+        return;
+    }
+    conn->ends = true;
+    if (conn->rest_at < conn->rest.len)
+        return;
+    if (conn->chunks)
+        sgi_http1_add_last_chunk(&conn->listener->room);
+    send_room(conn);
+    if (conn->link)
+        sgi_http_conn_next(conn);
+}

@@ -1,0 +1,250 @@
+/* From a request to the engine: what is refused at the head, who asks, and the head as
+ * the engine wants to see it.
+ *
+ * A request that is refused is still read to its end where that is cheap, so that the
+ * connection can go on; else the answer comes at once and ends it.
+ *
+ * The application's question runs among the callbacks, perhaps on another thread. It
+ * sees the head in the parser, which nothing touches until the answer is there; what
+ * comes meanwhile waits. The answer is acted upon by the loop. */
+#include "transport/http_conn.h"
+
+/* A body that is not wanted, but read. */
+#define MAX_DISCARDED ((uint64_t)64 * 1024)
+#define KEEP_BODY ((size_t)2 * 1024)
+
+static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem)
+{
+    conn->last = true;
+    sgi_http_send_problem(conn, status, SGI_RPC_INVALID_REQUEST, problem, NULL);
+}
+
+static void refuse(sgi_http_conn *conn)
+{
+    const sgi_http_route *route = &conn->route;
+    sgi_http_send_problem(conn, route->status, route->code, route->problem, route->allow);
+}
+
+/* ---- head ---- */
+
+static bool is_cheap(const sgi_http1 *head)
+{
+    return !head->expects_continue && !head->is_chunked &&
+           head->content_length <= MAX_DISCARDED;
+}
+
+void sgi_http_on_head(sgi_http_conn *conn)
+{
+    const sgi_http1 *head = &conn->parser;
+    sgi_http_route_head(&conn->listener->policy, head, &conn->route);
+    conn->last = !head->keep_alive || conn->listener->draining;
+    conn->chunks = head->minor > 0;
+    conn->says_keep = !head->minor && head->keep_alive;
+    if (conn->route.kind == SGI_HTTP_POST) {
+        if (head->expects_continue)
+            conn->blocked = !sgi_link_write(conn->link, go_on, sizeof go_on - 1);
+    } else if (!is_cheap(head)) {
+        conn->last = true;
+        if (conn->route.kind == SGI_HTTP_REFUSED)
+            refuse(conn);
+        else
+            sgi_http_on_fault(conn, 413, "This method has no use for a body");
+    }
+}
+
+/* ---- who asks ---- */
+
+/* Once per connection, when it is needed: the subject of a certificate, or the address.
+ * Without memory the caller is a stranger without a name. */
+static void look_at_peer(sgi_http_conn *conn)
+{
+    sgi_link_peer peer;
+    if (conn->peer.len)
+        return;
+    sgi_link_describe(conn->link, &peer);
+    conn->is_local = peer.is_local;
+    conn->is_known = sgi_link_subject(conn->link, &conn->peer);
+    if (!conn->is_known)
+        sgi_buf_add_str(&conn->peer, sgi_str_of(peer.address));
+    if (!sgi_buf_terminate(&conn->peer))
+        sgi_buf_reset(&conn->peer, 0);
+}
+
+/* Not the loop thread: only notes what was said. */
+static void told(sgi_serve_asking *asking, segue_status status, sgi_principal *who,
+                 bool named)
+{
+    sgi_http_conn *conn = SGI_OWNER(asking, sgi_http_conn, asking);
+    conn->is_asked = false;
+    conn->asked = status;
+    conn->named = named;
+    conn->who = who;
+    if (who)
+        sgi_serve_keep(who);
+    conn->stage = SGI_HTTP_KNOWN;
+    sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_OWN);
+}
+
+/* Behind a value stands the end of its line, which nobody needs any more: there is room
+ * for a NUL. */
+const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
+{
+    size_t count = 0;
+    sgi_str value = sgi_http1_find(&conn->parser, name, &count);
+    if (!conn->is_asked || count != 1)
+        return NULL;
+    size_t end = (size_t)(value.p - conn->parser.head.p) + value.n;
+    conn->parser.head.p[end] = 0;
+    return value.p;
+}
+
+static void identify(sgi_http_conn *conn)
+{
+    segue_server *server = conn->listener->server;
+    if (sgi_serve_asks(server)) {
+        look_at_peer(conn);
+        conn->stage = SGI_HTTP_ASKING;
+        conn->is_asked = true;
+        conn->wait = SGI_HTTP_WAIT_NOTHING;
+        conn->asking.told = told;
+        sgi_serve_ask(server, &conn->asking, conn);
+        return;
+    }
+    conn->named = false;
+    conn->who = sgi_serve_nobody(server);
+    conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
+    sgi_http_serve(conn);
+}
+
+static bool is_stranger(sgi_http_conn *conn)
+{
+    const segue_listener *listener = conn->listener;
+    if (conn->named || listener->trusted || listener->policy.local)
+        return false;
+    look_at_peer(conn);
+    return !conn->is_local && !conn->is_known;
+}
+
+/* ---- the engine ---- */
+
+static sgi_str find_header(void *user, sgi_str name, bool *more)
+{
+    size_t count;
+    sgi_str value = sgi_http1_find(user, name, &count);
+    *more = count > 1;
+    return value;
+}
+
+static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
+{
+    const segue_listen_options *options = &conn->listener->options;
+    const sgi_http1 *parser = &conn->parser;
+    *head = (sgi_http_head){
+        .version = sgi_http1_header(parser, SGI_HTTP1_MCP_PROTOCOL_VERSION),
+        .method = sgi_http1_header(parser, SGI_HTTP1_MCP_METHOD),
+        .name = sgi_http1_header(parser, SGI_HTTP1_MCP_NAME),
+        .session = sgi_http1_header(parser, SGI_HTTP1_MCP_SESSION_ID),
+        .last_event = sgi_http1_header(parser, SGI_HTTP1_LAST_EVENT_ID),
+        .takes_events = conn->route.takes_events,
+        .stranger = is_stranger(conn),
+        .max_streams = options->max_streams,
+        .max_sessions = options->max_sessions,
+        .session_idle_ms = options->session_idle_ms,
+        .find = find_header,
+        .user = &conn->parser,
+    };
+}
+
+static void answer_verdict(sgi_http_conn *conn, const sgi_http_verdict *verdict)
+{
+    sgi_http_answer_head head = {.status = verdict->status};
+    if (verdict->problem)
+        sgi_http_send_problem(conn, verdict->status, SGI_RPC_INVALID_REQUEST,
+                              verdict->problem, verdict->status == 405 ? "POST" : NULL);
+    else
+        sgi_http_send_answer(conn, &head, (sgi_str){0});
+}
+
+static void give_to_engine(sgi_http_conn *conn, sgi_http_verdict *verdict)
+{
+    sgi_http_head head;
+    segue_server *server = conn->listener->server;
+    fill_head(conn, &head);
+    *verdict = (sgi_http_verdict){0};
+    if (conn->route.kind == SGI_HTTP_POST)
+        sgi_serve_post(server, conn->who, &head, sgi_buf_str(&conn->parser.body), conn,
+                       &conn->spare, verdict);
+    else if (conn->route.kind == SGI_HTTP_GET)
+        sgi_serve_get(server, conn->who, &head, conn, verdict);
+    else
+        verdict->status = sgi_serve_delete(server, conn->who, &head);
+    if (conn->route.kind == SGI_HTTP_DELETE && verdict->status >= 400)
+        verdict->problem = verdict->status == 405 ? "There is no session to end"
+                                                  : "There is no such session";
+}
+
+void sgi_http_serve(sgi_http_conn *conn)
+{
+    sgi_http_verdict verdict;
+    conn->stage = SGI_HTTP_SERVING;
+    if (conn->asked == SEGUE_E_NOMEM) {
+        sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+        return;
+    }
+    if (conn->asked != SEGUE_OK) {
+        sgi_http_send_problem(conn, 401, SGI_RPC_INVALID_REQUEST,
+                              "The caller is not authorized", NULL);
+        return;
+    }
+    give_to_engine(conn, &verdict);
+    sgi_serve_forget(conn->who);
+    conn->who = NULL;
+    sgi_buf_reset(&conn->parser.body, KEEP_BODY);
+    if (!verdict.conn) {
+        answer_verdict(conn, &verdict);
+        return;
+    }
+    conn->exchange = verdict.conn;
+    sgi_conn_ref(conn->exchange);
+    sgi_http_conn_wait(conn, SGI_HTTP_WAIT_ANSWER,
+                       conn->listener->options.stream_after_ms);
+}
+
+/* ---- request ---- */
+
+static void answer_preflight(sgi_http_conn *conn)
+{
+    sgi_http_answer_head head = {
+        .status = 204,
+        .preflight = true,
+        .wanted = sgi_http1_find(&conn->parser, SGI_STR("access-control-request-headers"),
+                                 NULL),
+    };
+    sgi_http_send_answer(conn, &head, (sgi_str){0});
+}
+
+void sgi_http_on_request(sgi_http_conn *conn)
+{
+    sgi_http_answer_head ok = {.status = 200, .type = SGI_HTTP_TEXT};
+    switch (conn->route.kind) {
+    case SGI_HTTP_REFUSED:
+        refuse(conn);
+        break;
+    case SGI_HTTP_HEALTH:
+        sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
+        break;
+    case SGI_HTTP_PREFLIGHT:
+        answer_preflight(conn);
+        break;
+    default:
+        if (!conn->listener->draining && !sgi_serve_is_closed(conn->listener->server)) {
+            identify(conn);
+            break;
+        }
+        conn->last = true;
+        sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR, "The server is closing",
+                              NULL);
+    }
+}

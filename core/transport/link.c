@@ -1,0 +1,498 @@
+/* A link is a guest's socket, TLS where the gate has it, and what the socket has not
+ * taken yet.
+ *
+ * Writing is one send(2) into the socket as soon as it is asked for, from wherever on the
+ * loop thread: no callback, no copy and no change of a watcher in the usual case. With
+ * TLS the records are made in the guest's room and leave from there in one send as well.
+ * Only what the socket refuses is copied into `out`, which is freed once it is empty: an
+ * idle link holds no buffer. One write may wait there and the few bytes that TLS adds by
+ * itself; MAX_PENDING guards it against an owner that does not wait.
+ *
+ * A write that fails is not told inside the call that found it, but by a timer without
+ * delay: `fault` waits for that.
+ *
+ * Closing. An owner that closes is forgotten; the link goes on alone. While output is
+ * left nothing is read, for a peer that has ended its side may still read ours. Then our
+ * side is shut down and what comes is thrown away until the peer ends: closing a socket
+ * with unread input makes the system send a reset, which can overtake the last answer.
+ * Failing TLS goes the same way, for the alert that says so.
+ *
+ * `engaged` counts what is on the stack above a link's memory; the last one out frees it
+ * once it is gone. */
+#include "transport/link.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+
+#include "transport/socket_guest.h"
+
+#define MAX_PENDING SGI_TLS_MAX_OUT
+
+/* A peer that has vanished is noticed after about a minute and a half. */
+#define KEEPALIVE_IDLE_S 30
+#define KEEPALIVE_INTERVAL_S 15
+#define KEEPALIVE_PROBES 4
+
+struct sgi_link_gate {
+    segue_runtime *rt;
+    sgi_tls_setup *setup; /* under the lock; NULL = no TLS */
+};
+
+typedef enum link_stage { OPEN = 0, FLUSHING, DRAINING, GONE } link_stage;
+
+struct sgi_link {
+    sgi_guest_socket socket;
+    segue_runtime *rt;
+    const sgi_link_events *events; /* NULL: the owner has let go */
+    void *user;
+    sgi_tls *tls;
+    sgi_buf out; /* from `at` on not sent yet */
+    size_t at;
+    int64_t last_ms; /* flushing ends then at the latest */
+    sgi_timer timer;
+    link_stage stage;
+    int fault;    /* errno of a failed write that was not told yet */
+    int engaged;  /* frames that still look at the link */
+    bool waiting; /* the owner was told to wait for writable */
+};
+
+static const char peer_closed[] = "the peer closed the connection";
+static const char runtime_ends[] = "the runtime ends";
+
+static sgi_engine *engine_of(const sgi_link *link)
+{
+    return sgi_runtime_engine(link->rt);
+}
+
+static sgi_link *link_of(sgi_guest_socket *socket)
+{
+    return SGI_OWNER(socket, sgi_link, socket);
+}
+
+static size_t pending(const sgi_link *link)
+{
+    return link->out.len - link->at;
+}
+
+/* ---- end ---- */
+
+static void engage(sgi_link *link)
+{
+    link->engaged++;
+}
+
+static void release(sgi_link *link)
+{
+    if (--link->engaged > 0 || link->stage != GONE)
+        return;
+    const sgi_mem *mem = sgi_engine_mem(engine_of(link));
+    sgi_tls_free(link->tls);
+    sgi_buf_free(&link->out);
+    sgi_release(mem, link, sizeof *link);
+}
+
+/* The caller is engaged. */
+static void leave(sgi_link *link)
+{
+    link->stage = GONE;
+    sgi_engine_timer_clear(engine_of(link), &link->timer);
+    sgi_guest_drop(&link->socket);
+}
+
+static void tell_closed(sgi_link *link, const char *why)
+{
+    const sgi_link_events *events = link->events;
+    link->events = NULL;
+    if (events)
+        events->closed(link->user, why);
+}
+
+static void break_off(sgi_link *link, const char *why)
+{
+    leave(link);
+    tell_closed(link, why);
+}
+
+/* Nothing has come of waiting. */
+static void give_up(sgi_timer *timer)
+{
+    sgi_link *link = SGI_OWNER(timer, sgi_link, timer);
+    engage(link);
+    leave(link);
+    release(link);
+}
+
+static void tell_fault(sgi_timer *timer)
+{
+    sgi_link *link = SGI_OWNER(timer, sgi_link, timer);
+    char why[SGI_WHY_SIZE];
+    int fault = link->fault;
+    engage(link);
+    sgi_transport_explain(why, "writing failed", fault);
+    break_off(link, fault == EPIPE || fault == ECONNRESET ? peer_closed : why);
+    release(link);
+}
+
+/* ---- writing ---- */
+
+static void fail(sgi_link *link, int fault)
+{
+    if (link->fault)
+        return;
+    link->fault = fault;
+    sgi_engine_timer(engine_of(link), &link->timer, 0, tell_fault);
+}
+
+/* Sends what it can and returns how much that was. */
+static size_t send_some(sgi_link *link, const char *bytes, size_t len)
+{
+    ssize_t sent;
+    do
+        sent = send(link->socket.fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    if (sent >= 0)
+        return (size_t)sent;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+        fail(link, errno);
+    return 0;
+}
+
+static void keep(sgi_link *link, const char *bytes, size_t len)
+{
+    if (len > MAX_PENDING - pending(link)) {
+        fail(link, EMSGSIZE);
+        return;
+    }
+    if (link->at) {
+        sgi_buf_drop(&link->out, link->at);
+        link->at = 0;
+    }
+    sgi_buf_add(&link->out, bytes, len);
+    if (link->out.failed)
+        fail(link, ENOMEM);
+}
+
+/* Bytes as they go over the wire. */
+static void put(sgi_link *link, const char *bytes, size_t len)
+{
+    size_t sent = 0;
+    if (!len || link->fault)
+        return;
+    if (!pending(link))
+        sent = send_some(link, bytes, len);
+    if (sent < len && !link->fault)
+        keep(link, bytes + sent, len - sent);
+    if (sent < len)
+        sgi_guest_want_writable(&link->socket);
+}
+
+/* What TLS has put into the guest's room. */
+static void put_room(sgi_link *link, sgi_buf *room)
+{
+    put(link, room->p, room->len);
+    sgi_buf_reset(room, SGI_TLS_MAX_OUT);
+}
+
+bool sgi_link_write(sgi_link *link, const char *bytes, size_t len)
+{
+    if (!link->tls) {
+        put(link, bytes, len);
+    } else if (!link->fault) {
+        sgi_buf *room = sgi_guest_room(&link->socket);
+        bool made = sgi_tls_write(link->tls, bytes, len, room);
+        put_room(link, room);
+        if (!made)
+            fail(link, EPROTO);
+    }
+    link->waiting = link->fault || pending(link);
+    return !link->waiting;
+}
+
+/* ---- closing ---- */
+
+static void drain(sgi_link *link)
+{
+    link->stage = DRAINING;
+    sgi_buf_free(&link->out);
+    link->at = 0;
+    shutdown(link->socket.fd, SHUT_WR);
+    sgi_guest_read(&link->socket, true);
+    sgi_engine_timer(engine_of(link), &link->timer, SGI_LINGER_MS, give_up);
+}
+
+static void wait_for_flush(sgi_link *link)
+{
+    int64_t left = link->last_ms - sgi_now(&engine_of(link)->env);
+    int64_t delay = left > SGI_LINGER_MS ? SGI_LINGER_MS : left > 0 ? left : 0;
+    sgi_engine_timer(engine_of(link), &link->timer, delay, give_up);
+}
+
+/* The owner has let go; the caller is engaged. */
+static void finish(sgi_link *link)
+{
+    if (link->tls) {
+        sgi_buf *room = sgi_guest_room(&link->socket);
+        sgi_tls_end(link->tls, room);
+        put_room(link, room);
+    }
+    if (link->fault) {
+        leave(link);
+    } else if (!pending(link)) {
+        drain(link);
+    } else {
+        link->stage = FLUSHING;
+        link->last_ms = sgi_now(&engine_of(link)->env) + SGI_GRACE_MS;
+        sgi_guest_read(&link->socket, false);
+        wait_for_flush(link);
+    }
+}
+
+void sgi_link_close(sgi_link *link)
+{
+    engage(link);
+    link->events = NULL;
+    if (link->stage == OPEN)
+        finish(link);
+    release(link);
+}
+
+void sgi_link_abort(sgi_link *link)
+{
+    engage(link);
+    link->events = NULL;
+    leave(link);
+    release(link);
+}
+
+void sgi_link_read(sgi_link *link, bool on)
+{
+    if (link->stage == OPEN)
+        sgi_guest_read(&link->socket, on);
+}
+
+/* ---- events ---- */
+
+/* The output that waits moves on; the caller is engaged. */
+static void flush(sgi_link *link)
+{
+    size_t sent = send_some(link, link->out.p + link->at, pending(link));
+    link->at += sent;
+    if (link->fault)
+        return;
+    if (pending(link)) {
+        sgi_guest_want_writable(&link->socket);
+        if (sent && link->stage == FLUSHING)
+            wait_for_flush(link);
+        return;
+    }
+    sgi_buf_free(&link->out);
+    link->at = 0;
+}
+
+static void on_writable(sgi_guest_socket *socket)
+{
+    sgi_link *link = link_of(socket);
+    engage(link);
+    if (pending(link) && !link->fault)
+        flush(link);
+    if (!link->fault && !pending(link) && link->stage == FLUSHING) {
+        drain(link);
+    } else if (!link->fault && !pending(link) && link->stage == OPEN && link->waiting) {
+        link->waiting = false;
+        link->events->writable(link->user);
+    }
+    release(link);
+}
+
+static void tls_ended(sgi_link *link, sgi_tls_result result)
+{
+    char why[SGI_WHY_SIZE];
+    const sgi_link_events *events = link->events;
+    if (result == SGI_TLS_END)
+        snprintf(why, sizeof why, "%s", peer_closed);
+    else
+        sgi_tls_explain(link->tls, why);
+    link->events = NULL;
+    finish(link);
+    events->closed(link->user, why);
+}
+
+/* As long as somebody is there to take it. */
+static void read_tls(sgi_link *link, const char *bytes, size_t len)
+{
+    char *scratch = sgi_runtime_scratch(link->rt);
+    sgi_buf *room = sgi_guest_room(&link->socket);
+    sgi_tls_result result = SGI_TLS_BYTES;
+    size_t got;
+    sgi_tls_feed(link->tls, bytes, len);
+    while (result == SGI_TLS_BYTES && link->stage == OPEN) {
+        result = sgi_tls_read(link->tls, scratch, SGI_READ_SIZE, &got, room);
+        put_room(link, room);
+        if (result == SGI_TLS_BYTES)
+            link->events->bytes(link->user, scratch, got);
+        else if (result != SGI_TLS_MORE)
+            tls_ended(link, result);
+    }
+}
+
+static void on_bytes(sgi_guest_socket *socket, const char *bytes, size_t len)
+{
+    sgi_link *link = link_of(socket);
+    if (link->stage != OPEN)
+        return;
+    engage(link);
+    if (link->tls)
+        read_tls(link, bytes, len);
+    else
+        link->events->bytes(link->user, bytes, len);
+    release(link);
+}
+
+static void on_gone(sgi_guest_socket *socket, bool ends)
+{
+    sgi_link *link = link_of(socket);
+    engage(link);
+    break_off(link, ends ? runtime_ends : peer_closed);
+    release(link);
+}
+
+static const sgi_guest_events guest_events = {on_bytes, on_writable, on_gone};
+
+/* ---- gates ---- */
+
+segue_status sgi_link_gate_new(segue_runtime *rt, const sgi_tls_files *files,
+                               sgi_link_gate **out, char why[SGI_WHY_SIZE])
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(rt));
+    sgi_tls_setup *setup = NULL;
+    segue_status status = files ? sgi_tls_setup_new(mem, files, &setup, why) : SEGUE_OK;
+    if (status != SEGUE_OK)
+        return status;
+    sgi_link_gate *gate = sgi_alloc(mem, sizeof *gate);
+    if (!gate) {
+        snprintf(why, SGI_WHY_SIZE, "out of memory");
+        sgi_tls_setup_free(setup);
+        return SEGUE_E_NOMEM;
+    }
+    *gate = (sgi_link_gate){rt, setup};
+    *out = gate;
+    return SEGUE_OK;
+}
+
+segue_status sgi_link_gate_reload(sgi_link_gate *gate, const sgi_tls_files *files,
+                                  char why[SGI_WHY_SIZE])
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(gate->rt));
+    sgi_tls_setup *fresh = NULL;
+    if (!gate->setup) {
+        snprintf(why, SGI_WHY_SIZE, "there is no TLS here");
+        return SEGUE_E_STATE;
+    }
+    segue_status status = sgi_tls_setup_new(mem, files, &fresh, why);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_runtime_lock(gate->rt);
+    sgi_tls_setup *old = gate->setup;
+    gate->setup = fresh;
+    sgi_runtime_unlock(gate->rt);
+    sgi_tls_setup_free(old);
+    return SEGUE_OK;
+}
+
+void sgi_link_gate_free(sgi_link_gate *gate)
+{
+    if (!gate)
+        return;
+    sgi_tls_setup_free(gate->setup);
+    sgi_release(sgi_engine_mem(sgi_runtime_engine(gate->rt)), gate, sizeof *gate);
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+    setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* Without effect on what is not TCP. */
+static void tune(int fd)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *events,
+                            void *user, sgi_link **out)
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(gate->rt));
+    segue_status status = SEGUE_E_NOMEM;
+    sgi_link *link = sgi_zalloc(mem, sizeof *link);
+    if (link && gate->setup)
+        link->tls = sgi_tls_new(mem, gate->setup);
+    if (link && (link->tls || !gate->setup)) {
+        tune(fd);
+        status = sgi_guest_adopt(gate->rt, &link->socket, fd, &guest_events);
+    } else {
+        close(fd);
+    }
+    if (status == SEGUE_OK) {
+        link->rt = gate->rt;
+        link->events = events;
+        link->user = user;
+        sgi_buf_init(&link->out, mem);
+        *out = link;
+    } else if (link) {
+        sgi_tls_free(link->tls);
+        sgi_release(mem, link, sizeof *link);
+    }
+    return status;
+}
+
+/* ---- the peer ---- */
+
+static bool is_loopback6(const struct in6_addr *address)
+{
+    return IN6_IS_ADDR_LOOPBACK(address) ||
+           (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
+}
+
+void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_storage room;
+    } from = {0};
+    char host[INET6_ADDRSTRLEN] = "";
+    socklen_t len = sizeof from;
+    *peer = (sgi_link_peer){.is_tls = link->tls != NULL};
+    if (getpeername(link->socket.fd, &from.any, &len) != 0)
+        return;
+    if (from.any.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &from.in.sin_addr, host, sizeof host);
+        snprintf(peer->address, sizeof peer->address, "%s:%u", host,
+                 (unsigned)ntohs(from.in.sin_port));
+        peer->is_local = ntohl(from.in.sin_addr.s_addr) >> 24 == 127;
+    } else if (from.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &from.in6.sin6_addr, host, sizeof host);
+        snprintf(peer->address, sizeof peer->address, "[%s]:%u", host,
+                 (unsigned)ntohs(from.in6.sin6_port));
+        peer->is_local = is_loopback6(&from.in6.sin6_addr);
+    } else if (from.any.sa_family == AF_UNIX) {
+        snprintf(peer->address, sizeof peer->address, "unix");
+        peer->is_local = true;
+    }
+}
+
+bool sgi_link_subject(const sgi_link *link, sgi_buf *into)
+{
+    return link->tls && sgi_tls_subject(link->tls, into);
+}

@@ -1,0 +1,40 @@
+#include "transport/sigpipe.h"
+
+#include <errno.h>
+#include <time.h>
+
+static void fill(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGPIPE);
+}
+
+static bool is_pending(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+}
+
+void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt)
+{
+    sigset_t set;
+    held->on = !sgi_runtime_blocks_signals(rt);
+    if (!held->on)
+        return;
+    fill(&set);
+    pthread_sigmask(SIG_BLOCK, &set, &held->old);
+    held->was_pending = is_pending();
+}
+
+void sgi_sigpipe_let(const sgi_sigpipe *held)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t set;
+    if (!held->on)
+        return;
+    fill(&set);
+    if (!held->was_pending && is_pending())
+        while (sigtimedwait(&set, NULL, &at_once) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &held->old, NULL);
+}

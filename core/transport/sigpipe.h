@@ -1,0 +1,21 @@
+/* SIGPIPE held back in the calling thread, for code that writes by other means than
+ * send(MSG_NOSIGNAL). The disposition of the process is left alone. */
+#ifndef SGI_SIGPIPE_H
+#define SGI_SIGPIPE_H
+
+#include <signal.h>
+
+#include "runtime/runtime.h"
+
+typedef struct sgi_sigpipe {
+    bool on;
+    bool was_pending;
+    sigset_t old;
+} sgi_sigpipe;
+
+/* Loop thread. Does nothing where the loop thread has signals blocked anyway. */
+void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt);
+/* Takes back the one that came meanwhile, if any, before others are let through. */
+void sgi_sigpipe_let(const sgi_sigpipe *held);
+
+#endif

@@ -1,0 +1,272 @@
+/* The guest is a carrier of the runtime without a conversation, so it hears of the end.
+ *
+ *   absent --first socket--> open --CLOSE, and the last socket goes--> retired
+ *                               \----------abandon-------------------/
+ *
+ * Who calls: watchers that libwebsockets started on our loop call on_event without the
+ * lock; our own calls into the library, made with the lock, call it too (adopting,
+ * dropping, destroying). The two are told apart by the handle's opaque pointer: it is set
+ * after adopting and cleared before dropping, so what is called from inside ends at a
+ * NULL and neither locks nor tells anybody.
+ *
+ * `current` is the socket whose event is being told. One that is dropped there is closed
+ * by the library when the callback returns -1; closing it under the feet of its own
+ * service is not allowed. All others are closed at once.
+ *
+ * Output never goes through lws_write: what it cannot send it keeps, and as long as it
+ * keeps something the raw role of 4.1.6 neither reads nor sees the end of a connection,
+ * and spins when there is input. The owner writes to the descriptor and only asks to be
+ * told when it is writable.
+ *
+ * What libwebsockets does to a process is undone or kept from happening: making a context
+ * ignores SIGPIPE, so the disposition is put back (all our writes are
+ * send(MSG_NOSIGNAL), and the library sends nothing); it prints to standard error, so its
+ * log is off; it installs no signal handlers on a loop that is not its own. It has state
+ * of its own per process (the level of its log, loading its plug-in), hence one mutex
+ * around making and unmaking contexts. Memory: it allocates by its own means, per context
+ * 16 bytes for each descriptor that the process may open when it is made, and
+ * SERVICE_SIZE. A descriptor beyond these tables is refused here: the library writes
+ * behind their end when it closes one.
+ *
+ * The runtime's lock is taken before the mutex, never inside. */
+#include "transport/socket_guest.h"
+
+#include <ev.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <libwebsockets.h>
+
+/* Where the limit of descriptors is absurd, libwebsockets takes another. */
+#define ABSURD_LIMIT 10000000
+#define LIMIT_INSTEAD 2560
+
+/* One read; what its buffer has in front is not for bytes. */
+#define SERVICE_SIZE (SGI_READ_SIZE + LWS_PRE)
+
+struct sgi_socket_guest {
+    sgi_carrier carrier;
+    struct lws_context *context;
+    struct lws_vhost *vhost;
+    sgi_guest_socket *current; /* NULL also when it was dropped meanwhile */
+    bool closing;              /* ends with the last socket */
+    int fd_limit;              /* no descriptor from here on has a place in its tables */
+    LIST_HEAD(, sgi_guest_socket) sockets;
+    sgi_buf room;
+};
+
+static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- events ---- */
+
+/* Returns what libwebsockets is to do: go on, or close the socket. NULL = writable. */
+static int tell(sgi_guest_socket *socket, const char *bytes, size_t len)
+{
+    sgi_socket_guest *guest = socket->guest;
+    guest->current = socket;
+    if (bytes)
+        socket->events->bytes(socket, bytes, len);
+    else
+        socket->events->writable(socket);
+    int verdict = guest->current ? 0 : -1;
+    guest->current = NULL;
+    return verdict;
+}
+
+static void forget(sgi_guest_socket *socket)
+{
+    sgi_socket_guest *guest = socket->guest;
+    lws_set_opaque_user_data(socket->handle, NULL);
+    socket->handle = NULL;
+    LIST_REMOVE(socket, link);
+    if (guest->closing && LIST_EMPTY(&guest->sockets))
+        sgi_carrier_raise(&guest->carrier, SGI_WORK_OWN);
+}
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user,
+                    void *in, size_t len)
+{
+    int verdict = 0;
+    (void)user;
+    if (reason != LWS_CALLBACK_RAW_RX && reason != LWS_CALLBACK_RAW_WRITEABLE &&
+        reason != LWS_CALLBACK_RAW_CLOSE)
+        return 0;
+    sgi_guest_socket *socket = lws_get_opaque_user_data(wsi);
+    if (!socket)
+        return 0;
+    segue_runtime *rt = socket->guest->carrier.runtime;
+    sgi_runtime_lock(rt);
+    if (reason == LWS_CALLBACK_RAW_CLOSE) {
+        forget(socket);
+        socket->events->gone(socket, false);
+    } else {
+        verdict = tell(socket, reason == LWS_CALLBACK_RAW_RX ? in : NULL, len);
+    }
+    sgi_runtime_unlock(rt);
+    return verdict;
+}
+
+/* ---- the context ---- */
+
+static const struct lws_protocols protocols[] = {{.name = "raw", .callback = on_event},
+                                                 {.name = NULL}};
+
+static void open_context(sgi_socket_guest *guest, struct ev_loop *loop)
+{
+    void *loops[] = {loop};
+    struct sigaction pipe_action;
+    struct lws_context_creation_info info = {
+        .port = CONTEXT_PORT_NO_LISTEN_SERVER,
+        .vhost_name = "segue",
+        .protocols = protocols,
+        .options = LWS_SERVER_OPTION_LIBEV | LWS_SERVER_OPTION_EXPLICIT_VHOSTS,
+        .foreign_loops = loops,
+        .pt_serv_buf_size = SERVICE_SIZE,
+    };
+    long limit = sysconf(_SC_OPEN_MAX);
+    guest->fd_limit = limit > 0 && limit <= ABSURD_LIMIT ? (int)limit : LIMIT_INSTEAD;
+    pthread_mutex_lock(&process_mutex);
+    lws_set_log_level(0, NULL);
+    sigaction(SIGPIPE, NULL, &pipe_action);
+    guest->context = lws_create_context(&info);
+    if (guest->context)
+        guest->vhost = lws_create_vhost(guest->context, &info);
+    sigaction(SIGPIPE, &pipe_action, NULL);
+    pthread_mutex_unlock(&process_mutex);
+}
+
+static void close_context(sgi_socket_guest *guest)
+{
+    pthread_mutex_lock(&process_mutex);
+    if (guest->context)
+        lws_context_destroy(guest->context);
+    guest->context = NULL;
+    pthread_mutex_unlock(&process_mutex);
+}
+
+/* ---- life ---- */
+
+static void end(sgi_socket_guest *guest)
+{
+    close_context(guest);
+    sgi_carrier_retire(&guest->carrier);
+}
+
+static void do_work(sgi_carrier *carrier, uint32_t work)
+{
+    sgi_socket_guest *guest = SGI_OWNER(carrier, sgi_socket_guest, carrier);
+    guest->closing |= (work & SGI_WORK_CLOSE) != 0;
+    if (guest->closing && LIST_EMPTY(&guest->sockets))
+        end(guest);
+}
+
+static void abandon(sgi_carrier *carrier)
+{
+    sgi_socket_guest *guest = SGI_OWNER(carrier, sgi_socket_guest, carrier);
+    sgi_guest_socket *socket;
+    while ((socket = LIST_FIRST(&guest->sockets))) {
+        forget(socket);
+        socket->events->gone(socket, true);
+    }
+    end(guest);
+}
+
+static void destroy(sgi_carrier *carrier)
+{
+    sgi_socket_guest *guest = SGI_OWNER(carrier, sgi_socket_guest, carrier);
+    const sgi_mem *mem = guest->room.mem;
+    sgi_buf_free(&guest->room);
+    sgi_release(mem, guest, sizeof *guest);
+}
+
+static const sgi_carrier_ops carrier_ops = {do_work, abandon, destroy};
+
+static sgi_socket_guest *make_guest(segue_runtime *rt)
+{
+    sgi_engine *engine = sgi_runtime_engine(rt);
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    sgi_socket_guest *guest = sgi_zalloc(mem, sizeof *guest);
+    if (!guest)
+        return NULL;
+    open_context(guest, sgi_runtime_loop(rt));
+    if (!guest->vhost) {
+        sgi_engine_log(engine, SEGUE_LOG_ERROR,
+                       "libwebsockets does not start; is its libev plug-in installed?");
+        close_context(guest);
+        sgi_release(mem, guest, sizeof *guest);
+        return NULL;
+    }
+    sgi_buf_init(&guest->room, mem);
+    guest->carrier.ops = &carrier_ops;
+    guest->carrier.attached = true;
+    guest->carrier.grace_ms = SGI_LINGER_MS;
+    sgi_carrier_add(rt, &guest->carrier);
+    return guest;
+}
+
+static sgi_socket_guest *guest_of(segue_runtime *rt)
+{
+    sgi_carrier *carrier = sgi_carrier_find(rt, &carrier_ops);
+    return carrier ? SGI_OWNER(carrier, sgi_socket_guest, carrier) : make_guest(rt);
+}
+
+/* ---- sockets ---- */
+
+segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd,
+                             const sgi_guest_events *events)
+{
+    sgi_socket_guest *guest = sgi_runtime_is_open(rt) ? guest_of(rt) : NULL;
+    if (!guest || guest->closing) {
+        close(fd);
+        return sgi_runtime_is_open(rt) ? SEGUE_E_IO : SEGUE_E_CLOSED;
+    }
+    if (fd >= guest->fd_limit) {
+        sgi_engine_log(sgi_runtime_engine(rt), SEGUE_LOG_WARNING,
+                       "descriptor %d is beyond the limit of %d", fd, guest->fd_limit);
+        close(fd);
+        return SEGUE_E_LIMIT;
+    }
+    lws_adopt_desc_t what = {.vh = guest->vhost,
+                             .type = LWS_ADOPT_SOCKET,
+                             .fd = {.sockfd = fd},
+                             .vh_prot_name = protocols[0].name};
+    struct lws *wsi = lws_adopt_descriptor_vhost_via_info(&what);
+    if (!wsi)
+        return SEGUE_E_IO;
+    *socket =
+        (sgi_guest_socket){.guest = guest, .events = events, .handle = wsi, .fd = fd};
+    lws_set_opaque_user_data(wsi, socket);
+    LIST_INSERT_HEAD(&guest->sockets, socket, link);
+    return SEGUE_OK;
+}
+
+sgi_buf *sgi_guest_room(const sgi_guest_socket *socket)
+{
+    return &socket->guest->room;
+}
+
+void sgi_guest_want_writable(sgi_guest_socket *socket)
+{
+    if (socket->handle)
+        lws_callback_on_writable(socket->handle);
+}
+
+void sgi_guest_read(sgi_guest_socket *socket, bool on)
+{
+    if (socket->handle)
+        lws_rx_flow_control(socket->handle, on);
+}
+
+void sgi_guest_drop(sgi_guest_socket *socket)
+{
+    sgi_socket_guest *guest = socket->guest;
+    struct lws *wsi = socket->handle;
+    if (!wsi)
+        return;
+    forget(socket);
+    if (guest->current == socket)
+        guest->current = NULL;
+    else
+        lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_SYNC);
+}

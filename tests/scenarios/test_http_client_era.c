@@ -1,0 +1,264 @@
+/* Which era does a server speak, over HTTP? 2026-07-28 basic/transports/streamable-http,
+ * "Backward Compatibility": server/discover first; a recognized modern error decides for
+ * modern, any other refusal for initialize. Being let in is another matter, and so is not
+ * being there. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static segue_session_options options_of(int32_t era)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = era;
+    return options;
+}
+
+static void call_works(http_script *s)
+{
+    record *r = kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/call"), "\"content\":[]");
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+}
+
+static void a_modern_server_is_known_by_its_answer(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    heard *h = script_expect(&s, "server/discover");
+    assert_header(h, "MCP-Protocol-Version", "2026-07-28");
+    assert_header(h, "Mcp-Method", "server/discover");
+    assert_header(h, "Mcp-Name", NULL);
+    assert_header(h, "Accept", "application/json, text/event-stream");
+    assert_header(h, "Content-Type", "application/json");
+    script_result(h, "\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+                     "\"capabilities\":{}");
+    script_until(&s, s.k.opened);
+    call_works(&s);
+    script_expect_silence(&s); /* no GET in this era */
+    script_end(&s);
+}
+
+/* The refusal of server/discover, then initialize and a session. */
+static void falls_back(const char *status, const char *headers, const char *body)
+{
+    http_script s;
+    script_begin(&s, NULL);
+    script_say(script_expect(&s, "server/discover"), status, headers, body);
+    script_initialize(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    assert_header(get, "Mcp-Session-Id", "one");
+    assert_header(get, "Accept", "text/event-stream");
+    assert_header(get, "Mcp-Method", NULL);
+    script_say(get, "405 Method Not Allowed", "", "");
+    call_works(&s);
+    script_end(&s);
+}
+
+#define JSON "Content-Type: application/json\r\n"
+
+static void any_other_refusal_means_initialize(void **state)
+{
+    (void)state;
+    static const char old[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
+                              "-32000,\"message\":\"Server not initialized\"}}";
+    falls_back("400 Bad Request", "", "");
+    falls_back("400 Bad Request", "Content-Type: text/plain\r\n", "Bad Request");
+    falls_back("400 Bad Request", JSON, old);
+    falls_back("200 OK", JSON, old);
+    falls_back("404 Not Found", "", "");
+    falls_back("404 Not Found", JSON,
+               "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32601,\"message\":"
+               "\"Method not found\"}}");
+    falls_back("405 Method Not Allowed", "Allow: GET\r\n", "");
+    falls_back("500 Internal Server Error", "", "oops");
+    falls_back("202 Accepted", "", "");
+    falls_back("200 OK", JSON, "no JSON at all");
+}
+
+static void a_modern_error_that_lists_old_versions_means_initialize(void **state)
+{
+    (void)state;
+    falls_back("400 Bad Request", JSON,
+               "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":"
+               "\"no\",\"data\":{\"supported\":[\"2025-06-18\"]}}}");
+}
+
+static void ends(const char *status, const char *headers, const char *body,
+                 segue_status expected)
+{
+    http_script s;
+    script_begin(&s, NULL);
+    script_say(script_expect(&s, "server/discover"), status, headers, body);
+    script_until(&s, s.k.closed);
+    assert_int_equal(s.k.closed_status, expected);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+static void a_modern_error_is_no_reason_to_initialize(void **state)
+{
+    (void)state;
+    ends("400 Bad Request", JSON,
+         "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"no\","
+         "\"data\":{\"supported\":[\"2099-01-01\"]}}}",
+         SEGUE_E_NEGOTIATION);
+    ends("400 Bad Request", JSON,
+         "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32020,\"message\":\"no\"}}",
+         SEGUE_E_NEGOTIATION);
+}
+
+static void who_is_not_let_in_is_refused(void **state)
+{
+    (void)state;
+    static const char foreign[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,"
+                                  "\"message\":\"Origin\"}}";
+    ends("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", SEGUE_E_REFUSED);
+    ends("403 Forbidden", "", "", SEGUE_E_REFUSED);
+    ends("403 Forbidden", JSON, foreign, SEGUE_E_REFUSED);
+    ends("200 OK", "Content-Type: text/html\r\n", "<html></html>", SEGUE_E_REFUSED);
+    ends("307 Temporary Redirect", "Location: http://127.0.0.1:1/\r\n", "",
+         SEGUE_E_REFUSED);
+}
+
+static void a_server_that_is_not_up_yet_is_waited_for(void **state)
+{
+    (void)state;
+    http_script s;
+    script_prepare(&s);
+    http_peer_close(&s.peer);
+    script_connect(&s, NULL);
+    record *r = kit_call(&s.k, "t");
+    for (int i = 0; i < 30; i++)
+        script_pump(&s);
+    assert_int_equal(s.k.closed, 0);
+    http_peer_reopen(&s.peer);
+    for (int i = 0; i < 200 && !script_next(&s); i++) {
+        script_advance(&s, 250);
+        script_pump(&s);
+    }
+    script_discover(&s, SERVER_PLAIN);
+    script_result(script_expect(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    script_end(&s);
+}
+
+static void reconnects_are_counted(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of(SEGUE_ERA_AUTO);
+    options.max_reconnects = 3;
+    script_prepare(&s);
+    http_peer_close(&s.peer);
+    script_connect(&s, &options);
+    for (int i = 0; i < 2000 && !s.k.closed; i++)
+        script_advance(&s, 250);
+    assert_int_equal(s.k.closed, 1);
+    assert_int_equal(s.k.closed_status, SEGUE_E_DISCONNECTED);
+    script_end(&s);
+}
+
+static void silence_means_initialize(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of(SEGUE_ERA_AUTO);
+    options.probe_timeout_ms = 700;
+    script_begin(&s, &options);
+    heard *discover = script_expect(&s, "server/discover");
+    script_advance(&s, 650);
+    script_expect_silence(&s);
+    script_advance(&s, 100);
+    script_until(&s, heard_is_closed(discover));
+    script_initialize(&s, NULL);
+    script_accept(script_expect(&s, "GET"));
+    call_works(&s);
+    script_end(&s);
+}
+
+/* It may have been heard: requests go on without its answer. */
+static void an_announcement_without_answer_holds_nobody_up(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of(SEGUE_ERA_LEGACY);
+    script_begin(&s, &options);
+    script_result(script_expect(&s, "initialize"),
+                  "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{}");
+    heard *announced = script_expect(&s, "notifications/initialized");
+    assert_header(announced, "MCP-Protocol-Version", "2025-03-26");
+    script_expect_silence(&s);
+    script_advance(&s, 5100);
+    script_until(&s, s.k.opened);
+    script_say(script_expect(&s, "GET"), "405 Method Not Allowed", "", "");
+    call_works(&s);
+    script_advance(&s, 60000);
+    script_until(&s, heard_is_closed(announced));
+    script_end(&s);
+}
+
+/* ---- what is remembered ---- */
+
+static void again(http_script *s)
+{
+    segue_session_close(s->k.session);
+    script_until(s, s->k.closed);
+    segue_session_free(s->k.session);
+    s->k.session = NULL;
+    s->k.transport = NULL;
+    s->k.closed = s->k.opened = s->k.session_freed = 0;
+    script_connect(s, NULL);
+}
+
+static void the_era_of_a_handshake_server_is_remembered(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_legacy(&s, "one");
+    script_say(script_expect(&s, "GET"), "405 Method Not Allowed", "", "");
+    segue_session_close(s.k.session);
+    heard *farewell = script_expect(&s, "DELETE");
+    assert_header(farewell, "Mcp-Session-Id", "one");
+    assert_header(farewell, "MCP-Protocol-Version", "2025-11-25");
+    script_say(farewell, "200 OK", "", "");
+    again(&s);
+    script_initialize(&s, NULL); /* at once */
+    script_say(script_expect(&s, "GET"), "405 Method Not Allowed", "", "");
+    again(&s);
+    /* it was replaced by a modern one */
+    script_error(script_expect(&s, "initialize"), "400 Bad Request", -32022, NULL);
+    script_discover(&s, SERVER_PLAIN);
+    again(&s);
+    script_discover(&s, SERVER_PLAIN);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_modern_server_is_known_by_its_answer),
+        cmocka_unit_test(any_other_refusal_means_initialize),
+        cmocka_unit_test(a_modern_error_that_lists_old_versions_means_initialize),
+        cmocka_unit_test(a_modern_error_is_no_reason_to_initialize),
+        cmocka_unit_test(who_is_not_let_in_is_refused),
+        cmocka_unit_test(a_server_that_is_not_up_yet_is_waited_for),
+        cmocka_unit_test(reconnects_are_counted),
+        cmocka_unit_test(silence_means_initialize),
+        cmocka_unit_test(an_announcement_without_answer_holds_nobody_up),
+        cmocka_unit_test(the_era_of_a_handshake_server_is_remembered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

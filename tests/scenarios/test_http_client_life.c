@@ -1,0 +1,308 @@
+/* A client over HTTP that is in a hurry, behind its reader, or about to end: nothing is
+ * lost but what was given up, memory stays bounded, and callbacks come once. The same
+ * with a runtime in the background. label: threads */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+/* ---- everything in flight ---- */
+
+/* A session of the handshake eras, or a modern one, with exchanges in every state. */
+static void begin_busy(http_script *s, int32_t era)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = era;
+    script_prepare(s);
+    s->options.max_connections = 6;
+    script_connect(s, &options);
+    if (era == SEGUE_ERA_MODERN) {
+        script_discover(s, SERVER_STREAMS);
+    } else {
+        script_initialize(s, "one");
+        script_stream(script_expect(s, "GET"));
+    }
+    kit_call(&s->k, "unanswered");
+    script_expect(s, "tools/call");
+    kit_call(&s->k, "streaming");
+    heard *h = script_expect(s, "tools/call");
+    script_stream(h);
+    script_event(h, "e", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    kit_call(&s->k, "half");
+    script_push(script_expect(s, "tools/call"), "HTTP/1.1 200 OK\r\n", 17);
+    kit_call(&s->k, "cut");
+    h = script_expect(s, "tools/call");
+    script_stream(h);
+    script_event(h, "f", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    script_until(s, s->k.notifications == 2);
+    script_cut(h, true); /* waits to be resumed, or to be sent again */
+    script_pump(s);
+    for (int i = 0; i < 8; i++)
+        kit_call(&s->k, "queued"); /* some find no connection */
+}
+
+static void check_all_ended(http_script *s, segue_status status)
+{
+    int ended = 0;
+    for (record *r = s->k.records; r; r = r->next) {
+        assert_int_equal(r->completed, 1);
+        ended += r->status == status;
+    }
+    assert_true(ended >= 11);
+}
+
+static void a_session_closes_with_everything_in_flight(void **state)
+{
+    (void)state;
+    static const int32_t eras[] = {SEGUE_ERA_MODERN, SEGUE_ERA_LEGACY};
+    for (int i = 0; i < 2; i++) {
+        http_script s;
+        begin_busy(&s, eras[i]);
+        assert_int_equal(segue_session_close(s.k.session), SEGUE_OK);
+        script_until(&s, s.k.closed);
+        check_all_ended(&s, SEGUE_E_CLOSED);
+        if (eras[i] == SEGUE_ERA_LEGACY)
+            script_find(&s, "DELETE"); /* without an answer it ends in time, too */
+        script_advance(&s, 2000);
+        script_end(&s);
+    }
+}
+
+static void a_runtime_is_freed_with_everything_in_flight(void **state)
+{
+    (void)state;
+    static const int32_t eras[] = {SEGUE_ERA_MODERN, SEGUE_ERA_LEGACY};
+    for (int i = 0; i < 2; i++) {
+        http_script s;
+        begin_busy(&s, eras[i]);
+        segue_session_free(s.k.session); /* handles go, too */
+        s.k.session = NULL;
+        for (record *r = s.k.records; r; r = r->next)
+            record_drop(r);
+        script_end(&s);
+    }
+}
+
+/* ---- behind its reader ---- */
+
+#define BLOCK 4000
+
+static size_t push_segments(heard *h, char *unsent, int *seq, int most)
+{
+    size_t all = 0;
+    static char x[BLOCK + 1];
+    memset(x, 'x', BLOCK);
+    while (*seq < most || *unsent) {
+        if (!*unsent) {
+            char data[BLOCK + 400];
+            int n = snprintf(data, sizeof data,
+                             "data: {\"jsonrpc\":\"2.0\",\"method\":"
+                             "\"notifications/tasks/event\",\"params\":{\"seq\":%d,"
+                             "\"taskId\":\"T\",\"type\":\"dev.segue.content.partial\","
+                             "\"payload\":{\"content\":[{\"type\":\"text\",\"text\":"
+                             "\"%s\"}],\"segment\":%d}}}\n\n",
+                             *seq, x, *seq + 1);
+            sprintf(unsent, "%x\r\n%s\r\n", (unsigned)n, data);
+            ++*seq;
+        }
+        size_t sent = script_push(h, unsent, strlen(unsent));
+        if (!sent)
+            break;
+        memmove(unsent, unsent + sent, strlen(unsent + sent) + 1);
+        all += sent;
+    }
+    return all;
+}
+
+/* The server has 64 MB for an application that takes nothing: it is slowed down. */
+static void a_server_is_slowed_down(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_request_options options;
+    char unsent[BLOCK + 600] = "";
+    int seq = 0;
+    script_prepare(&s);
+    s.k.quiet = 1;
+    script_connect(&s, NULL);
+    script_discover(&s, SERVER_STREAMS);
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.credit = 1;
+    options.discard = 1;
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
+    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    heard *h = script_expect(&s, "tasks/stream");
+    script_stream(h);
+    size_t sent = 0;
+    for (int i = 0; i < 3000; i++) {
+        sent += push_segments(h, unsent, &seq, 16000);
+        script_pump(&s);
+        if (h->wire && heard_is_closed(h))
+            break;
+    }
+    assert_true(sent < 24 * 1024 * 1024); /* most of it in the sockets of the system */
+    assert_true(s.k.mem.peak < 8 * 1024 * 1024);
+    assert_int_equal(r->segments, 1);
+    /* with credit it goes on where it stood */
+    assert_int_equal(segue_request_grant(r->request, 1000000), SEGUE_OK);
+    script_until(&s, script_next(&s));
+    h = script_expect(&s, "tasks/stream");
+    seq = atoi(json_at(h->body, "params.after")) + 1;
+    assert_int_equal(seq, (int)r->last_segment);
+    script_stream(h);
+    *unsent = 0;
+    int until = seq + 2000;
+    while (seq < until || *unsent) {
+        push_segments(h, unsent, &seq, until);
+        script_pump(&s);
+    }
+    script_stream_result(h, NULL, FINAL);
+    script_finish(h);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, until);
+    assert_true(s.k.mem.peak < 8 * 1024 * 1024);
+    script_end(&s);
+}
+
+/* The loop reads while the application runs no callbacks. */
+static void a_reader_that_is_busy_holds_up_its_stream(void **state)
+{
+    (void)state;
+    http_script s;
+    char unsent[BLOCK + 600] = "";
+    int seq = 0;
+    const int most = 6000; /* 24 MB */
+    script_prepare(&s);
+    s.k.quiet = 1;
+    s.background = 1;
+    script_connect(&s, NULL);
+    script_discover(&s, SERVER_STREAMS);
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.discard = 1;
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
+    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    heard *h = script_expect(&s, "tasks/stream");
+    script_stream(h);
+    size_t sent = 0;
+    do
+        sent += push_segments(h, unsent, &seq, most);
+    while (script_may_push(h, 300));
+    assert_true(seq < most);
+    assert_true(sent < 16 * 1024 * 1024); /* most of it in the sockets of the system */
+    assert_true(s.k.mem.peak < 8 * 1024 * 1024);
+    while (seq < most || *unsent) {
+        push_segments(h, unsent, &seq, most);
+        script_pump(&s);
+    }
+    script_stream_result(h, NULL, FINAL);
+    script_finish(h);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, most);
+    assert_true(s.k.mem.peak < 8 * 1024 * 1024);
+    script_end(&s);
+}
+
+/* ---- in the background ---- */
+
+static void background(int32_t era)
+{
+    http_script s;
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = era;
+    script_prepare(&s);
+    s.background = 1;
+    script_connect(&s, &options);
+    if (era == SEGUE_ERA_MODERN) {
+        script_discover(&s, SERVER_PLAIN);
+    } else {
+        script_initialize(&s, "one");
+        script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    }
+    for (int i = 0; i < 20; i++) {
+        record *r = kit_call(&s.k, "t");
+        heard *h = script_find(&s, "tools/call");
+        if (i % 2) {
+            script_result(h, "\"content\":[]");
+        } else {
+            script_stream(h);
+            script_stream_result(h, NULL, "\"content\":[]");
+            script_finish(h);
+        }
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_OK);
+    }
+    for (int i = 0; i < 10; i++) {
+        record *r = kit_call(&s.k, "t");
+        if (i % 2)
+            segue_request_cancel(r->request);
+    }
+    script_end(&s);
+}
+
+static void in_the_background(void **state)
+{
+    (void)state;
+    background(SEGUE_ERA_MODERN);
+    background(SEGUE_ERA_LEGACY);
+}
+
+typedef struct asker {
+    int asked;
+} asker;
+
+static void give_token(void *user, segue_transport *transport, int32_t status)
+{
+    asker *a = user;
+    (void)status;
+    a->asked++;
+    assert_int_equal(segue_transport_set_header(transport, "Authorization", "Bearer"),
+                     SEGUE_OK);
+}
+
+/* Headers are asked for on the thread that dispatches, while the loop runs on another. */
+static void headers_in_the_background(void **state)
+{
+    (void)state;
+    http_script s;
+    asker a = {0};
+    script_prepare(&s);
+    s.background = 1;
+    s.options.user = &a;
+    s.options.on_headers = give_token;
+    script_connect(&s, NULL);
+    script_discover(&s, SERVER_PLAIN);
+    for (int i = 0; i < 20; i++) {
+        kit_call(&s.k, "t");
+        heard *h = script_find(&s, "tools/call");
+        assert_header(h, "Authorization", "Bearer");
+        script_say(h, i % 3 ? "200 OK" : "401 Unauthorized",
+                   "Content-Type: text/plain\r\n", "");
+    }
+    assert_true(a.asked >= 10); /* one answer may be for several that wait */
+    script_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_closes_with_everything_in_flight),
+        cmocka_unit_test(a_runtime_is_freed_with_everything_in_flight),
+        cmocka_unit_test(a_server_is_slowed_down),
+        cmocka_unit_test(a_reader_that_is_busy_holds_up_its_stream),
+        cmocka_unit_test(in_the_background),
+        cmocka_unit_test(headers_in_the_background),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+/* Wire sessions of the handshake eras over HTTP (2025-11-25 basic/transports): their id,
+ * streams that are taken up again by Last-Event-ID, the stream on which the server speaks
+ * first, and the end of a session from either side. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define NOTE(n)                                                                          \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"n\":" #n "}}"
+
+static void begin_patient(http_script *s, const char *session, int64_t timeout_ms)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    options.request_timeout_ms = timeout_ms;
+    script_begin(s, &options);
+    script_initialize(s, session);
+}
+
+static void begin(http_script *s, const char *session)
+{
+    begin_patient(s, session, 0);
+}
+
+static void no_stream(http_script *s)
+{
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+}
+
+static void call_works(http_script *s, const char *session)
+{
+    record *r = kit_call(&s->k, "t");
+    heard *h = script_expect(s, "tools/call");
+    assert_header(h, "Mcp-Session-Id", session);
+    assert_header(h, "MCP-Protocol-Version", "2025-11-25");
+    assert_header(h, "Mcp-Method", NULL);
+    assert_header(h, "Mcp-Name", NULL);
+    script_result(h, "\"content\":[]");
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+}
+
+static void ends(http_script *s, const char *session)
+{
+    segue_session_close(s->k.session);
+    heard *h = script_expect(s, "DELETE");
+    assert_header(h, "Mcp-Session-Id", session);
+    script_say(h, "405 Method Not Allowed", "", "");
+    script_until(s, s->k.closed);
+    script_end(s);
+}
+
+static void each_request_names_the_session(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    no_stream(&s);
+    call_works(&s, "one");
+    call_works(&s, "one");
+    ends(&s, "one");
+}
+
+static void a_server_without_sessions_is_told_nothing(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, NULL);
+    no_stream(&s);
+    call_works(&s, NULL);
+    segue_session_close(s.k.session);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+/* ---- streams that are cut ---- */
+
+static void resumed_stream(bool reset, size_t piece)
+{
+    http_script s;
+    begin(&s, "one");
+    no_stream(&s);
+    s.piece = piece;
+    record *r = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    script_stream(h);
+    script_text(h, "id: p\r\ndata:\r\n\r\n"); /* priming */
+    script_event(h, "a", NOTE(1));
+    script_until(&s, s.k.notifications == 1);
+    script_text(h, "retry: 700\n\n");
+    script_text(h, "id: b\ndata: {"); /* never whole: not seen */
+    script_cut(h, reset);
+    script_advance(&s, 650);
+    script_expect_silence(&s); /* AS-117: retry is obeyed */
+    script_advance(&s, 100);
+    h = script_expect(&s, "GET");
+    assert_header(h, "Last-Event-ID", "a");
+    assert_header(h, "Mcp-Session-Id", "one");
+    assert_header(h, "MCP-Protocol-Version", "2025-11-25");
+    script_stream(h);
+    script_event(h, "b", NOTE(2));
+    script_event(h, "c", "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(s.all->next->next->next->body, "id"));
+    script_finish(h);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(s.k.notifications, 2);
+    ends(&s, "one");
+}
+
+static void a_cut_stream_is_taken_up_again(void **state)
+{
+    (void)state;
+    resumed_stream(false, 0);
+    resumed_stream(true, 0);
+    resumed_stream(false, 1);
+}
+
+/* A server that would rather be asked again and again than keep a connection. */
+static void polling_goes_on_as_long_as_it_brings_something(void **state)
+{
+    (void)state;
+    http_script s;
+    char id[16];
+    begin(&s, "one");
+    no_stream(&s);
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    heard *h = call;
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        script_stream(h);
+        if (!i)
+            script_text(h, "retry: 10\n\n");
+        script_event(h, id, "%s", "");
+        script_finish(h);
+        script_advance(&s, 20);
+        h = script_expect(&s, "GET");
+        assert_header(h, "Last-Event-ID", id);
+    }
+    script_stream(h);
+    script_event(h, "z", "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(call->body, "id"));
+    script_finish(h);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    ends(&s, "one");
+}
+
+static record *cut_call(http_script *s, heard **get)
+{
+    record *r = kit_call(&s->k, "t");
+    heard *h = script_expect(s, "tools/call");
+    script_stream(h);
+    script_event(h, "a", NOTE(1));
+    script_until(s, s->k.notifications == 1);
+    script_cut(h, true);
+    script_advance(s, 1100);
+    *get = script_expect(s, "GET");
+    return r;
+}
+
+/* The call was posted: whatever happens to its stream, it is not posted again. */
+static void what_cannot_be_resumed_is_disconnected(void **state)
+{
+    (void)state;
+    static const char *const refusals[] = {"405 Method Not Allowed", "400 Bad Request",
+                                           "200 OK", "204 No Content"};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        http_script s;
+        heard *get;
+        begin(&s, "one");
+        no_stream(&s);
+        record *r = cut_call(&s, &get);
+        script_say(get, refusals[i], "Content-Type: text/plain\r\n", "");
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        script_expect_silence(&s);
+        ends(&s, "one");
+    }
+}
+
+static void resuming_a_server_that_is_gone_ends(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get;
+    begin_patient(&s, "one", 3600000);
+    no_stream(&s);
+    record *r = cut_call(&s, &get);
+    script_say(get, "503 Service Unavailable", "", "");
+    script_advance(&s, 1900);
+    script_expect_silence(&s); /* ever later */
+    script_advance(&s, 200);
+    get = script_expect(&s, "GET");
+    http_peer_close(&s.peer);
+    script_cut(get, true);
+    for (int i = 0; i < 400; i++) /* far less than it takes to give up connecting */
+        script_advance(&s, 500);
+    assert_int_equal(r->completed,
+                     1); /* not sent again, as nobody knows whether it ran */
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    script_end(&s);
+}
+
+/* ---- the server forgets ---- */
+
+static void a_forgotten_session_is_replaced(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    no_stream(&s);
+    record *one = kit_call(&s.k, "one");
+    heard *first = script_expect(&s, "tools/call");
+    record *two = kit_call(&s.k, "two");
+    heard *second = script_expect(&s, "tools/call");
+    script_error(first, "404 Not Found", -32001, NULL);
+    record *three = kit_call(&s.k, "three"); /* waits */
+    script_initialize(&s, "two");
+    no_stream(&s);
+    for (int i = 0; i < 2; i++) {
+        heard *h = script_find(&s, "tools/call");
+        assert_header(h, "Mcp-Session-Id", "two");
+        script_result(h, "\"content\":[]");
+    }
+    script_until(&s, one->completed && three->completed);
+    assert_int_equal(one->status, SEGUE_OK);
+    assert_int_equal(three->status, SEGUE_OK);
+    script_say(second, "404 Not Found", "", ""); /* late, of the old session */
+    heard *h = script_expect(&s, "tools/call");
+    script_error(h, "404 Not Found", -32001, NULL); /* once is enough */
+    script_until(&s, two->completed);
+    assert_int_equal(two->status, SEGUE_E_REFUSED);
+    script_initialize(&s, "three");
+    no_stream(&s);
+    call_works(&s, "three");
+    ends(&s, "three");
+}
+
+/* ---- the stream on which the server speaks first ---- */
+
+static void notifications_come_by_the_stream(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    script_event(get, "n1", NOTE(1));
+    script_until(&s, s.k.notifications == 1);
+    call_works(&s, "one");
+    script_text(get, "retry: 300\n\n");
+    script_finish(get);
+    script_advance(&s, 250);
+    script_expect_silence(&s);
+    script_advance(&s, 100);
+    get = script_expect(&s, "GET");
+    assert_header(get, "Last-Event-ID", "n1");
+    script_stream(get);
+    script_event(get, "n2", NOTE(2));
+    script_until(&s, s.k.notifications == 2);
+    script_cut(get, true);
+    script_advance(&s, 350);
+    script_say(script_expect(&s, "GET"), "404 Not Found", "", ""); /* it is forgotten */
+    script_initialize(&s, "two");
+    get = script_expect(&s, "GET");
+    assert_header(get, "Mcp-Session-Id", "two");
+    assert_header(get, "Last-Event-ID", NULL);
+    script_stream(get);
+    segue_session_close(s.k.session);
+    script_until(&s, heard_is_closed(get));
+    script_say(script_expect(&s, "DELETE"), "200 OK", "", "");
+    script_until(&s, s.k.closed);
+    script_end(&s);
+}
+
+static void a_stream_that_is_busy_is_asked_for_later(void **state)
+{
+    (void)state;
+    http_script s;
+    int64_t since;
+    begin(&s, NULL);
+    for (int i = 0; i < 4; i++) {
+        script_say(script_expect(&s, "GET"), "503 Service Unavailable", "", "");
+        since = s.k.clock_ms;
+        while (!script_next(&s))
+            script_advance(&s, 50);
+        assert_true(s.k.clock_ms - since >= 1000 << i); /* ever later */
+    }
+    no_stream(&s);
+    script_advance(&s, 100000);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+/* ---- cancel, and what the server asks ---- */
+
+static void cancel_is_said(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    no_stream(&s);
+    record *r = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    script_stream(h);
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    heard *told = script_expect(&s, "notifications/cancelled");
+    assert_header(told, "Mcp-Session-Id", "one");
+    assert_string_equal(json_at(told->body, "params.requestId"), json_at(h->body, "id"));
+    script_accept(told);
+    script_until(&s, heard_is_closed(h));
+    script_until(&s, r->completed);
+    ends(&s, "one");
+}
+
+static void a_ping_is_answered_by_a_post(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    script_event(get, NULL, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}");
+    heard *h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "id"), "\"p\"");
+    assert_string_equal(json_at(h->body, "result"), "{}");
+    script_accept(h);
+    ends(&s, "one");
+}
+
+/* A server that asks without end and takes no answers makes no queue. */
+static void unheard_answers_are_bounded(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, NULL);
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    for (int i = 0; i < 300; i++)
+        script_event(get, NULL, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}", i);
+    int answers = 0;
+    for (int i = 0; i < 100; i++) {
+        script_pump(&s);
+        for (heard *h; (h = script_next(&s)); h->looked = true)
+            answers++;
+    }
+    assert_in_range(answers, 60, 64);
+    script_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_request_names_the_session),
+        cmocka_unit_test(a_server_without_sessions_is_told_nothing),
+        {"AS-117 a cut stream is taken up again when the server said", //
+         a_cut_stream_is_taken_up_again, NULL, NULL, NULL},
+        cmocka_unit_test(polling_goes_on_as_long_as_it_brings_something),
+        cmocka_unit_test(what_cannot_be_resumed_is_disconnected),
+        cmocka_unit_test(resuming_a_server_that_is_gone_ends),
+        cmocka_unit_test(a_forgotten_session_is_replaced),
+        cmocka_unit_test(notifications_come_by_the_stream),
+        cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
+        cmocka_unit_test(cancel_is_said),
+        cmocka_unit_test(a_ping_is_answered_by_a_post),
+        cmocka_unit_test(unheard_answers_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* The text is taken out as a transport does it: looked at first, then moved. */
+#include "http_wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static sgi_str find_header(void *user, sgi_str name, bool *more)
+{
+    const http_wire *wire = user;
+    *more = false;
+    for (size_t i = 0; i < 4 && wire->more_names[i]; i++)
+        if (sgi_str_eq(name, sgi_str_of(wire->more_names[i]))) {
+            *more = i + 1 < 4 && wire->more_names[i + 1] &&
+                    !strcmp(wire->more_names[i], wire->more_names[i + 1]);
+            return sgi_str_of(wire->more_values[i]);
+        }
+    return (sgi_str){0};
+}
+
+void http_wire_init(http_wire *wire, segue_server *server, const char *name)
+{
+    *wire = (http_wire){.server = server, .who = sgi_server_principal(server, name)};
+    wire->head = (sgi_http_head){.takes_events = true,
+                                 .max_streams = 16,
+                                 .max_sessions = 100,
+                                 .session_idle_ms = 60000,
+                                 .find = find_header};
+    sgi_buf_init(&wire->text, &sgi_mem_libc);
+}
+
+void http_wire_cut(http_wire *wire)
+{
+    if (!wire->conn)
+        return;
+    sgi_conn *spare = sgi_serve_end(wire->conn, wire);
+    if (spare)
+        wire->spare = spare;
+    sgi_conn_unref(wire->conn);
+    wire->conn = NULL;
+}
+
+void http_wire_free(http_wire *wire)
+{
+    http_wire_cut(wire);
+    sgi_serve_free_spare(wire->spare);
+    sgi_serve_forget(wire->who);
+    sgi_buf_free(&wire->text);
+}
+
+static void look(http_wire *wire)
+{
+    sgi_serve_look(wire->conn, &wire->answer);
+    if (wire->answer.session)
+        snprintf(wire->session, sizeof wire->session, "%s", wire->answer.session);
+}
+
+static int32_t begun(http_wire *wire)
+{
+    wire->conn = wire->verdict.conn;
+    if (!wire->conn)
+        return wire->verdict.status;
+    sgi_conn_ref(wire->conn);
+    look(wire);
+    return wire->answer.answered ? wire->answer.status : 0;
+}
+
+static void begin(http_wire *wire)
+{
+    http_wire_cut(wire);
+    sgi_buf_reset(&wire->text, SIZE_MAX);
+    wire->verdict = (sgi_http_verdict){0};
+    wire->head.user = wire;
+}
+
+int32_t http_wire_post(http_wire *wire, const char *body)
+{
+    begin(wire);
+    sgi_serve_post(wire->server, wire->who, &wire->head, sgi_str_of(body), wire,
+                   &wire->spare, &wire->verdict);
+    return begun(wire);
+}
+
+int32_t http_wire_get(http_wire *wire, const char *last_event)
+{
+    begin(wire);
+    wire->head.last_event = sgi_str_of(last_event);
+    sgi_serve_get(wire->server, wire->who, &wire->head, wire, &wire->verdict);
+    return begun(wire);
+}
+
+int32_t http_wire_delete(http_wire *wire)
+{
+    begin(wire);
+    return sgi_serve_delete(wire->server, wire->who, &wire->head);
+}
+
+int32_t http_wire_modern(http_wire *wire, const char *id, const char *method,
+                         const char *params, const char *capabilities)
+{
+    snprintf(wire->body, sizeof wire->body,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s%s"
+             "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+             "\"io.modelcontextprotocol/clientCapabilities\":%s,"
+             "\"progressToken\":\"p\"}}}",
+             id, method, params, *params ? "," : "", capabilities);
+    wire->head.version = SGI_STR("2026-07-28");
+    wire->head.method = sgi_str_of(method);
+    return http_wire_post(wire, wire->body);
+}
+
+int32_t http_wire_legacy(http_wire *wire, const char *id, const char *method,
+                         const char *params)
+{
+    snprintf(wire->body, sizeof wire->body,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s%s"
+             "\"_meta\":{\"progressToken\":\"p\"}}}",
+             id, method, params, *params ? "," : "");
+    return http_wire_post(wire, wire->body);
+}
+
+bool http_wire_open(http_wire *wire, const char *version)
+{
+    char params[64];
+    wire->head.version = wire->head.session = (sgi_str){0};
+    wire->session[0] = 0;
+    snprintf(params, sizeof params, "\"protocolVersion\":\"%s\"", version);
+    http_wire_legacy(wire, "1", "initialize", params);
+    http_wire_text(wire);
+    http_wire_cut(wire);
+    wire->head.version = sgi_str_of(version);
+    wire->head.session = sgi_str_of(wire->session);
+    if (!wire->session[0])
+        return false;
+    return http_wire_post(wire, "{\"jsonrpc\":\"2.0\","
+                                "\"method\":\"notifications/initialized\"}") == 202;
+}
+
+const char *http_wire_text(http_wire *wire)
+{
+    sgi_buf taken;
+    if (wire->conn && sgi_conn_transport(wire->conn) == wire) {
+        look(wire);
+        if (!wire->answer.open) {
+            sgi_buf_init(&taken, sgi_engine_mem(wire->server->engine));
+            sgi_conn_output(wire->conn, &taken);
+            sgi_buf_add_str(&wire->text, sgi_buf_str(&taken));
+            sgi_buf_free(&taken);
+        }
+    }
+    return sgi_buf_terminate(&wire->text) ? wire->text.p : "";
+}
+
+segue_call *http_wire_call(segue_server *server)
+{
+    fake_host_deliver(server->engine->host.user);
+    segue_call *call = LIST_FIRST(&server->calls);
+    return call && call->held ? call : NULL;
+}

@@ -1,0 +1,59 @@
+/* A transport of HTTP exchanges without HTTP: requests go in as heads and bodies, and
+ * what comes out is kept as text. One wire carries one exchange at a time, as a
+ * connection does, and keeps its spare.
+ *
+ *     http_wire a;
+ *     http_wire_init(&a, server, "ada");
+ *     http_wire_modern(&a, "1", "tools/call", "\"name\":\"tool\"", "{}");
+ *     ... http_wire_text(&a) ... http_wire_cut(&a) ...
+ *     http_wire_free(&a);
+ */
+#ifndef HTTP_WIRE_H
+#define HTTP_WIRE_H
+
+#include "engine/call.h"
+#include "engine/serve_http.h"
+#include "support/fake_host.h"
+
+typedef struct http_wire {
+    segue_server *server;
+    sgi_principal *who;
+    sgi_http_head head;        /* what the next request says; the tests set it */
+    const char *more_names[4]; /* further headers, in lower case */
+    const char *more_values[4];
+    sgi_conn *conn; /* the exchange under way; counted */
+    sgi_conn *spare;
+    sgi_http_verdict verdict;
+    sgi_http_answer answer;            /* as it stood at the last look */
+    char session[SGI_RANDOM_TEXT + 1]; /* that the last answer named */
+    sgi_buf text; /* of the exchange under way, or of the last one; libc memory */
+    char body[4096];
+} http_wire;
+
+/* name: of the principal, NULL = nobody. The host has the memory for it. */
+void http_wire_init(http_wire *wire, segue_server *server, const char *name);
+/* Cuts what is under way. */
+void http_wire_free(http_wire *wire);
+
+/* These end what was under way, and return the status when there is one already: of the
+ * verdict, or of a complete answer; else 0. */
+int32_t http_wire_post(http_wire *wire, const char *body);
+int32_t http_wire_get(http_wire *wire, const char *last_event);
+int32_t http_wire_delete(http_wire *wire);
+/* Requests with everything that goes with them. id: JSON; params: members, "" = none. */
+int32_t http_wire_modern(http_wire *wire, const char *id, const char *method,
+                         const char *params, const char *capabilities);
+int32_t http_wire_legacy(http_wire *wire, const char *id, const char *method,
+                         const char *params);
+/* initialize, and from then on the session that it gives; false when it gives none. */
+bool http_wire_open(http_wire *wire, const char *version);
+
+/* All that came of the exchange. */
+const char *http_wire_text(http_wire *wire);
+/* Gives the exchange back: the client is gone, or has all. */
+void http_wire_cut(http_wire *wire);
+
+/* The handler's call that came last, NULL when there is none. Delivers first. */
+segue_call *http_wire_call(segue_server *server);
+
+#endif

@@ -1,0 +1,558 @@
+/* The ways to a server and what may be wrong with them: names, connections, proxies,
+ * broken responses. Names are looked up by the test: getaddrinfo below takes the place of
+ * libc's. libcurl looks names up on threads of its own. label: threads */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/fetch_kit.h"
+
+/* ---- names ---- */
+
+static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t slow_change = PTHREAD_COND_INITIALIZER;
+static int slow_inside;
+static bool slow_may_end;
+
+static void wait_slowly(void)
+{
+    pthread_mutex_lock(&slow_lock);
+    slow_inside++;
+    pthread_cond_broadcast(&slow_change);
+    while (!slow_may_end)
+        pthread_cond_wait(&slow_change, &slow_lock);
+    slow_inside--;
+    pthread_cond_broadcast(&slow_change);
+    pthread_mutex_unlock(&slow_lock);
+}
+
+static void end_slow_lookups(void)
+{
+    pthread_mutex_lock(&slow_lock);
+    slow_may_end = true;
+    pthread_cond_broadcast(&slow_change);
+    while (slow_inside)
+        pthread_cond_wait(&slow_change, &slow_lock);
+    slow_may_end = false;
+    pthread_mutex_unlock(&slow_lock);
+}
+
+static bool is_looking_up(void)
+{
+    pthread_mutex_lock(&slow_lock);
+    bool inside = slow_inside > 0;
+    pthread_mutex_unlock(&slow_lock);
+    return inside;
+}
+
+__attribute__((visibility("default"))) int getaddrinfo(const char *name,
+                                                       const char *service,
+                                                       const struct addrinfo *hints,
+                                                       struct addrinfo **found)
+{
+    static int (*real)(const char *, const char *, const struct addrinfo *,
+                       struct addrinfo **);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (name && strcmp(name, "slow.test") == 0)
+        wait_slowly();
+    if (name && strcmp(name, "here.test") == 0)
+        return real("127.0.0.1", service, hints, found);
+    if (name && strstr(name, ".test"))
+        return EAI_NONAME;
+    return real(name, service, hints, found);
+}
+
+/* ---- faults ---- */
+
+static void expect_fault(fetch_rig *rig, fetch_seen *seen, sgi_fetch_fault fault)
+{
+    RUN_UNTIL(rig->rt, seen->dones);
+    if (seen->fault != fault)
+        fail_msg("%d, not %d: %s", (int)seen->fault, (int)fault, seen->text);
+    assert_true(seen->text[0]);
+}
+
+static void where_nobody_listens_is_unreachable(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    (void)state;
+    fetch_set_up(&rig);
+    http_peer_close(&rig.peer);
+    fetch_connect(&rig, NULL);
+    fetch_start(&rig, &seen, "{}");
+    expect_fault(&rig, &seen, SGI_FETCH_UNREACHABLE);
+    assert_int_equal(seen.heads, 0);
+    fetch_tear_down(&rig);
+}
+
+static void a_host_without_address_is_unresolved(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    (void)state;
+    fetch_set_up(&rig);
+    fetch_connect(&rig,
+                  &(sgi_fetch_settings){.url = "http://nowhere.test/", .proxy = ""});
+    fetch_start(&rig, &seen, "{}");
+    expect_fault(&rig, &seen, SGI_FETCH_UNRESOLVED);
+    fetch_tear_down(&rig);
+}
+
+static void a_lookup_that_takes_too_long_is_a_timeout(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    (void)state;
+    fetch_set_up(&rig);
+    fetch_connect(&rig, &(sgi_fetch_settings){.url = "http://slow.test/",
+                                              .proxy = "",
+                                              .connect_timeout_ms = 30});
+    fetch_start(&rig, &seen, "{}");
+    expect_fault(&rig, &seen, SGI_FETCH_TIMEOUT);
+    fetch_tear_down(&rig);
+    end_slow_lookups();
+}
+
+typedef enum ending { RESET, CLOSE } ending;
+
+static void break_stream(const char *said, ending how, sgi_fetch_fault fault,
+                         size_t bytes)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    http_line line = {.fd = -1};
+    fetch_set_up(&rig);
+    fetch_connect(&rig, NULL);
+    fetch_open_stream(&rig, &seen, &line);
+    http_line_say(&line, said);
+    RUN_UNTIL(rig.rt, seen.total == bytes);
+    if (how == RESET)
+        http_line_reset(&line);
+    else
+        http_line_close(&line);
+    RUN_UNTIL(rig.rt, seen.dones);
+    assert_int_equal(seen.fault, fault);
+    assert_int_equal(seen.total, bytes);
+    fetch_tear_down(&rig);
+}
+
+static void a_connection_that_breaks_in_mid_stream_is_broken(void **state)
+{
+    (void)state;
+    break_stream(FETCH_CHUNKED "3\r\nabc\r\n", RESET, SGI_FETCH_BROKEN, 3);
+    break_stream(FETCH_CHUNKED "3\r\nabc\r\n", CLOSE, SGI_FETCH_BROKEN, 3);
+    break_stream(FETCH_CHUNKED "9\r\nabc", CLOSE, SGI_FETCH_BROKEN, 3);
+    break_stream("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", CLOSE,
+                 SGI_FETCH_BROKEN, 3);
+    break_stream("HTTP/1.1 200 OK\r\nContent-", CLOSE, SGI_FETCH_BROKEN, 0);
+    break_stream("", CLOSE, SGI_FETCH_BROKEN, 0);
+    break_stream("", RESET, SGI_FETCH_BROKEN, 0);
+    /* Without a length the end of the connection is the end. */
+    break_stream("HTTP/1.1 200 OK\r\n\r\nabc", CLOSE, SGI_FETCH_OK, 3);
+}
+
+static void answer_and_expect(const char *answer, sgi_fetch_fault fault, const char *text)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    http_line line = {.fd = -1};
+    fetch_set_up(&rig);
+    fetch_connect(&rig, NULL);
+    fetch_open_stream(&rig, &seen, &line);
+    size_t len = strlen(answer), at = 0;
+    RUN_UNTIL(rig.rt,
+              seen.dones || (at += http_line_push(&line, answer + at, len - at)) == len);
+    expect_fault(&rig, &seen, fault);
+    assert_int_equal(seen.heads, 0);
+    if (text)
+        assert_string_equal(seen.text, text);
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+}
+
+static void no_redirect_is_followed(void **state)
+{
+    (void)state;
+    answer_and_expect("HTTP/1.1 307 Moved\r\nLocation: https://other.test/x?secret=1\r\n"
+                      "Content-Length: 0\r\n\r\n",
+                      SGI_FETCH_REDIRECTED,
+                      "redirected to https://other.test:443 (307), not followed");
+    answer_and_expect("HTTP/1.1 301 Moved\r\nLocation: //other.test:81/\r\n\r\n",
+                      SGI_FETCH_REDIRECTED,
+                      "redirected to http://other.test:81 (301), not followed");
+    answer_and_expect("HTTP/1.1 302 Moved\r\nLocation: mailto:you\r\n\r\n",
+                      SGI_FETCH_REDIRECTED,
+                      "redirected to elsewhere (302), not followed");
+}
+
+static void a_redirect_without_a_place_is_an_answer(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    http_line line = {.fd = -1};
+    (void)state;
+    fetch_set_up(&rig);
+    fetch_connect(&rig, NULL);
+    fetch_open_stream(&rig, &seen, &line);
+    http_line_say(&line, "HTTP/1.1 304 Not Modified\r\n\r\n");
+    RUN_UNTIL(rig.rt, seen.dones);
+    assert_int_equal(seen.fault, SGI_FETCH_OK);
+    assert_int_equal(seen.status, 304);
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+}
+
+static char *long_head(size_t lines, size_t width)
+{
+    char *text = malloc(64 + lines * (width + 2) + 8);
+    size_t at = (size_t)sprintf(text, "HTTP/1.1 200 OK\r\n");
+    for (size_t i = 0; i < lines; i++) {
+        memset(text + at, 'x', width);
+        memcpy(text + at, "X: ", 3);
+        at += width;
+        text[at++] = '\r';
+        text[at++] = '\n';
+    }
+    strcpy(text + at, "\r\n");
+    return text;
+}
+
+static void headers_are_bounded(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    http_line line = {.fd = -1};
+    (void)state;
+    char *fits = long_head(64, 1022), *more = long_head(65, 1022);
+    char *wide = long_head(1, 80000), *endless = long_head(1, 500000);
+    answer_and_expect(more, SGI_FETCH_TOO_LARGE, "the response's headers are too large");
+    answer_and_expect(wide, SGI_FETCH_TOO_LARGE, NULL);
+    answer_and_expect(endless, SGI_FETCH_TOO_LARGE, NULL);
+    fetch_set_up(&rig);
+    fetch_connect(&rig, NULL);
+    fetch_open_stream(&rig, &seen, &line);
+    size_t len = strlen(fits), at = 0;
+    RUN_UNTIL(rig.rt, (at += http_line_push(&line, fits + at, len - at)) == len);
+    RUN_UNTIL(rig.rt, seen.heads);
+    http_line_close(&line);
+    RUN_UNTIL(rig.rt, seen.dones);
+    assert_int_equal(seen.fault, SGI_FETCH_OK);
+    fetch_tear_down(&rig);
+    free(fits);
+    free(more);
+    free(wide);
+    free(endless);
+}
+
+static void what_is_no_http_is_malformed(void **state)
+{
+    (void)state;
+    answer_and_expect("220 mail.test ESMTP\r\nhello\r\n", SGI_FETCH_MALFORMED, NULL);
+}
+
+/* ---- connections ---- */
+
+static void connections_are_used_again(void **state)
+{
+    fetch_rig rig;
+    http_line line = {.fd = -1}, other = {.fd = -1};
+    (void)state;
+    fetch_set_up(&rig);
+    fetch_connect(&rig, NULL);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
+    assert_false(http_peer_accept(&rig.peer, &other));
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+}
+
+/* A pooled connection that died unseen must not fail a POST. */
+static void a_connection_that_died_while_idle_is_replaced(void **state)
+{
+    (void)state;
+    for (int how = RESET; how <= CLOSE; how++) {
+        fetch_rig rig;
+        http_line line = {.fd = -1}, next = {.fd = -1};
+        fetch_set_up(&rig);
+        fetch_connect(&rig, NULL);
+        assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
+        if (how == RESET)
+            http_line_reset(&line);
+        else
+            http_line_close(&line);
+        assert_int_equal(fetch_exchange(&rig, &next, "{\"a\":2}"), 200);
+        assert_non_null(strstr(next.in, "{\"a\":2}"));
+        http_line_close(&next);
+        fetch_tear_down(&rig);
+    }
+}
+
+/* The same when it dies in the moment that the request is on its way. */
+static void a_connection_that_dies_before_it_answers_is_replaced(void **state)
+{
+    (void)state;
+    for (int how = RESET; how <= CLOSE; how++) {
+        fetch_rig rig;
+        fetch_seen seen = {0};
+        http_line line = {.fd = -1}, next = {.fd = -1};
+        fetch_set_up(&rig);
+        fetch_connect(&rig, NULL);
+        assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
+        http_line_clear(&line);
+        fetch_start(&rig, &seen, "{\"a\":2}");
+        RUN_UNTIL(rig.rt, http_line_asked(&line));
+        if (how == RESET)
+            http_line_reset(&line);
+        else
+            http_line_close(&line);
+        RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &next));
+        RUN_UNTIL(rig.rt, http_line_asked(&next));
+        assert_non_null(strstr(next.in, "{\"a\":2}"));
+        http_line_say(&next, FETCH_ANSWER("2", "{}"));
+        RUN_UNTIL(rig.rt, seen.dones);
+        assert_int_equal(seen.fault, SGI_FETCH_OK);
+        http_line_close(&next);
+        fetch_tear_down(&rig);
+    }
+}
+
+/* ... unless it may have been acted on and may not be twice. */
+static void what_is_sent_once_is_not_sent_again(void **state)
+{
+    (void)state;
+    for (int how = RESET; how <= CLOSE; how++) {
+        fetch_rig rig;
+        fetch_seen seen = {0};
+        http_line line = {.fd = -1}, next = {.fd = -1};
+        fetch_set_up(&rig);
+        fetch_connect(&rig, NULL);
+        assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
+        http_line_clear(&line);
+        fetch_start_once(&rig, &seen, "{\"a\":2}");
+        RUN_UNTIL(rig.rt, http_line_asked(&line));
+        assert_non_null(strstr(line.in, "{\"a\":2}"));
+        if (how == RESET)
+            http_line_reset(&line);
+        else
+            http_line_close(&line);
+        RUN_UNTIL(rig.rt, seen.dones);
+        assert_int_equal(seen.fault, SGI_FETCH_BROKEN);
+        if (http_peer_accept(&rig.peer, &next))
+            assert_null(strstr(next.in, "{\"a\":2}"));
+        http_line_close(&next);
+        fetch_tear_down(&rig);
+    }
+}
+
+#define PARALLEL 16
+
+static void exchanges_run_side_by_side(void **state)
+{
+    static fetch_seen seen[PARALLEL];
+    static http_line lines[PARALLEL];
+    fetch_rig rig;
+    (void)state;
+    memset(seen, 0, sizeof seen);
+    fetch_set_up(&rig);
+    fetch_connect(&rig, NULL);
+    for (int i = 0; i < PARALLEL; i++)
+        fetch_start(&rig, &seen[i], "{}");
+    for (int i = 0; i < PARALLEL; i++) {
+        RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[i]));
+        RUN_UNTIL(rig.rt, http_line_asked(&lines[i]));
+    }
+    for (int i = PARALLEL - 1; i >= 0; i--)
+        http_line_say(&lines[i], FETCH_ANSWER("2", "{}"));
+    for (int i = 0; i < PARALLEL; i++) {
+        RUN_UNTIL(rig.rt, seen[i].dones);
+        assert_int_equal(seen[i].fault, SGI_FETCH_OK);
+        http_line_close(&lines[i]);
+    }
+    fetch_tear_down(&rig);
+}
+
+static void exchanges_beyond_the_limit_wait(void **state)
+{
+    static fetch_seen seen[5];
+    http_line lines[2] = {{.fd = -1}, {.fd = -1}}, third = {.fd = -1};
+    fetch_rig rig;
+    (void)state;
+    memset(seen, 0, sizeof seen);
+    fetch_set_up(&rig);
+    fetch_connect(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 2});
+    for (int i = 0; i < 5; i++)
+        fetch_start(&rig, &seen[i], "{}");
+    fetch_cancel(&seen[3]); /* while it waits */
+    for (int i = 0; i < 2; i++)
+        RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[i]));
+    for (int i = 0; i < 5; i++)
+        sgi_runtime_dispatch(rig.rt, 1, 0, NULL);
+    assert_false(http_peer_accept(&rig.peer, &third));
+    for (int round = 0; round < 200 && !(seen[2].dones && seen[4].dones); round++) {
+        for (int i = 0; i < 2; i++) {
+            if (http_line_asked(&lines[i])) {
+                http_line_clear(&lines[i]);
+                http_line_say(&lines[i], FETCH_ANSWER("2", "{}"));
+            }
+        }
+        sgi_runtime_dispatch(rig.rt, 5, 0, NULL);
+    }
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(seen[i].dones, i != 3);
+    http_line_close(&lines[0]);
+    http_line_close(&lines[1]);
+    fetch_tear_down(&rig);
+}
+
+static void a_unix_socket_takes_the_place_of_the_host(void **state)
+{
+    char dir[] = "/tmp/fetch_XXXXXX", path[64];
+    fetch_rig rig;
+    http_line line = {.fd = -1};
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/s", dir);
+    setenv("http_proxy", "http://127.0.0.1:1", 1); /* not for a Unix socket */
+    fetch_set_up(&rig);
+    http_peer_close(&rig.peer);
+    http_peer_open_unix(&rig.peer, path);
+    fetch_connect(&rig,
+                  &(sgi_fetch_settings){.url = "http://any.test/x", .unix_socket = path});
+    assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
+    assert_non_null(strstr(line.in, "POST /x HTTP/1.1\r\nHost: any.test\r\n"));
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+    unsetenv("http_proxy");
+    unlink(path);
+    rmdir(dir);
+}
+
+/* ---- proxies ---- */
+
+static void a_proxy_that_is_named_is_used(void **state)
+{
+    char proxy[64];
+    fetch_rig rig;
+    http_line line = {.fd = -1};
+    (void)state;
+    setenv("NO_PROXY", "*", 1); /* says nothing about a proxy that was named */
+    fetch_set_up(&rig);
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", rig.peer.port);
+    fetch_connect(&rig,
+                  &(sgi_fetch_settings){.url = "http://far.test/x", .proxy = proxy});
+    assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
+    assert_int_equal(strncmp(line.in, "POST http://far.test/x HTTP/1.1\r\n", 33), 0);
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+    unsetenv("NO_PROXY");
+}
+
+static void the_environment_names_the_proxy(void **state)
+{
+    char proxy[64], url[64];
+    fetch_rig rig;
+    http_line line = {.fd = -1}, direct = {.fd = -1};
+    (void)state;
+    fetch_set_up(&rig);
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", rig.peer.port);
+    snprintf(url, sizeof url, "http://here.test:%d/x", rig.peer.port);
+    setenv("http_proxy", proxy, 1);
+    fetch_connect(&rig, &(sgi_fetch_settings){.url = url});
+    assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
+    assert_int_equal(strncmp(line.in, "POST http://here.test:", 22), 0);
+    http_line_close(&line);
+    setenv("NO_PROXY", "here.test", 1);
+    assert_int_equal(fetch_exchange(&rig, &direct, "{}"), 200);
+    assert_int_equal(strncmp(direct.in, "POST /x HTTP/1.1\r\n", 18), 0);
+    http_line_close(&direct);
+    fetch_tear_down(&rig);
+    unsetenv("http_proxy");
+    unsetenv("NO_PROXY");
+}
+
+static void a_proxy_that_refuses_makes_the_host_unreachable(void **state)
+{
+    char proxy[64];
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    http_line line = {.fd = -1};
+    (void)state;
+    fetch_set_up(&rig);
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", rig.peer.port);
+    fetch_connect(&rig,
+                  &(sgi_fetch_settings){.url = "https://far.test/", .proxy = proxy});
+    fetch_start(&rig, &seen, "{}");
+    RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &line));
+    RUN_UNTIL(rig.rt, http_line_asked(&line));
+    assert_int_equal(strncmp(line.in, "CONNECT far.test:443 HTTP/1.1\r\n", 31), 0);
+    http_line_say(&line, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+    expect_fault(&rig, &seen, SGI_FETCH_UNREACHABLE);
+    http_line_close(&line);
+    fetch_tear_down(&rig);
+}
+
+/* ---- lookups ---- */
+
+static int64_t real_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Nothing waits on the loop thread, and the end does not wait for a name either. */
+static void a_pending_lookup_holds_nobody_up(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0}, other = {0};
+    (void)state;
+    fetch_set_up(&rig);
+    fetch_connect(&rig, &(sgi_fetch_settings){.url = "http://slow.test/", .proxy = ""});
+    fetch_start(&rig, &seen, "{}");
+    fetch_start(&rig, &other, "{}");
+    RUN_UNTIL(rig.rt, is_looking_up());
+    int64_t before = real_ms();
+    fetch_cancel(&seen);
+    for (int i = 0; i < 5; i++)
+        sgi_runtime_dispatch(rig.rt, 0, 0, NULL);
+    fetch_tear_down(&rig);
+    assert_true(real_ms() - before < 2000);
+    assert_int_equal(other.dones, 0);
+    end_slow_lookups();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_nobody_listens_is_unreachable),
+        cmocka_unit_test(a_host_without_address_is_unresolved),
+        cmocka_unit_test(a_lookup_that_takes_too_long_is_a_timeout),
+        cmocka_unit_test(a_connection_that_breaks_in_mid_stream_is_broken),
+        cmocka_unit_test(no_redirect_is_followed),
+        cmocka_unit_test(a_redirect_without_a_place_is_an_answer),
+        cmocka_unit_test(headers_are_bounded),
+        cmocka_unit_test(what_is_no_http_is_malformed),
+        cmocka_unit_test(connections_are_used_again),
+        cmocka_unit_test(a_connection_that_died_while_idle_is_replaced),
+        cmocka_unit_test(a_connection_that_dies_before_it_answers_is_replaced),
+        cmocka_unit_test(what_is_sent_once_is_not_sent_again),
+        cmocka_unit_test(exchanges_run_side_by_side),
+        cmocka_unit_test(exchanges_beyond_the_limit_wait),
+        cmocka_unit_test(a_unix_socket_takes_the_place_of_the_host),
+        cmocka_unit_test(a_proxy_that_is_named_is_used),
+        cmocka_unit_test(the_environment_names_the_proxy),
+        cmocka_unit_test(a_proxy_that_refuses_makes_the_host_unreachable),
+        cmocka_unit_test(a_pending_lookup_holds_nobody_up),
+    };
+    return cmocka_run_group_tests_name("fetch_routes", tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* Headers that repeat what a body says (R-0-7, R-2557-49, AS-60): missing, different,
+ * wrapped in base64, and those that a tool's schema asks for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "support/http_wire.h"
+#include "support/test_mem.h"
+
+#define TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+
+static test_mem tm;
+static fake_host host;
+static segue_server *server;
+static http_wire a;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    fake_host_init(&host, &tm.mem, 91);
+    server = fake_server_new(&host);
+    http_wire_init(&a, server, "ada");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_wire_free(&a);
+    fake_server_end(server);
+    fake_host_free(&host);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static bool says(const char *part)
+{
+    return strstr(http_wire_text(&a), part) != NULL;
+}
+
+/* More than one thing wrong: the earlier check speaks. */
+static void headers_are_checked_against_the_body(void **state)
+{
+    static const struct {
+        const char *method, *name; /* headers; NULL = not sent */
+        const char *asked, *params;
+        const char *says; /* NULL = it gets past the headers */
+    } rows[] = {
+        {"tools/call", "none", "tools/call", "\"name\":\"none\"", NULL},
+        {"tools/call", " none\t", "tools/call", "\"name\":\"none\"", NULL},
+        {"tools/call", "=?base64?bm9uZQ==?=", "tools/call", "\"name\":\"none\"", NULL},
+        {"tools/call", "=?base64?bsO8bg==?=", "tools/call", "\"name\":\"n\\u00fcn\"",
+         NULL},
+        {"tools/call", "=?base64?bm9uZQ?=", "tools/call", "\"name\":\"none\"",
+         "Mcp-Name is malformed"},
+        {"tools/call", "=?base64?!!!!?=", "tools/call", "\"name\":\"none\"",
+         "Mcp-Name is malformed"},
+        {"tools/call", "n\xc3\xbcn", "tools/call", "\"name\":\"n\\u00fcn\"",
+         "Mcp-Name is malformed"},
+        {"tools/call", "None", "tools/call", "\"name\":\"none\"", "Mcp-Name differs"},
+        {"tools/call", "", "tools/call", "\"name\":\"none\"", "Mcp-Name differs"},
+        {"tools/call", NULL, "tools/call", "\"name\":\"none\"", "Mcp-Name is missing"},
+        {"tools/call", NULL, "tools/call", "\"name\":5", NULL},
+        {"tools/call", NULL, "tools/call", "", NULL},
+        {NULL, "none", "tools/call", "\"name\":\"none\"", "Mcp-Method is missing"},
+        {"", "none", "tools/call", "\"name\":\"none\"", "Mcp-Method is missing"},
+        {"Tools/Call", "none", "tools/call", "\"name\":\"none\"", "Mcp-Method differs"},
+        {"tools/list", "other", "tools/call", "\"name\":\"none\"", "Mcp-Method differs"},
+        {"tasks/get", "T", "tasks/get", "\"taskId\":\"T\"", NULL}, /* AS-60 */
+        {"tasks/get", "=?base64?VA==?=", "tasks/get", "\"taskId\":\"T\"", NULL},
+        {"tasks/get", "U", "tasks/get", "\"taskId\":\"T\"", "Mcp-Name differs"},
+        {"tasks/get", NULL, "tasks/get", "\"taskId\":\"T\"", "Mcp-Name is missing"},
+        {"tasks/update", "U", "tasks/update", "\"taskId\":\"T\"", "Mcp-Name differs"},
+        {"tasks/cancel", "U", "tasks/cancel", "\"taskId\":\"T\"", "Mcp-Name differs"},
+        {"no/such", NULL, "no/such", "", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        a.head.name = sgi_str_of(rows[i].name);
+        snprintf(a.body, sizeof a.body,
+                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s%s"
+                 "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                 "\"io.modelcontextprotocol/clientCapabilities\":" TASKS "}}}",
+                 rows[i].asked, rows[i].params, *rows[i].params ? "," : "");
+        a.head.version = SGI_STR("2026-07-28");
+        a.head.method = sgi_str_of(rows[i].method);
+        int32_t status = http_wire_post(&a, a.body);
+        fake_store_settle(&host);
+        const char *text = http_wire_text(&a);
+        bool mismatch = status == 400 && strstr(text, "-32020") &&
+                        strstr(text, rows[i].says ? rows[i].says : "\"id\":1");
+        if (mismatch != (rows[i].says != NULL))
+            fail_msg("row %zu: %d %s", i, (int)status, text);
+    }
+}
+
+static void params_are_checked_against_the_arguments(void **state)
+{
+    static const char schema[] =
+        "{\"name\":\"where\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+        "\"city\":{\"type\":\"string\",\"x-mcp-header\":\"City\"},"
+        "\"floor\":{\"type\":\"integer\",\"x-mcp-header\":\"Floor\"}}}}";
+    static const struct {
+        const char *city, *floor; /* headers; NULL = not sent */
+        const char *arguments;
+        const char *says;
+    } rows[] = {
+        {"Bonn", "2", "{\"city\":\"Bonn\",\"floor\":2}", NULL},
+        {"=?base64?S8O2bG4=?=", "2", "{\"city\":\"K\xc3\xb6ln\",\"floor\":2.0}", NULL},
+        {NULL, NULL, "{}", NULL},
+        {NULL, NULL, "{\"city\":null}", NULL},
+        {NULL, NULL, "5", NULL}, /* the shape is looked at later */
+        {NULL, "2", "{\"city\":\"Bonn\",\"floor\":2}", "Mcp-Param header is missing"},
+        {"Bonn", "3", "{\"city\":\"Bonn\",\"floor\":2}", "Mcp-Param header differs"},
+        {"bonn", "2", "{\"city\":\"Bonn\",\"floor\":2}", "Mcp-Param header differs"},
+        {"Bonn", NULL, "{}", "Mcp-Param header differs"},
+        {"=?base64?Qm9u?=", NULL, "{\"city\":\"Bonn\"}", "Mcp-Param header differs"},
+        {"=?base64?Qm9ub?=", NULL, "{\"city\":\"Bonn\"}",
+         "Mcp-Param header is malformed"},
+    };
+    segue_item_options tool = TAILQ_FIRST(&server->tools)->options;
+    char params[200];
+    (void)state;
+    assert_int_equal(sgi_tool_add(server, sgi_str_of(schema), &tool, NULL), SEGUE_OK);
+    a.head.name = SGI_STR("where");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n = 0;
+        memset(a.more_names, 0, sizeof a.more_names);
+        if (rows[i].city)
+            a.more_names[n] = "mcp-param-city", a.more_values[n++] = rows[i].city;
+        if (rows[i].floor)
+            a.more_names[n] = "mcp-param-floor", a.more_values[n++] = rows[i].floor;
+        snprintf(params, sizeof params, "\"name\":\"where\",\"arguments\":%s",
+                 rows[i].arguments);
+        int32_t status = http_wire_modern(&a, "1", "tools/call", params, "{}");
+        bool mismatch = status == 400 && rows[i].says && says(rows[i].says);
+        if (mismatch != (rows[i].says != NULL) || (!rows[i].says && says("-32020")))
+            fail_msg("row %zu: %d %s", i, (int)status, http_wire_text(&a));
+        segue_call *call = http_wire_call(server);
+        http_wire_cut(&a);
+        fake_host_deliver(&host);
+        if (call)
+            sgi_call_free(call);
+    }
+    a.more_names[0] = a.more_names[1] = "mcp-param-city"; /* sent twice */
+    a.more_values[0] = a.more_values[1] = "Bonn";
+    assert_int_equal(http_wire_modern(&a, "1", "tools/call",
+                                      "\"name\":\"where\",\"arguments\":{\"city\":"
+                                      "\"Bonn\"}",
+                                      "{}"),
+                     400);
+    memset(a.more_names, 0, sizeof a.more_names);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(headers_are_checked_against_the_body),
+        CASE(params_are_checked_against_the_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,403 @@
+/* How a listener ends: what may end in peace does, streams that can be resumed end at
+ * once, the rest is cut at the deadline; whoever closes, in whatever order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+
+#include "support/http_stage.h"
+
+static void say(http_caller *c, char *request)
+{
+    http_caller_say(c, request);
+    free(request);
+    http_stage_run(c->s);
+}
+
+static bool is_listening(const http_stage *s)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool is = connect(fd, (struct sockaddr *)&to, sizeof to) == 0;
+    close(fd);
+    return is;
+}
+
+typedef segue_status closing(http_stage *s);
+
+static segue_status close_listener(http_stage *s)
+{
+    return segue_listener_close(s->listener);
+}
+
+static segue_status close_server(http_stage *s)
+{
+    return segue_server_close(s->server);
+}
+
+/* A server that closes says so on its subscriptions; a listener only ends the stream, for
+ * the client to listen again elsewhere. */
+static void drain_in_peace(closing *close_it, bool says_so)
+{
+    http_stage s = {.listen = {.stream_after_ms = 3600000}};
+    http_caller idle, busy, begun, stream;
+    http_reply reply;
+    http_stage_begin(&s);
+    http_caller_open(&s, &idle);
+    http_caller_open(&s, &busy);
+    http_caller_open(&s, &begun);
+    http_caller_open(&s, &stream);
+    say(&busy, http_call("1", "slow_compute", "{\"seconds\":5}"));
+    http_caller_say(&begun, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
+    say(&stream, http_request("1", "subscriptions/listen", NULL,
+                              "\"notifications\":{\"toolsListChanged\":true}", NULL));
+    http_caller_read(&stream, &reply);
+    free(http_caller_event(&stream));
+    assert_int_equal(close_it(&s), SEGUE_OK);
+    http_stage_run(&s);
+    http_caller_until_closed(&idle);
+    if (says_so) {
+        char *event = http_caller_event(&stream);
+        assert_non_null(event);
+        assert_non_null(strstr(event, "\"result\""));
+        free(event);
+    }
+    assert_null(http_caller_event(&stream)); /* the last chunk */
+    http_caller_until_closed(&stream);
+    assert_false(is_listening(&s));
+    http_caller_say(&begun, "Content-Type: application/json\r\n"
+                            "Content-Length: 2\r\n\r\n{}");
+    assert_int_equal(http_caller_status(&begun), 503);
+    http_caller_until_closed(&begun);
+    http_caller_quiet(&busy);
+    http_stage_advance(&s, 6000);
+    http_caller_read(&busy, &reply);
+    assert_int_equal(reply.status, 200);
+    assert_string_equal(http_reply_header(&reply, "Connection"), "close");
+    http_reply_free(&reply);
+    http_caller_until_closed(&busy);
+    http_caller_close(&idle);
+    http_caller_close(&busy);
+    http_caller_close(&begun);
+    http_caller_close(&stream);
+    http_stage_end(&s);
+}
+
+static void a_closed_listener_drains(void **state)
+{
+    (void)state;
+    drain_in_peace(close_listener, false);
+}
+
+static void a_closed_server_drains(void **state)
+{
+    (void)state;
+    drain_in_peace(close_server, true);
+}
+
+static void what_takes_too_long_is_cut(void **state)
+{
+    http_stage s = {.listen = {.drain_ms = 2000}};
+    http_caller waiting, streaming, stalled;
+    http_reply reply;
+    (void)state;
+    http_stage_begin(&s);
+    http_caller_open(&s, &streaming);
+    http_caller_open(&s, &waiting);
+    http_caller_open(&s, &stalled);
+    say(&streaming, http_call("1", "hang_plain", NULL));
+    http_stage_advance(&s, 300);
+    http_caller_read(&streaming, &reply);
+    say(&waiting, http_call("1", "hang_plain", NULL));
+    say(&stalled, http_call("1", "big", "{\"bytes\":15000000}"));
+    segue_listener_close(s.listener);
+    http_stage_advance(&s, 1000);
+    assert_int_equal(fixtures_jobs(s.fixtures), 2);
+    http_caller_quiet(&streaming); /* a call that cannot be resumed may end */
+    http_stage_advance(&s, 1500);
+    assert_int_equal(fixtures_jobs(s.fixtures), 0);
+    http_caller_close(&stalled);
+    http_caller_close(&waiting);
+    http_caller_close(&streaming);
+    http_stage_end(&s);
+}
+
+static int idles;
+
+static void count_idle(void *user)
+{
+    (void)user;
+    idles++;
+}
+
+/* What a daemon waits for before it exits. */
+static void a_drained_server_says_that_it_is_idle(void **state)
+{
+    static closing *const ways[] = {close_listener, close_server};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        http_stage s = {.on_idle = count_idle};
+        http_caller c;
+        idles = 0;
+        http_stage_begin(&s);
+        http_caller_open(&s, &c);
+        say(&c, http_call("1", "greet", NULL));
+        assert_int_equal(http_caller_status(&c), 200);
+        say(&c, http_call("2", "slow_compute", "{\"ms\":100}"));
+        ways[i](&s);
+        http_stage_run(&s);
+        assert_int_equal(idles, 0); /* a call still runs */
+        http_stage_advance(&s, 150);
+        assert_int_equal(http_caller_status(&c), 200);
+        http_caller_until_closed(&c);
+        http_stage_run(&s);
+        assert_int_equal(idles, 1);
+        http_caller_close(&c);
+        http_stage_end(&s);
+    }
+}
+
+static void closing_twice_and_freeing_early_are_fine(void **state)
+{
+    http_stage s = {0};
+    http_caller c;
+    char *request = http_call("1", "greet", NULL);
+    (void)state;
+    http_stage_begin(&s);
+    segue_listener_free(s.listener); /* it goes on */
+    s.listener = NULL;
+    http_caller_open(&s, &c);
+    http_caller_say(&c, request);
+    assert_int_equal(http_caller_status(&c), 200);
+    segue_server_close(s.server);
+    segue_server_close(s.server);
+    http_caller_until_closed(&c);
+    http_caller_close(&c);
+    free(request);
+    http_stage_end(&s);
+
+    memset(&s, 0, sizeof s);
+    http_stage_begin(&s);
+    segue_listener_close(s.listener);
+    segue_listener_close(s.listener);
+    segue_server_free(s.server);
+    s.server = NULL;
+    http_stage_run(&s);
+    segue_listener_close(s.listener);
+    http_stage_end(&s);
+}
+
+/* A server without a handle lives while it listens, and its handle may go first. */
+static void a_server_without_a_handle_serves(void **state)
+{
+    http_stage s = {0};
+    http_caller c;
+    char *request = http_call("1", "greet", NULL);
+    (void)state;
+    http_stage_begin(&s);
+    segue_server_free(s.server);
+    s.server = NULL;
+    http_caller_open(&s, &c);
+    http_caller_say(&c, request);
+    assert_int_equal(http_caller_status(&c), 200);
+    segue_listener_close(s.listener);
+    http_caller_until_closed(&c);
+    http_caller_close(&c);
+    free(request);
+    http_stage_end(&s);
+}
+
+/* The runtime is freed under everything at once. */
+static void a_runtime_ends_under_its_connections(void **state)
+{
+    http_stage s = {0};
+    http_caller callers[6];
+    (void)state;
+    http_stage_begin(&s);
+    for (int i = 0; i < 6; i++)
+        http_caller_open(&s, &callers[i]);
+    say(&callers[1], http_call("1", "hang_plain", NULL));
+    http_stage_advance(&s, 300);
+    say(&callers[2], http_call("1", "hang_plain", NULL));
+    http_caller_say(&callers[3], "POST /mcp HT");
+    say(&callers[4], http_request("1", "subscriptions/listen", NULL,
+                                  "\"notifications\":{\"toolsListChanged\":true}", NULL));
+    char *last = http_call("1", "greet", NULL);
+    http_caller_say(&callers[5], last);
+    free(last);
+    http_stage_end(&s);
+    for (int i = 0; i < 6; i++) {
+        http_caller_look(&callers[i]);
+        assert_true(callers[i].ended);
+        http_caller_close(&callers[i]);
+    }
+}
+
+/* ---- beginnings ---- */
+
+static void expect_refusal(http_stage *s, const segue_listen_options *options,
+                           segue_status wanted)
+{
+    segue_listener *listener = NULL;
+    segue_error *error = NULL;
+    size_t live = s->mem.live;
+    assert_int_equal(segue_server_listen(s->server, options, &listener, &error), wanted);
+    assert_null(listener);
+    assert_true(*segue_error_message(error));
+    segue_error_free(error);
+    assert_int_equal(s->mem.live, live);
+}
+
+static void what_cannot_be_listened_on_is_refused(void **state)
+{
+    http_stage s = {0};
+    segue_listen_options o;
+    (void)state;
+    http_stage_begin(&s);
+#define TRY(field, value, status)                                                        \
+    do {                                                                                 \
+        segue_struct_init(&o, sizeof o, SEGUE_STRUCT_LISTEN_OPTIONS);                    \
+        o.field = value;                                                                 \
+        expect_refusal(&s, &o, status);                                                  \
+    } while (0)
+    TRY(address, "no.such.name.test", SEGUE_E_INVALID);
+    TRY(address, "192.0.2.1", SEGUE_E_IO);
+    TRY(port, 70000, SEGUE_E_INVALID);
+    TRY(port, s.port, SEGUE_E_IO);
+    TRY(address, "systemd:nothing", SEGUE_E_IO);
+    TRY(path, "mcp", SEGUE_E_INVALID);
+    TRY(path, "/a b", SEGUE_E_INVALID);
+    TRY(health_path, "/mcp", SEGUE_E_INVALID);
+    TRY(cert_file, "/no/such/file", SEGUE_E_IO);
+    TRY(key_file, "/no/such/file", SEGUE_E_INVALID);
+    TRY(client_cert_required, 1, SEGUE_E_INVALID);
+    TRY(max_connections, -1, SEGUE_E_INVALID);
+    TRY(max_header_bytes, 100, SEGUE_E_INVALID);
+    TRY(drain_ms, -5, SEGUE_E_INVALID);
+#undef TRY
+    assert_int_equal(segue_listener_reload(s.listener, NULL), SEGUE_E_STATE);
+    segue_server_close(s.server);
+    segue_struct_init(&o, sizeof o, SEGUE_STRUCT_LISTEN_OPTIONS);
+    expect_refusal(&s, &o, SEGUE_E_CLOSED);
+    http_stage_end(&s);
+}
+
+static void urls_tell_where_to_go(void **state)
+{
+    static const struct {
+        const char *address, *path, *begins, *ends;
+    } cases[] = {{NULL, NULL, "http://127.0.0.1:", "/mcp"},
+                 {"localhost", "/a/b", "http://127.0.0.1:", "/a/b"},
+                 {"0.0.0.0", NULL, "http://0.0.0.0:", "/mcp"},
+                 {"unix:/tmp/segue-http-url.sock", NULL,
+                  "unix:/tmp/segue-http-url.sock:/mcp", "/mcp"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        http_stage s = {.listen = {.address = cases[i].address, .path = cases[i].path}};
+        http_stage_begin(&s);
+        const char *url = segue_listener_url(s.listener);
+        assert_memory_equal(url, cases[i].begins, strlen(cases[i].begins));
+        assert_string_equal(url + strlen(url) - strlen(cases[i].ends), cases[i].ends);
+        segue_listener_close(s.listener);
+        http_stage_run(&s);
+        http_stage_end(&s);
+    }
+    struct stat file;
+    assert_int_equal(stat("/tmp/segue-http-url.sock", &file), -1);
+    assert_string_equal(segue_listener_url(NULL), "");
+}
+
+/* ---- memory ---- */
+
+/* One round of everything, with the n-th allocation refused, alone or with all after it:
+ * nothing crashes, hangs or leaks, and with memory back a call is answered. */
+static size_t tortured_round(size_t fail_at, size_t fail_from)
+{
+    http_stage s = {0};
+    http_caller a, b;
+    char *call = http_call("1", "greet", NULL);
+    char *slow = http_call("2", "slow_compute", "{\"ms\":400}");
+    http_stage_begin(&s);
+    http_caller_open(&s, &a);
+    test_mem_rearm(&s.mem);
+    s.mem.fail_at = fail_at;
+    s.mem.fail_from = fail_from;
+    http_caller_say(&a, call);
+    http_stage_run(&s);
+    http_caller_say(&a, slow);
+    http_stage_advance(&s, 500);
+    http_caller_say(&a, "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    http_stage_run(&s);
+    size_t calls = s.mem.calls;
+    test_mem_rearm(&s.mem);
+    http_caller_close(&a);
+    http_stage_advance(&s, 500);
+    http_caller_open(&s, &b);
+    http_caller_say(&b, call);
+    assert_int_equal(http_caller_status(&b), 200);
+    http_caller_close(&b);
+    free(call);
+    free(slow);
+    http_stage_end(&s);
+    return calls;
+}
+
+static void memory_runs_out_anywhere(void **state)
+{
+    (void)state;
+    size_t calls = tortured_round(0, 0);
+    assert_true(calls > 20);
+    for (size_t i = 1; i <= calls; i++) {
+        tortured_round(i, 0);
+        tortured_round(0, i);
+    }
+}
+
+static void listening_fails_cleanly_without_memory(void **state)
+{
+    (void)state;
+    for (size_t i = 1;; i++) {
+        http_stage s = {0};
+        segue_listener *listener = NULL;
+        http_stage_begin(&s);
+        test_mem_rearm(&s.mem);
+        s.mem.fail_at = i;
+        segue_status status = segue_server_listen(s.server, NULL, &listener, NULL);
+        bool failed = s.mem.failed > 0;
+        test_mem_rearm(&s.mem);
+        assert_int_equal(status, failed ? SEGUE_E_NOMEM : SEGUE_OK);
+        segue_listener_free(listener);
+        http_stage_end(&s);
+        if (!failed)
+            break;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_closed_listener_drains),
+        cmocka_unit_test(a_closed_server_drains),
+        cmocka_unit_test(what_takes_too_long_is_cut),
+        cmocka_unit_test(a_drained_server_says_that_it_is_idle),
+        cmocka_unit_test(closing_twice_and_freeing_early_are_fine),
+        cmocka_unit_test(a_server_without_a_handle_serves),
+        cmocka_unit_test(a_runtime_ends_under_its_connections),
+        cmocka_unit_test(what_cannot_be_listened_on_is_refused),
+        cmocka_unit_test(urls_tell_where_to_go),
+        cmocka_unit_test(memory_runs_out_anywhere),
+        cmocka_unit_test(listening_fails_cleanly_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

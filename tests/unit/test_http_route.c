@@ -1,0 +1,307 @@
+/* What a head means, as a table, without sockets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "support/test_mem.h"
+#include "transport/http_answer.h"
+#include "transport/http_route.h"
+
+#define JSON "Content-Type: application/json\r\n"
+#define LOCAL "Host: localhost:80\r\n"
+
+typedef enum place { LOOPBACK, OUTSIDE, LISTED, OPEN, CORS } place;
+
+static sgi_http_policy policy_of(place where)
+{
+    sgi_http_policy policy = {.path = SGI_STR("/mcp"), .health_path = SGI_STR("/health")};
+    policy.local = where == LOOPBACK || where == CORS;
+    policy.bound = where == OUTSIDE ? SGI_STR("192.0.2.7") : SGI_STR("127.0.0.9");
+    if (where == LISTED) {
+        policy.hosts = SGI_STR("mcp.example.com, other.example:8443");
+        policy.origins = SGI_STR("https://app.example.com, http://x.test:81");
+    }
+    if (where == OPEN)
+        policy.hosts = policy.origins = SGI_STR("*");
+    policy.cors = where == CORS;
+    return policy;
+}
+
+typedef struct row {
+    place where;
+    const char *head; /* without the last empty line */
+    int32_t status;   /* 0 = it may pass */
+    sgi_http_kind kind;
+} row;
+
+static const row rows[] = {
+    /* methods and paths */
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON, 0, SGI_HTTP_POST},
+    {LOOPBACK, "POST /mcp?x=1 HTTP/1.1\r\n" LOCAL JSON, 0, SGI_HTTP_POST},
+    {LOOPBACK, "POST http://localhost/mcp HTTP/1.1\r\n" LOCAL JSON, 0, SGI_HTTP_POST},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL, 0, SGI_HTTP_GET},
+    {LOOPBACK, "DELETE /mcp HTTP/1.1\r\n" LOCAL, 0, SGI_HTTP_DELETE},
+    {LOOPBACK, "OPTIONS /mcp HTTP/1.1\r\n" LOCAL, 405, 0},
+    {CORS, "OPTIONS /mcp HTTP/1.1\r\n" LOCAL, 0, SGI_HTTP_PREFLIGHT},
+    {LOOPBACK, "HEAD /mcp HTTP/1.1\r\n" LOCAL, 405, 0},
+    {LOOPBACK, "post /mcp HTTP/1.1\r\n" LOCAL JSON, 405, 0},
+    {LOOPBACK, "POST /mcp/ HTTP/1.1\r\n" LOCAL JSON, 404, 0},
+    {LOOPBACK, "POST /MCP HTTP/1.1\r\n" LOCAL JSON, 404, 0},
+    {LOOPBACK, "POST / HTTP/1.1\r\n" LOCAL JSON, 404, 0},
+    {LOOPBACK, "OPTIONS * HTTP/1.1\r\n" LOCAL, 404, 0},
+    {LOOPBACK, "GET /health HTTP/1.1\r\nHost: any\r\n", 0, SGI_HTTP_HEALTH},
+    {LOOPBACK, "GET /health HTTP/1.0\r\n", 0, SGI_HTTP_HEALTH},
+    {LOOPBACK, "POST /health HTTP/1.1\r\n" LOCAL JSON, 405, 0},
+    /* Host, from this machine only */
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: LocalHost\r\n", 0, SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:1234\r\n", 0, SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: [::1]\r\n", 0, SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: [::1]:8080\r\n", 0, SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: 127.0.0.9:8080\r\n", 0, SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: 127.0.0.8\r\n", 403, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: evil.example.com\r\n", 403, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: localhost.evil.com\r\n", 403, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: evil.com:localhost\r\n", 400, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.0\r\n", 403, 0},
+    /* ... from elsewhere */
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: anything.example\r\n", 0, SGI_HTTP_GET},
+    {LISTED, "GET /mcp HTTP/1.1\r\nHost: mcp.example.com:99\r\n", 0, SGI_HTTP_GET},
+    {LISTED, "GET /mcp HTTP/1.1\r\nHost: other.example:8443\r\n", 0, SGI_HTTP_GET},
+    {LISTED, "GET /mcp HTTP/1.1\r\nHost: other.example:8444\r\n", 403, 0},
+    {LISTED, "GET /mcp HTTP/1.1\r\n" LOCAL, 403, 0},
+    {OPEN, "GET /mcp HTTP/1.1\r\nHost: a.b\r\n", 0, SGI_HTTP_GET},
+    /* Origin */
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: http://localhost:3000\r\n", 0,
+     SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: https://[::1]:3000\r\n", 0,
+     SGI_HTTP_GET},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: http://evil.example.com\r\n", 403,
+     0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: null\r\n", 403, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin:\r\n", 403, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: ftp://localhost\r\n", 403, 0},
+    {LOOPBACK,
+     "GET /mcp HTTP/1.1\r\n" LOCAL
+     "Origin: http://localhost\r\nOrigin: http://evil.example.com\r\n",
+     400, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: a.b:81\r\nOrigin: http://a.b:81\r\n", 0,
+     SGI_HTTP_GET},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: a.b:81\r\nOrigin: http://a.b\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: http://localhost\r\n", 403, 0},
+    {LISTED,
+     "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: https://app.example.com\r\n",
+     0, SGI_HTTP_GET},
+    {LISTED,
+     "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: http://app.example.com\r\n",
+     403, 0},
+    {OPEN, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: null\r\n", 0, SGI_HTTP_GET},
+    /* Accept */
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: */*\r\n", 0, SGI_HTTP_POST},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: application/json\r\n", 0,
+     SGI_HTTP_POST},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: text/event-stream\r\n", 0,
+     SGI_HTTP_POST},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: text/html, image/*\r\n", 406,
+     0},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: */*;q=0\r\n", 406, 0},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: a/b; q=1 , */* ;Q=0.1\r\n", 0,
+     SGI_HTTP_POST},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: text/html\r\nAccept: */*\r\n",
+     0, SGI_HTTP_POST},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Accept: application/json\r\n", 406, 0},
+    /* Content-Type */
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL, 415, 0},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL "Content-Type: text/plain\r\n", 415, 0},
+    {LOOPBACK,
+     "POST /mcp HTTP/1.1\r\n" LOCAL "Content-Type: Application/JSON ; charset=utf-8\r\n",
+     0, SGI_HTTP_POST},
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL "Content-Type: application/jsonp\r\n", 415,
+     0},
+    /* repeated headers */
+    {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON JSON, 400, 0},
+    {LOOPBACK,
+     "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Mcp-Session-Id: a\r\nMcp-Session-Id: a\r\n",
+     400, 0},
+    {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Last-Event-ID: a\r\nLast-Event-ID: b\r\n",
+     400, 0},
+    {LOOPBACK,
+     "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Authorization: a\r\nAuthorization: b\r\n", 400,
+     0},
+};
+
+/* The parser may be the first to refuse. */
+static void read_route(const sgi_http_policy *policy, sgi_http1 *parser, const char *text,
+                       sgi_http_route *route)
+{
+    char head[1024];
+    snprintf(head, sizeof head, "%s\r\n", text);
+    sgi_str input = sgi_str_of(head);
+    sgi_http1_event event = sgi_http1_next(parser, &input);
+    *route = (sgi_http_route){.status = parser->status};
+    if (event == SGI_HTTP1_HEAD)
+        sgi_http_route_head(policy, parser, route);
+}
+
+static void every_row(void **state)
+{
+    test_mem mem;
+    (void)state;
+    test_mem_init(&mem);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sgi_http_policy policy = policy_of(rows[i].where);
+        sgi_http_route route;
+        sgi_http1 parser;
+        sgi_http1_init(&parser, &mem.mem, NULL);
+        read_route(&policy, &parser, rows[i].head, &route);
+        if (route.status != rows[i].status || route.kind != rows[i].kind)
+            fail_msg("row %zu: %s\nis status %d, kind %d", i, rows[i].head, route.status,
+                     route.kind);
+        assert_true(!route.status || parser.problem || route.problem);
+        assert_true(route.status != 405 || route.allow);
+        sgi_http1_free(&parser);
+    }
+    assert_int_equal(mem.live, 0);
+}
+
+static sgi_http_route route_of(place where, sgi_http1 *parser, const char *head)
+{
+    sgi_http_policy policy = policy_of(where);
+    sgi_http_route route;
+    sgi_http1_init(parser, &sgi_mem_libc, NULL);
+    read_route(&policy, parser, head, &route);
+    return route;
+}
+
+static void events_are_taken_as_admitted(void **state)
+{
+    static const struct {
+        const char *accept;
+        bool events;
+    } cases[] = {{"", true},
+                 {"Accept: */*\r\n", true},
+                 {"Accept: application/json\r\n", false},
+                 {"Accept: application/json, text/event-stream;q=0\r\n", false},
+                 {"Accept: application/json, TEXT/event-stream;q=0.5\r\n", true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char head[256];
+        sgi_http1 parser;
+        snprintf(head, sizeof head, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "%s",
+                 cases[i].accept);
+        sgi_http_route route = route_of(LOOPBACK, &parser, head);
+        assert_int_equal(route.kind, SGI_HTTP_POST);
+        assert_int_equal(route.takes_events, cases[i].events);
+        sgi_http1_free(&parser);
+    }
+}
+
+/* The code of a header mismatch is one of 2026-07-28 (R-2557-49). */
+static void repeated_headers_have_the_code_of_the_era(void **state)
+{
+    sgi_http1 parser;
+    (void)state;
+    sgi_http_route route = route_of(LOOPBACK, &parser,
+                                    "POST /mcp HTTP/1.1\r\n" LOCAL JSON
+                                    "MCP-Protocol-Version: 2026-07-28\r\n"
+                                    "Mcp-Method: ping\r\nmcp-method: ping\r\n");
+    assert_int_equal(route.status, 400);
+    assert_int_equal(route.code, -32020);
+    sgi_http1_free(&parser);
+    route = route_of(LOOPBACK, &parser,
+                     "POST /mcp HTTP/1.1\r\n" LOCAL JSON
+                     "MCP-Protocol-Version: 2025-11-25\r\n"
+                     "Mcp-Session-Id: a\r\nMcp-Session-Id: b\r\n");
+    assert_int_equal(route.code, -32600);
+    sgi_http1_free(&parser);
+}
+
+static void cors_names_the_origin_when_it_is_on(void **state)
+{
+    static const char head[] =
+        "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: http://localhost:5173\r\n";
+    sgi_http1 parser;
+    (void)state;
+    sgi_http_route route = route_of(CORS, &parser, head);
+    assert_int_equal(route.origin.n, 21);
+    sgi_http1_free(&parser);
+    route = route_of(LOOPBACK, &parser, head);
+    assert_int_equal(route.origin.n, 0);
+    sgi_http1_free(&parser);
+}
+
+/* ---- heads of answers ---- */
+
+static const char *head_text(sgi_buf *out, const sgi_http_answer_head *head)
+{
+    sgi_http_date date = {0};
+    sgi_buf_reset(out, 4096);
+    sgi_http_add_head(out, head, &date, 784111777000);
+    assert_true(sgi_buf_terminate(out));
+    return out->p;
+}
+
+static void heads_say_what_they_should(void **state)
+{
+    sgi_buf out;
+    sgi_http_answer_head head = {.status = 200, .type = SGI_HTTP_JSON, .length = 12};
+    (void)state;
+    sgi_buf_init(&out, &sgi_mem_libc);
+    assert_string_equal(head_text(&out, &head),
+                        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                        "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                        "Content-Length: 12\r\n\r\n");
+    head = (sgi_http_answer_head){
+        .status = 200, .type = SGI_HTTP_EVENTS, .chunked = true, .session = "abc"};
+    assert_string_equal(head_text(&out, &head),
+                        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                        "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
+                        "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                        "Transfer-Encoding: chunked\r\nMcp-Session-Id: abc\r\n\r\n");
+    head = (sgi_http_answer_head){.status = 204,
+                                  .last = true,
+                                  .origin = SGI_STR("http://a"),
+                                  .preflight = true,
+                                  .wanted = SGI_STR("x-bad, mcp-param-x,Content-Type")};
+    const char *text = head_text(&out, &head);
+    assert_null(strstr(text, "Content-Length"));
+    assert_non_null(strstr(text, "Connection: close\r\n"));
+    assert_non_null(strstr(text, "Access-Control-Allow-Origin: http://a\r\n"));
+    assert_non_null(strstr(text, "Allow-Headers: mcp-param-x, Content-Type\r\n"));
+    head = (sgi_http_answer_head){.status = 401, .type = SGI_HTTP_JSON};
+    assert_non_null(strstr(head_text(&out, &head), "WWW-Authenticate: Bearer\r\n"));
+    sgi_buf_free(&out);
+}
+
+static void the_date_moves_with_the_second(void **state)
+{
+    sgi_buf out;
+    sgi_http_date date = {0};
+    sgi_http_answer_head head = {.status = 202};
+    (void)state;
+    sgi_buf_init(&out, &sgi_mem_libc);
+    sgi_http_add_head(&out, &head, &date, 1000);
+    sgi_http_add_head(&out, &head, &date, 1999);
+    sgi_http_add_head(&out, &head, &date, 2000);
+    assert_true(sgi_buf_terminate(&out));
+    const char *first = strstr(out.p, "00:00:01 GMT");
+    assert_non_null(first);
+    const char *second = strstr(first + 1, "00:00:01 GMT");
+    assert_non_null(second);
+    assert_non_null(strstr(second, "00:00:02 GMT"));
+    sgi_buf_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row),
+        cmocka_unit_test(events_are_taken_as_admitted),
+        cmocka_unit_test(repeated_headers_have_the_code_of_the_era),
+        cmocka_unit_test(cors_names_the_origin_when_it_is_on),
+        cmocka_unit_test(heads_say_what_they_should),
+        cmocka_unit_test(the_date_moves_with_the_second),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* What a client of the handshake eras may ask for again (2025-11-25 basic/transports,
+ * resumability; R-975-18): numbering, the bound, and what becomes of it without
+ * memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "engine/replay.h"
+#include "support/test_mem.h"
+
+static test_mem tm;
+static sgi_replay replay;
+static sgi_buf out;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    sgi_replay_init(&replay, &tm.mem, 7, true);
+    sgi_buf_init(&out, &tm.mem);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sgi_replay_free(&replay);
+    sgi_buf_free(&out);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static void expect(uint64_t after, const char *text)
+{
+    sgi_buf_reset(&out, SIZE_MAX);
+    sgi_replay_copy(&replay, after, &out);
+    assert_true(sgi_buf_terminate(&out));
+    assert_string_equal(out.p, text);
+}
+
+static void keep(const char *text)
+{
+    sgi_replay_keep(&replay, sgi_str_of(text));
+}
+
+static void events_come_again_from_each_number(void **state)
+{
+    (void)state;
+    expect(0, "");
+    keep("a");
+    keep("bb");
+    keep("ccc");
+    expect(0, "abbccc");
+    expect(1, "bbccc");
+    expect(2, "ccc");
+    expect(3, "");
+    expect(4, "");
+    expect(UINT64_MAX - 1, "");
+}
+
+static void names_and_priming(void **state)
+{
+    (void)state;
+    sgi_replay_prime(&replay, &out);
+    sgi_replay_name(&replay, &out);
+    keep("a");
+    sgi_replay_name(&replay, &out);
+    sgi_replay_prime(&replay, &out);
+    assert_true(sgi_buf_terminate(&out));
+    assert_string_equal(out.p, "id: 7-0\nretry: 1000\ndata: \n\n"
+                               "id: 7-1\n"
+                               "id: 7-2\n"
+                               "id: 7-1\nretry: 1000\ndata: \n\n");
+}
+
+static void ids_are_split_strictly(void **state)
+{
+    static const struct {
+        const char *id;
+        bool ok;
+        int64_t stream;
+        uint64_t event;
+    } rows[] = {
+        {"7-0", true, 7, 0},
+        {"12-345", true, 12, 345},
+        {"999999999999999-999999999999999", true, 999999999999999, 999999999999999},
+        {"9999999999999999-1", false, 0, 0},
+        {"1-9999999999999999", false, 0, 0},
+        {"", false, 0, 0},
+        {"-", false, 0, 0},
+        {"7", false, 0, 0},
+        {"7-", false, 0, 0},
+        {"-7", false, 0, 0},
+        {"7-1-1", false, 0, 0},
+        {"7--1", false, 0, 0},
+        {"+7-1", false, 0, 0},
+        {" 7-1", false, 0, 0},
+        {"7-1\n", false, 0, 0},
+        {"7-1x", false, 0, 0},
+        {"a-b", false, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t stream = -1;
+        uint64_t event = 0;
+        bool ok = sgi_replay_parse(sgi_str_of(rows[i].id), &stream, &event);
+        assert_int_equal(ok, rows[i].ok);
+        if (ok) {
+            assert_int_equal(stream, rows[i].stream);
+            assert_int_equal(event, rows[i].event);
+        }
+    }
+}
+
+/* A model that keeps all numbers: each event says its own. */
+static void the_bound_drops_the_oldest(void **state)
+{
+    static char event[40 * 1024];
+    size_t room = 0;
+    (void)state;
+    for (uint64_t n = 1; n <= 500; n++) {
+        size_t len = 16 + (size_t)(n * 7919 % (sizeof event - 16));
+        memset(event, 'x', len);
+        snprintf(event, sizeof event, "%15llu", (unsigned long long)n);
+        sgi_replay_keep(&replay, (sgi_str){event, len});
+        assert_true(replay.kept.len <= SGI_REPLAY_MAX);
+        room = replay.kept.cap > room ? replay.kept.cap : room;
+        assert_int_equal(replay.next, n + 1);
+        for (uint64_t after = replay.first ? replay.first - 1 : 0; after < n; after++) {
+            sgi_buf_reset(&out, SIZE_MAX);
+            sgi_replay_copy(&replay, after, &out);
+            assert_int_equal(strtoull(out.p, NULL, 10), after + 1);
+        }
+    }
+    assert_true(replay.first > 1);
+    assert_true(replay.kept.len > SGI_REPLAY_MAX / 4);
+    assert_true(room <= SGI_REPLAY_MAX * 3 / 2);
+    sgi_buf_reset(&out, SIZE_MAX); /* one that is gone: what there is */
+    sgi_replay_copy(&replay, 0, &out);
+    assert_int_equal(strtoull(out.p, NULL, 10), replay.first);
+}
+
+static void an_event_may_fill_all_of_it(void **state)
+{
+    char *event = malloc(SGI_REPLAY_MAX + 1);
+    (void)state;
+    assert_non_null(event);
+    memset(event, 'y', SGI_REPLAY_MAX + 1);
+    keep("a");
+    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX});
+    sgi_replay_copy(&replay, 0, &out);
+    assert_int_equal(out.len, SGI_REPLAY_MAX);
+    assert_int_equal(replay.first, 2);
+
+    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX + 1}); /* too large */
+    expect(0, "");
+    expect(2, "");
+    assert_int_equal(replay.kept.cap, 0);
+    keep("b");
+    expect(0, "b");
+    expect(3, "b");
+    expect(4, "");
+    free(event);
+}
+
+/* Whatever fails: numbers go on, and what is there is what came last, without a hole. */
+static void without_memory_events_are_lost_and_numbers_are_not(void **state)
+{
+    (void)state;
+    for (size_t fail = 1; fail <= 6; fail++) {
+        test_mem_rearm(&tm);
+        tm.fail_at = fail;
+        for (int i = 0; i < 200; i++)
+            keep("0123456789");
+        assert_int_equal(replay.next, 200 * fail + 1);
+        test_mem_rearm(&tm);
+        sgi_buf_reset(&out, SIZE_MAX);
+        sgi_replay_copy(&replay, replay.first - 1, &out);
+        assert_int_equal(out.len, 10 * (replay.next - replay.first));
+        keep("last");
+        expect(200 * fail, "last");
+        sgi_replay_free(&replay); /* begins anew with its numbers */
+        replay.first = replay.next = 200 * fail + 1;
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(events_come_again_from_each_number),
+        CASE(names_and_priming),
+        CASE(ids_are_split_strictly),
+        CASE(the_bound_drops_the_oldest),
+        CASE(an_event_may_fill_all_of_it),
+        CASE(without_memory_events_are_lost_and_numbers_are_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* Messages in their frames: lines, one JSON text, events; what HTTP says of an error
+ * (R-0-4); and the first message of an exchange deciding what its answer is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/replay.h"
+#include "support/http_wire.h"
+#include "support/test_mem.h"
+
+/* Line ends where JSON admits them; none of them may reach a frame. */
+#define RAGGED "{\r\n\"a\" :\n[1,\r2\n]\n}"
+#define SMOOTH "{  \"a\" : [1, 2 ] }"
+
+static test_mem tm;
+static fake_host host;
+static segue_server *server;
+static http_wire wire;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    fake_host_init(&host, &tm.mem, 71);
+    server = fake_server_new(&host);
+    http_wire_init(&wire, server, NULL);
+    wire.head.name = SGI_STR("tool");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_wire_free(&wire);
+    fake_server_end(server);
+    fake_host_free(&host);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static segue_call *start_call(void)
+{
+    assert_int_equal(
+        http_wire_modern(&wire, "5", "tools/call", "\"name\":\"tool\"", "{}"), 0);
+    segue_call *call = http_wire_call(server);
+    assert_non_null(call);
+    return call;
+}
+
+static segue_call *start_legacy_call(void)
+{
+    assert_true(http_wire_open(&wire, "2025-11-25"));
+    assert_int_equal(http_wire_legacy(&wire, "5", "tools/call", "\"name\":\"tool\""), 0);
+    return http_wire_call(server);
+}
+
+static void assert_text(const char *part)
+{
+    const char *text = http_wire_text(&wire);
+    if (!strstr(text, part))
+        fail_msg("%s is not in %s", part, text);
+}
+
+static int32_t status(void)
+{
+    http_wire_text(&wire);
+    return wire.answer.answered ? wire.answer.status : 0;
+}
+
+/* ---- frames ---- */
+
+static void line_ends_of_json_stay_out_of_frames(void **state)
+{
+    static const char ragged[] = RAGGED;
+    (void)state;
+    for (int events = 0; events < 2; events++) {
+        segue_call *call = start_call();
+        if (events)
+            sgi_serve_open_stream(wire.conn);
+        assert_int_equal(
+            sgi_call_set_field(call, "structuredContent", ragged, sizeof ragged - 1),
+            SEGUE_OK);
+        assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
+        assert_text("\"structuredContent\":" SMOOTH);
+        assert_int_equal(wire.answer.is_events, events);
+        assert_null(strchr(wire.text.p, '\r'));
+        const char *end = strchr(wire.text.p, '\n');
+        if (events)
+            assert_string_equal(end, "\n\n");
+        else
+            assert_null(end);
+        sgi_call_free(call);
+    }
+}
+
+static void line_ends_stay_out_of_lines(void **state)
+{
+    static const char call_tool[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+        "\"name\":\"tool\",\"_meta\":{"
+        "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+        "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n";
+    sgi_conn *conn;
+    sgi_buf out;
+    (void)state;
+    assert_int_equal(sgi_server_accept(server, NULL, &conn), SEGUE_OK);
+    sgi_conn_start(conn);
+    sgi_conn_feed(conn, call_tool, sizeof call_tool - 1);
+    segue_call *call = http_wire_call(server);
+    sgi_call_set_field(call, "structuredContent", RAGGED, sizeof RAGGED - 1);
+    sgi_call_complete(call, NULL);
+    sgi_call_free(call);
+    sgi_buf_init(&out, &tm.mem);
+    sgi_conn_output(conn, &out);
+    assert_true(sgi_buf_terminate(&out));
+    assert_non_null(strstr(out.p, SMOOTH));
+    assert_ptr_equal(strchr(out.p, '\n'), out.p + out.len - 1);
+    assert_null(strchr(out.p, '\r'));
+    sgi_buf_free(&out);
+    sgi_conn_detach(conn);
+}
+
+/* Events of a task are composed elsewhere (dialect E), by the same rule. */
+static void line_ends_stay_out_of_task_events(void **state)
+{
+    static const char caps[] = "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
+    char params[64];
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR(RAGGED));
+    sgi_op_append(op, SGI_ENTRY_FIELDS, SGI_STR(RAGGED));
+    fake_store_settle(&host);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", op->task_id);
+    wire.head.name = sgi_str_of(op->task_id);
+    assert_int_equal(http_wire_modern(&wire, "1", "tasks/stream", params, caps), 0);
+    http_wire_text(&wire);
+    fake_store_settle(&host); /* the log is read back */
+    printf("%s | %d %d\n", http_wire_text(&wire), wire.answer.open,
+           wire.answer.is_events);
+    assert_text("\"payload\":{\"content\":[" SMOOTH "],\"segment\":1}");
+    assert_text("\"payload\":" SMOOTH ",");
+    assert_true(wire.answer.is_events);
+    int ends = 0;
+    for (const char *at = wire.text.p; (at = strchr(at, '\n')); at += 2) {
+        assert_int_equal(at[1], '\n'); /* only behind events */
+        ends++;
+    }
+    assert_int_equal(ends, 2);
+    assert_int_equal(strncmp(wire.text.p, "data: {", 7), 0);
+    assert_null(strchr(wire.text.p, '\r'));
+    sgi_op_unref(op);
+}
+
+/* ---- what the answer is ---- */
+
+static void first_message_decides(void **state)
+{
+    (void)state;
+    segue_call *call = start_call();
+    http_wire_text(&wire);
+    assert_true(wire.answer.open);
+    assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
+    assert_int_equal(status(), 200);
+    assert_false(wire.answer.is_events);
+    assert_int_equal(wire.text.p[0], '{');
+    sgi_call_free(call);
+
+    call = start_call();
+    assert_int_equal(sgi_call_progress(call, 1, 0, NULL), SEGUE_OK);
+    http_wire_text(&wire);
+    assert_true(wire.answer.is_events);
+    assert_false(wire.answer.answered);
+    assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
+    assert_text("\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,");
+    assert_int_equal(status(), 200);
+    assert_true(wire.answer.is_events);
+    sgi_call_free(call);
+}
+
+static void stream_can_be_opened_before_anything_is_said(void **state)
+{
+    (void)state;
+    segue_call *call = start_call();
+    int32_t before = host.outputs;
+    sgi_serve_open_stream(wire.conn);
+    assert_int_equal(host.outputs, before + 1); /* a head is to be written */
+    sgi_serve_open_stream(wire.conn);
+    assert_string_equal(http_wire_text(&wire), "");
+    assert_true(wire.answer.is_events);
+    assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
+    assert_text("data: {");
+    sgi_call_free(call);
+}
+
+static void client_without_event_streams_gets_one_text(void **state)
+{
+    (void)state;
+    wire.head.takes_events = false;
+    segue_call *call = start_call();
+    sgi_serve_open_stream(wire.conn);
+    http_wire_text(&wire);
+    assert_true(wire.answer.open);
+    assert_int_equal(sgi_call_progress(call, 1, 0, NULL), SEGUE_OK); /* no failure */
+    assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
+    assert_text("{\"jsonrpc\":\"2.0\",\"id\":5,");
+    assert_false(wire.answer.is_events);
+    assert_null(strstr(wire.text.p, "progress"));
+    sgi_call_free(call);
+    wire.head.name = (sgi_str){0};
+    assert_int_equal(http_wire_modern(&wire, "6", "subscriptions/listen",
+                                      "\"notifications\":{}", "{}"),
+                     406);
+}
+
+static void nothing_follows_an_answer(void **state)
+{
+    (void)state;
+    segue_call *call = start_call();
+    sgi_call_complete(call, NULL);
+    sgi_send_error(wire.conn, SGI_STR("5"), SGI_RPC_METHOD_NOT_FOUND, SGI_STR("late"),
+                   (sgi_json){0});
+    assert_int_equal(status(), 200);
+    assert_null(strstr(http_wire_text(&wire), "late"));
+    sgi_call_free(call);
+}
+
+/* ---- statuses ---- */
+
+static void errors_have_the_status_of_their_code(void **state)
+{
+    static const struct {
+        int32_t code, modern, legacy, legacy_of_tool;
+    } rows[] = {
+        {SGI_RPC_PARSE_ERROR, 400, 400, 200},
+        {SGI_RPC_INVALID_REQUEST, 400, 400, 200},
+        {SGI_RPC_METHOD_NOT_FOUND, 404, 200, 200},
+        {SGI_RPC_INVALID_PARAMS, 200, 200, 200},
+        {SGI_RPC_INTERNAL_ERROR, 200, 200, 200},
+        {SGI_RPC_HEADER_MISMATCH, 400, 200, 200},
+        {SGI_RPC_MISSING_CAPABILITY, 400, 200, 200},
+        {SGI_RPC_UNSUPPORTED_VERSION, 400, 200, 200},
+        {-1, 200, 200, 200},
+    };
+    (void)state;
+    for (size_t i = 0; i < 4 * (sizeof rows / sizeof *rows); i++) {
+        bool legacy = i & 1, of_tool = i & 2;
+        int32_t code = rows[i / 4].code;
+        segue_call *call = legacy ? start_legacy_call() : start_call();
+        if (of_tool)
+            assert_int_equal(sgi_call_fail(call, code, "no", NULL, 0), SEGUE_OK);
+        else
+            sgi_send_error(wire.conn, SGI_STR("5"), code, SGI_STR("no"), (sgi_json){0});
+        assert_int_equal(status(), !legacy   ? rows[i / 4].modern
+                                   : of_tool ? rows[i / 4].legacy_of_tool
+                                             : rows[i / 4].legacy);
+        http_wire_cut(&wire);
+        fake_host_deliver(&host);
+        sgi_call_free(call);
+    }
+}
+
+static void event_streams_have_no_status_but_200(void **state)
+{
+    (void)state;
+    segue_call *call = start_call();
+    sgi_serve_open_stream(wire.conn);
+    sgi_call_fail(call, SGI_RPC_METHOD_NOT_FOUND, "no", NULL, 0);
+    assert_int_equal(status(), 200);
+    sgi_call_free(call);
+}
+
+/* ---- events that are kept ---- */
+
+static void large_answers_are_stood_in_for(void **state)
+{
+    (void)state;
+    char *text = malloc(SGI_REPLAY_MAX + 1);
+    assert_non_null(text);
+    memset(text, 't', SGI_REPLAY_MAX);
+    segue_call *call = start_legacy_call();
+    sgi_serve_open_stream(wire.conn);
+    assert_int_equal(sgi_call_send_text(call, (sgi_str){text, SGI_REPLAY_MAX}), SEGUE_OK);
+    sgi_call_complete(call, NULL);
+    sgi_call_free(call);
+    assert_true(strlen(http_wire_text(&wire)) > SGI_REPLAY_MAX); /* who is there has it */
+    assert_true(wire.answer.answered);
+    http_wire_cut(&wire);
+    fake_host_deliver(&host);
+    printf("live %zu\n", (size_t)tm.live);
+    sgi_buf_reset(&host.engine.scratch, 0);    /* what the text was escaped in */
+    assert_true(tm.live < SGI_REPLAY_MAX / 2); /* and it is not kept */
+    assert_int_equal(http_wire_get(&wire, "2-0"), 200);
+    assert_text("id: 2-1\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-32603,"
+                "\"message\":\"The answer is too large to be sent again\"}}\n\n");
+    free(text);
+}
+
+/* ---- no memory ---- */
+
+static void message_without_memory_closes_the_exchange(void **state)
+{
+    (void)state;
+    for (int legacy = 0; legacy < 2; legacy++) {
+        segue_call *call = legacy ? start_legacy_call() : start_call();
+        int32_t closes = host.closes;
+        test_mem_rearm(&tm);
+        tm.fail_from = 1;
+        sgi_send_error(wire.conn, SGI_STR("5"), SGI_RPC_INTERNAL_ERROR,
+                       SGI_STR("an error with a text"), (sgi_json){0});
+        test_mem_rearm(&tm);
+        assert_true(wire.conn->closing);
+        assert_int_equal(host.closes, closes + 1);
+        http_wire_text(&wire);
+        assert_false(wire.answer.answered); /* no empty answer with status 200 */
+        http_wire_cut(&wire);
+        fake_host_deliver(&host);
+        assert_true(call->cancelled);
+        sgi_call_free(call);
+    }
+}
+
+static void stream_goes_on_without_its_priming(void **state)
+{
+    (void)state;
+    segue_call *call = start_legacy_call();
+    sgi_buf_reset(&wire.conn->out, 0);
+    test_mem_rearm(&tm);
+    tm.fail_from = 1;
+    sgi_serve_open_stream(wire.conn);
+    test_mem_rearm(&tm);
+    sgi_call_complete(call, NULL);
+    assert_int_equal(strncmp(http_wire_text(&wire), "id: 2-1\ndata: {", 15), 0);
+    assert_true(wire.answer.is_events && wire.answer.answered);
+    sgi_call_free(call);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(line_ends_of_json_stay_out_of_frames),
+        CASE(line_ends_stay_out_of_lines),
+        CASE(line_ends_stay_out_of_task_events),
+        CASE(first_message_decides),
+        CASE(stream_can_be_opened_before_anything_is_said),
+        CASE(client_without_event_streams_gets_one_text),
+        CASE(nothing_follows_an_answer),
+        CASE(errors_have_the_status_of_their_code),
+        CASE(event_streams_have_no_status_but_200),
+        CASE(large_answers_are_stood_in_for),
+        CASE(message_without_memory_closes_the_exchange),
+        CASE(stream_goes_on_without_its_priming),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

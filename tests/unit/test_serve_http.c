@@ -1,0 +1,436 @@
+/* The door of HTTP: which era a request speaks, what becomes of a body that is no
+ * request, and the life of a modern exchange: its cut is its cancel, its conversation
+ * serves again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "support/http_wire.h"
+#include "support/test_mem.h"
+
+#define CALL "\"name\":\"tool\""
+#define TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+#define VERSION_META(version)                                                            \
+    "\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" version      \
+    "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}"
+
+static test_mem tm;
+static fake_host host;
+static segue_server *server;
+static http_wire a, b;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    fake_host_init(&host, &tm.mem, 91);
+    server = fake_server_new(&host);
+    http_wire_init(&a, server, "ada");
+    http_wire_init(&b, server, "bob");
+    a.head.name = b.head.name = SGI_STR("tool");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_wire_free(&a);
+    http_wire_free(&b);
+    fake_server_end(server);
+    fake_host_free(&host);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static bool says(const char *part)
+{
+    return strstr(http_wire_text(&a), part) != NULL;
+}
+
+static segue_call *start_call(void)
+{
+    assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, "{}"), 0);
+    segue_call *call = http_wire_call(server);
+    assert_non_null(call);
+    return call;
+}
+
+/* ---- eras ---- */
+
+static void headers_and_body_decide_the_era(void **state)
+{
+    static const struct {
+        const char *version, *method;
+        bool in_session;
+        const char *body; /* members behind id */
+        int32_t status;
+        const char *says; /* in the text, or the problem */
+    } rows[] = {
+        {"2026-07-28", "server/discover", false,
+         "\"method\":\"server/discover\"," VERSION_META("2026-07-28"), 200,
+         "supportedVersions"},
+        {"2026-07-28", "server/discover", true,
+         "\"method\":\"server/discover\"," VERSION_META("2026-07-28"), 200,
+         "supportedVersions"},
+        {"", "server/discover", false,
+         "\"method\":\"server/discover\"," VERSION_META("2026-07-28"), 400, "-32020"},
+        {"2026-07-28", "server/discover", false, "\"method\":\"server/discover\"", 400,
+         "-32602"},
+        {"v999", "server/discover", false,
+         "\"method\":\"server/discover\"," VERSION_META("v999"), 400, "-32022"},
+        {"2026-07-28", "server/discover", false,
+         "\"method\":\"server/discover\"," VERSION_META("v999"), 400, "-32020"},
+        {"2025-11-25", "server/discover", false,
+         "\"method\":\"server/discover\"," VERSION_META("2025-11-25"), 400, "-32022"},
+        {"2026-07-28", "ping", false, "\"method\":\"ping\"," VERSION_META("2026-07-28"),
+         404, "-32601"},
+        {"2026-07-28", "initialize", false,
+         "\"method\":\"initialize\"," VERSION_META("2026-07-28"), 404, "-32601"},
+        {"", "", false,
+         "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"}", 200,
+         "\"protocolVersion\":\"2025-06-18\""},
+        {"2025-11-25", "", false,
+         "\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"}", 200,
+         "\"protocolVersion\":\"2025-11-25\""},
+        {"", "", true, "\"method\":\"ping\"", 200, "\"result\":{}"},
+        {"2025-06-18", "", true, "\"method\":\"ping\"", 200, "\"result\":{}"},
+        {"v999", "", true, "\"method\":\"ping\"", 400, "MCP-Protocol-Version is unknown"},
+        {"", "", false, "\"method\":\"ping\"", 400, "Mcp-Session-Id"},
+        {"2025-11-25", "", false, "\"method\":\"tools/list\"", 400, "Mcp-Session-Id"},
+        {"2025-11-25", "", true, "\"method\":\"no/such\"", 200, "-32601"},
+    };
+    char body[400];
+    (void)state;
+    assert_true(http_wire_open(&a, "2025-11-25"));
+    sgi_str session = a.head.session;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        a.head.version = sgi_str_of(rows[i].version);
+        a.head.method = sgi_str_of(rows[i].method);
+        a.head.session = rows[i].in_session ? session : (sgi_str){0};
+        snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":1,%s}", rows[i].body);
+        int32_t status = http_wire_post(&a, body);
+        const char *text = a.verdict.problem ? a.verdict.problem : http_wire_text(&a);
+        if (status != rows[i].status || !strstr(text, rows[i].says))
+            fail_msg("row %zu: %d %s", i, (int)status, text);
+    }
+    a.head.session = (sgi_str){0};
+}
+
+/* ---- bodies that are no request ---- */
+
+static void bodies_that_are_no_request(void **state)
+{
+    static const struct {
+        const char *body;
+        int32_t outside, inside; /* of a session of the handshake eras */
+        const char *says;
+    } rows[] = {
+        {"", 400, 400, "-32700"},
+        {"{", 400, 400, "-32700"},
+        {"{} {}", 400, 400, "-32700"},
+        {"5", 400, 400, "a message is not an object"},
+        {"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", 400, 400,
+         "batches are not served"},
+        {"[]", 400, 400, "batches are not served"},
+        {"{}", 400, 400, "-32600"},
+        {"{\"id\":1,\"method\":\"ping\"}", 400, 400, "\"id\":1,"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", 400, 400, "-32600"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}", 400, 400, "method"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}", 400, 400, "-32600"},
+        {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/any\"}", 400, 202, NULL},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 400, 202, NULL},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"\"}}", 400,
+         202, NULL},
+    };
+    (void)state;
+    for (int inside = 0; inside < 2; inside++) {
+        a.head.version = a.head.session = (sgi_str){0};
+        if (inside)
+            assert_true(http_wire_open(&a, "2025-03-26"));
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            uint64_t warnings = host.engine.warnings;
+            int32_t status = http_wire_post(&a, rows[i].body);
+            assert_int_equal(status, inside ? rows[i].inside : rows[i].outside);
+            assert_int_equal(host.engine.warnings > warnings,
+                             rows[i].says != NULL ||
+                                 (inside && i >= sizeof rows / sizeof *rows - 2));
+            if (rows[i].says)
+                assert_true(says(rows[i].says));
+            else if (status == 202)
+                assert_true(!a.verdict.problem && !a.verdict.conn);
+        }
+    }
+    a.head.session = (sgi_str){0};
+    a.head.version = SGI_STR("2026-07-28"); /* nothing comes of it, and it is taken */
+    assert_int_equal(http_wire_post(&a, rows[11].body), 202);
+    assert_int_equal(http_wire_post(&a, rows[12].body), 400);
+    assert_int_equal(http_wire_get(&a, ""), 405);
+    assert_int_equal(http_wire_delete(&a), 405);
+}
+
+/* ---- modern exchanges ---- */
+
+static void cut_is_cancel(void **state)
+{
+    (void)state;
+    segue_call *call = start_call();
+    http_wire_cut(&a);
+    assert_true(call->cancelled);
+    sgi_call_progress(call, 1, 0, NULL); /* answers late */
+    sgi_call_complete(call, NULL);
+    sgi_call_free(call);
+    assert_non_null(a.spare);
+    assert_int_equal(a.spare->out.len, 0);
+}
+
+/* AS-59 and R-2557-38 */
+static void cut_before_the_task_is_known_leaves_none(void **state)
+{
+    (void)state;
+    for (int answered = 0; answered < 2; answered++) {
+        assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, TASKS), 0);
+        segue_call *call = http_wire_call(server);
+        sgi_op *op = call->op;
+        sgi_op_ref(op);
+        if (answered)
+            fake_store_settle(&host);
+        assert_int_equal(says("\"resultType\":\"task\""), answered);
+        http_wire_cut(&a);
+        fake_store_settle(&host);
+        assert_int_equal(op->final == SGI_FINAL_CANCELLED, !answered);
+        assert_int_equal(call->cancelled, !answered);
+        fake_host_deliver(&host);
+        sgi_call_free(call);
+        sgi_op_unref(op);
+    }
+}
+
+static void one_conversation_serves_again_and_again(void **state)
+{
+    (void)state;
+    sgi_conn *conn = NULL;
+    for (int i = 0; i < 9; i++) {
+        int32_t status = i % 3 == 0   ? http_wire_modern(&a, "1", "tools/list", "", "{}")
+                         : i % 3 == 1 ? http_wire_modern(&a, "2", "no/such", "", "{}")
+                                      : http_wire_post(&a, "{bad");
+        assert_int_equal(status, i % 3 == 0 ? 200 : i % 3 == 1 ? 404 : 400);
+        assert_false(a.answer.is_events);
+        assert_true(says(i % 3 == 0 ? "\"tools\"" : "\"error\""));
+        assert_null(a.spare);
+        assert_true(!conn || conn == a.conn);
+        conn = a.conn;
+        http_wire_cut(&a);
+        assert_ptr_equal(a.spare, conn);
+    }
+    segue_call *call = start_call(); /* streams, is cut, and serves again */
+    sgi_call_progress(call, 1, 0, NULL);
+    http_wire_cut(&a);
+    fake_host_deliver(&host);
+    sgi_call_free(call);
+    assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 200);
+    assert_ptr_equal(a.conn, conn);
+    assert_false(a.answer.is_events);
+    http_wire_cut(&a);
+    sgi_principal *who = a.who; /* and serves somebody else behind the same proxy */
+    a.who = b.who;
+    assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 200);
+    a.who = who;
+}
+
+static void exchange_ends_once(void **state)
+{
+    (void)state;
+    http_wire_modern(&a, "1", "tools/list", "", "{}");
+    sgi_conn *conn = a.conn;
+    sgi_conn_ref(conn);
+    assert_null(sgi_serve_end(conn, &b)); /* not the one that carries it */
+    http_wire_cut(&a);
+    assert_null(sgi_serve_end(conn, &a));
+    assert_ptr_equal(a.spare, conn);
+    sgi_serve_free_spare(a.spare);
+    a.spare = NULL;
+    assert_null(sgi_serve_end(conn, &a)); /* late */
+    sgi_conn_unref(conn);
+}
+
+static void streams_are_bounded_per_principal(void **state)
+{
+    (void)state;
+    a.head.max_streams = 1;
+    a.head.name = (sgi_str){0};
+    assert_int_equal(http_wire_modern(&a, "1", "subscriptions/listen",
+                                      "\"notifications\":{\"toolsListChanged\":true}",
+                                      "{}"),
+                     0);
+    assert_true(says("acknowledged") && a.answer.is_events && a.answer.resumable);
+    http_wire second;
+    http_wire_init(&second, server, "ada");
+    second.head = a.head;
+    assert_int_equal(http_wire_modern(&second, "1", "subscriptions/listen",
+                                      "\"notifications\":{}", "{}"),
+                     429);
+    http_wire_cut(&a);
+    assert_int_equal(http_wire_modern(&second, "1", "subscriptions/listen",
+                                      "\"notifications\":{}", "{}"),
+                     0);
+    http_wire_free(&second);
+}
+
+/* The store answers when the subscription, its exchange and its peer are gone. */
+static void subscription_is_cut_while_its_tasks_are_looked_up(void **state)
+{
+    (void)state;
+    a.head.name = (sgi_str){0};
+    for (int again = 0; again < 2; again++) {
+        http_wire_modern(&a, "1", "subscriptions/listen",
+                         "\"notifications\":{\"taskIds\":[\"AAAAAAAAAAAAAAAAAAAAAA\"]}",
+                         TASKS);
+        http_wire_cut(&a);
+        if (again)
+            assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 200);
+        http_wire_cut(&a);
+        sgi_serve_free_spare(a.spare);
+        a.spare = NULL;
+        fake_store_settle(&host);
+    }
+}
+
+/* AS-63, R-0-5 */
+static void tasks_of_others_do_not_exist(void **state)
+{
+    static const char *const methods[] = {"tasks/get", "tasks/update", "tasks/cancel",
+                                          "tasks/stream"};
+    char params[100], first[400];
+    (void)state;
+    http_wire_modern(&a, "5", "tools/call", CALL, TASKS);
+    segue_call *call = http_wire_call(server);
+    fake_store_settle(&host);
+    http_wire_text(&a);
+    for (size_t i = 0; i < 4; i++)
+        for (int known = 0; known < 2; known++) {
+            const char *id = known ? call->op->task_id : "AAAAAAAAAAAAAAAAAAAAAA";
+            snprintf(params, sizeof params, "\"taskId\":\"%s\",\"inputResponses\":{}",
+                     id);
+            b.head.name = sgi_str_of(id);
+            http_wire_modern(&b, "1", methods[i], params, TASKS);
+            fake_store_settle(&host);
+            if (!known)
+                snprintf(first, sizeof first, "%s", http_wire_text(&b));
+            assert_string_equal(http_wire_text(&b), first);
+            assert_non_null(strstr(first, "-32602"));
+            assert_int_equal(b.answer.status, 200);
+        }
+    assert_false(sgi_op_has_ended(call->op));
+    sgi_call_free(call);
+}
+
+/* AS-64, R-2557-53 */
+static void strangers_get_no_tasks(void **state)
+{
+    (void)state;
+    a.head.stranger = true;
+    assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, TASKS), 0);
+    segue_call *call = http_wire_call(server);
+    assert_false(call->op->is_task);
+    sgi_call_complete(call, NULL);
+    assert_true(says("\"resultType\":\"complete\""));
+    sgi_call_free(call);
+    TAILQ_FIRST(&server->tools)->options.task = SEGUE_TASK_MUST;
+    assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, TASKS), 200);
+    assert_true(says("-32603") && says("unauthenticated"));
+    a.head.name = SGI_STR("T");
+    assert_int_equal(http_wire_modern(&a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
+                     400);
+    assert_true(says("-32021"));
+    a.head.stranger = false; /* the conversation is the same, the caller is not */
+    assert_int_equal(http_wire_modern(&a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
+                     0);
+    fake_store_settle(&host);
+    assert_true(says("-32602"));
+}
+
+static void closed_server_serves_nobody(void **state)
+{
+    (void)state;
+    segue_call *call = start_call(); /* drains */
+    sgi_server_close(server);
+    assert_false(call->cancelled);
+    sgi_call_complete(call, NULL);
+    assert_true(says("\"result\""));
+    sgi_call_free(call);
+    assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 503);
+    assert_int_equal(http_wire_get(&a, ""), 503);
+}
+
+/* ---- no memory ---- */
+
+static bool play(void)
+{
+    bool whole = http_wire_modern(&a, "1", "tools/list", "", "{}") == 200;
+    http_wire_text(&a);
+    http_wire_modern(&a, "5", "tools/call", CALL, "{}");
+    segue_call *call = http_wire_call(server);
+    if (call) {
+        sgi_call_progress(call, 1, 0, NULL);
+        http_wire_text(&a);
+        sgi_call_send_text(call, SGI_STR("text"));
+        sgi_call_complete(call, NULL);
+        whole = says("\"text\":\"text\"") && whole;
+        sgi_call_free(call);
+    }
+    http_wire_modern(&a, "6", "no/such", "", "{}");
+    whole = says("-32601") && call && whole;
+    http_wire_cut(&a);
+    fake_host_deliver(&host);
+    return whole;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    bool failed = true;
+    (void)state;
+    for (int from = 0; from < 2; from++, failed = true)
+        for (size_t n = 1; failed; n++) {
+            test_mem_rearm(&tm);
+            if (from)
+                tm.fail_from = n;
+            else
+                tm.fail_at = n;
+            bool whole = play();
+            failed = tm.failed > 0;
+            test_mem_rearm(&tm);
+            fake_host_advance(&host, 1000);
+            fake_host_deliver(&host);
+            assert_true(failed || whole);
+            assert_true(LIST_EMPTY(&server->calls));
+            sgi_serve_free_spare(a.spare); /* the next one makes its own */
+            a.spare = NULL;
+        }
+    assert_true(play());
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(headers_and_body_decide_the_era),
+        CASE(bodies_that_are_no_request),
+        CASE(cut_is_cancel),
+        CASE(cut_before_the_task_is_known_leaves_none),
+        CASE(one_conversation_serves_again_and_again),
+        CASE(exchange_ends_once),
+        CASE(streams_are_bounded_per_principal),
+        CASE(subscription_is_cut_while_its_tasks_are_looked_up),
+        CASE(tasks_of_others_do_not_exist),
+        CASE(strangers_get_no_tasks),
+        CASE(closed_server_serves_nobody),
+        CASE(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
