@@ -1,31 +1,37 @@
-/* The conductor is the parent of the client and grandparent of the server.
+/* The conductor starts the client and looks after it and its server.
  *
- * It hears of both through one pipe per client: the client's standard error, which the
- * servers that it starts inherit. The pipe ends when the last of them is gone, so its end
- * is when the next client may start: two servers at one time would be two owners of a
- * task.
+ *   http    client --> cutting proxy (a thread of ours) --> server, a child of ours
+ *   stdio   client --> server, a child of the client
  *
- *   start client --> run, kills as planned --> the pipe ends --> reap
- *       ^                                          |  we killed the client: again
- *       \------------------------------------------/  else: compare, verdict
+ * It hears of each child through the child's standard error, which servers that a client
+ * starts inherit. That a voice ends is when the next one may start: two servers at one
+ * time would be two owners of a task.
  *
- * A kill is due when so many segments have arrived and, from then, a random time has
- * passed. A server is killed through a pidfd, opened when it says who it is: a number
- * could have come to mean another process.
+ *   start --> run, kills and cuts as planned --> a voice ends --> reap
+ *     ^                                             |  we killed it: again
+ *     \---------------------------------------------/  else: compare, verdict
  *
- * No process is left behind: the client is the leader of a process group, which is killed
- * as a whole while the client is not reaped yet; orphaned servers become children of the
- * conductor and are reaped too; and a client whose conductor dies is killed by the
- * system. */
+ * Over HTTP the first server chooses the port, and those that follow have to take the
+ * same. The proxy, and with it the URL of the client, stays for the whole run.
+ *
+ * A kill or cut is due when so many segments have arrived and, from then, a random time
+ * has passed. For a cut the proxy gets a number of bytes for either direction. Segments
+ * only come down; what goes up is the request by which the client then comes back, so
+ * that one falls into the reconnect. Both must have hit before the plan goes on.
+ *
+ * A server is killed through a pidfd, opened when it says who it is: the number of one
+ * that is not our child could have come to mean another process.
+ *
+ * No process is left behind: each child leads a process group, which is killed as a whole
+ * while the child is not reaped yet; orphaned servers become children of the conductor
+ * and are reaped too; and a child whose conductor dies is killed by the system. */
 #include "conductor.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,48 +42,47 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../support/cutting_proxy.h"
+#include "plan.h"
+#include "player.h"
 #include "screen.h"
+#include "verdict.h"
 
 #define LIMIT_MS 50000 /* of the whole run */
 #define LEAVE_MS 5000  /* for a server to go after its client */
 #define LARGEST_TEXT ((size_t)16 * 1024 * 1024)
-#define MOST_KILLS 4
-#define MOST_DELAY_MS 60
 
-extern char **environ;
-
-typedef struct kill_plan {
-    size_t at; /* segments */
-    int64_t delay_ms;
-    bool client;
-} kill_plan;
+#define MOST_BYTES_DOWN 4000 /* from the order to cut until the cut */
+#define LEAST_BYTES_DOWN 300
+#define MOST_BYTES_UP 500 /* less than the smallest request that follows a cut */
+#define MOST_PIECE 400    /* bytes that the proxy writes at once */
 
 typedef struct conductor {
     const char *program;
     const char *text_path;
     char text_full[4096];
-    char server[4096];
+    char server_program[4096];
     char dir[4096];
     int duration_ms;
     uint64_t random;
     text text;
     screen screen;
     totals counts;
-    kill_plan plan[MOST_KILLS];
-    size_t plan_len;
-    size_t plan_at;
-    int64_t fire_ms; /* when the next kill is done, 0 = it is not due */
+    plan plan;
+    int64_t fire_ms;   /* when the next step is done, 0 = it is not due */
+    unsigned cuts_due; /* the step is done when there were so many; 0 = none is wanted */
     int64_t started_ms;
-    int64_t leave_ms; /* when the rest of a killed client's family is killed, 0 = never */
-    pid_t client;     /* not reaped; 0 = none */
-    bool client_killed;
-    int events;       /* of the client's family; -1 = none */
-    int signals;      /* signalfd */
-    int server_pidfd; /* -1 = no server is known to live */
-    char heard[4096];
-    size_t heard_len;
+    int64_t leave_ms; /* when what is left of a family is killed, 0 = never */
+    player client;
+    player server;        /* over HTTP */
+    int server_pidfd;     /* -1 = no server is known to live */
+    cutting_proxy *proxy; /* NULL = over stdio, or no server has listened yet */
+    int port;             /* of the server; 0 = none has listened yet */
+    int signals;          /* signalfd */
     size_t segments;
-    bool done;     /* a client has said so */
+    bool http;
+    bool done; /* a client has said so */
+    bool over;
     int interrupt; /* signal */
     char why[256]; /* the first thing that went wrong */
 } conductor;
@@ -95,6 +100,12 @@ static void note(conductor *c, const char *why)
         snprintf(c->why, sizeof c->why, "%s", why);
 }
 
+static void stop(conductor *c, const char *why)
+{
+    note(c, why);
+    c->over = true;
+}
+
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -102,122 +113,97 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* ---- the plan ---- */
-
-/* splitmix64 */
-static uint64_t draw(conductor *c, uint64_t below)
-{
-    uint64_t x = c->random += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (x ^ (x >> 31)) % below;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const kill_plan *one = a, *other = b;
-    return (one->at > other->at) - (one->at < other->at);
-}
-
-/* Two or three kills of the server, one of the client, all before four fifths of the text
- * have come, so that there is always something left to lose. */
-static void make_plan(conductor *c)
-{
-    c->plan_len = 3 + (size_t)draw(c, MOST_KILLS - 2);
-    for (size_t i = 0; i < c->plan_len; i++) {
-        uint64_t place = 50 + draw(c, 750); /* thousandths */
-        c->plan[i].at = (size_t)((uint64_t)c->text.count * place / 1000);
-        c->plan[i].delay_ms = (int64_t)draw(c, MOST_DELAY_MS);
-    }
-    qsort(c->plan, c->plan_len, sizeof *c->plan, by_place);
-    c->plan[draw(c, c->plan_len)].client = true;
-}
-
-/* ---- the client ---- */
+/* ---- the players ---- */
 
 static void path_in_dir(const conductor *c, const char *name, char *path, size_t size)
 {
     snprintf(path, size, "%s/%s", c->dir, name);
 }
 
-static int spawn_client(conductor *c, int err)
+static void start_client(conductor *c)
 {
-    char output[4200], state[4200], store[4200], duration[32], parent[32];
+    char output[4200], state[4200], store[4200], duration[32], parent[32], url[64];
     char mode[] = "--client";
     path_in_dir(c, "output", output, sizeof output);
     path_in_dir(c, "state", state, sizeof state);
     path_in_dir(c, "tasks.db", store, sizeof store);
     snprintf(duration, sizeof duration, "%d", c->duration_ms);
     snprintf(parent, sizeof parent, "%d", (int)getpid());
-    char *const argv[] = {(char *)c->program, mode,   parent, c->server, store,
-                          c->text_full,       output, state,  duration,  NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    int fault = posix_spawn_file_actions_init(&files);
+    if (c->http)
+        snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp",
+                 (unsigned)cutting_proxy_port(c->proxy));
+    char *const argv[] = {(char *)c->program,
+                          mode,
+                          parent,
+                          c->http ? url : c->server_program,
+                          store,
+                          c->text_full,
+                          output,
+                          state,
+                          duration,
+                          NULL};
+    int fault = player_start(&c->client, argv);
     if (fault)
-        return fault;
-    fault = posix_spawnattr_init(&attributes);
-    if (!fault) {
-        fault = posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-        if (!fault)
-            fault = posix_spawnattr_setsigmask(&attributes, &none);
-        if (!fault)
-            fault = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
-                                                              POSIX_SPAWN_SETPGROUP);
-        if (!fault)
-            fault =
-                posix_spawn(&c->client, c->program, &files, &attributes, argv, environ);
-        posix_spawnattr_destroy(&attributes);
+        stop(c, strerror(fault));
+}
+
+static void start_server(conductor *c)
+{
+    char store[4200], port[32], parent[32];
+    path_in_dir(c, "tasks.db", store, sizeof store);
+    snprintf(port, sizeof port, "%d", c->port);
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    char *const argv[] = {c->server_program, store, port, parent, NULL};
+    int fault = player_start(&c->server, argv);
+    if (fault)
+        stop(c, strerror(fault));
+}
+
+static void start_proxy(conductor *c)
+{
+    const cutting_options options = {.target_port = (uint16_t)c->port,
+                                     .seed = plan_draw(&c->random, UINT64_MAX),
+                                     .piece_max = MOST_PIECE};
+    if (!cutting_proxy_start(&options, &c->proxy))
+        stop(c, strerror(errno));
+}
+
+static void client_ended(conductor *c)
+{
+    bool killed = c->client.killed;
+    int status = player_reap(&c->client);
+    c->leave_ms = 0;
+    if (!c->http)
+        close_fd(&c->server_pidfd);
+    if (killed && WIFSIGNALED(status)) {
+        c->counts.client_restarts++;
+        start_client(c);
+        return;
     }
-    posix_spawn_file_actions_destroy(&files);
-    return fault;
-}
-
-static bool start_client(conductor *c)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) {
-        note(c, strerror(errno));
-        return false;
+    if (!c->done || !WIFEXITED(status) || WEXITSTATUS(status))
+        stop(c, "the client ended too early");
+    if (c->server.pid) {
+        kill(c->server.pid, SIGTERM);
+        c->leave_ms = now_ms() + LEAVE_MS;
+    } else {
+        c->over = true;
     }
-    c->client = 0;
-    c->client_killed = false;
-    c->heard_len = 0;
-    int fault = spawn_client(c, ends[1]);
-    close(ends[1]);
-    c->events = ends[0];
-    if (!fault)
-        return true;
-    c->client = 0;
-    close_fd(&c->events);
-    note(c, strerror(fault));
-    return false;
 }
 
-/* The client is not reaped, so its number and that of its group are still its own. */
-static void kill_family(const conductor *c)
+static void server_ended(conductor *c)
 {
-    if (c->client)
-        kill(-c->client, SIGKILL);
-}
-
-/* Waits for the client and for every server that it left behind. */
-static int reap_family(conductor *c)
-{
-    int status = 0, one;
-    pid_t pid;
-    while ((pid = waitpid(-1, &one, 0)) > 0 || (pid < 0 && errno == EINTR))
-        if (pid == c->client)
-            status = one;
-    c->client = 0;
+    bool killed = c->server.killed;
+    int status = player_reap(&c->server);
     close_fd(&c->server_pidfd);
-    close_fd(&c->events);
-    return status;
+    if (!c->client.pid)
+        c->over = true; /* it was told to go */
+    else if (killed)
+        start_server(c);
+    if (!killed && (c->client.pid || !WIFEXITED(status) || WEXITSTATUS(status)))
+        stop(c, c->client.pid ? "the server ended too early" : "the server ended badly");
 }
 
-/* ---- kills ---- */
+/* ---- kills and cuts ---- */
 
 static bool server_lives(const conductor *c)
 {
@@ -231,42 +217,93 @@ static void kill_server(conductor *c)
         return; /* the next one will say that it is there */
     syscall(SYS_pidfd_send_signal, c->server_pidfd, SIGKILL, NULL, 0);
     close_fd(&c->server_pidfd);
+    c->server.killed = true;
     c->counts.server_kills++;
-    c->plan_at++;
+    c->plan.next++;
     screen_tell(&c->screen, now_ms(), MARK_SERVER_KILLED,
                 "server killed with -9, %zu segments have arrived", c->segments);
 }
 
 static void kill_client(conductor *c)
 {
-    kill(c->client, SIGKILL);
-    c->client_killed = true;
+    kill(c->client.pid, SIGKILL);
+    c->client.killed = true;
     c->leave_ms = now_ms() + LEAVE_MS;
-    c->plan_at++;
+    c->plan.next++;
     screen_tell(&c->screen, now_ms(), MARK_CLIENT_KILLED,
                 "client killed with -9, %zu segments have arrived", c->segments);
 }
 
-/* Begins to wait for the moment of the next kill, or does it. */
+/* A short text comes in few bytes, and must not be over before they have passed. */
+static size_t most_bytes_down(const conductor *c)
+{
+    size_t most = (c->text.len + 250 * c->text.count) / 20;
+    if (most < LEAST_BYTES_DOWN)
+        return LEAST_BYTES_DOWN;
+    return most < MOST_BYTES_DOWN ? most : MOST_BYTES_DOWN;
+}
+
+static void cut(conductor *c)
+{
+    static const cutting_how hows[] = {CUTTING_FIN, CUTTING_RST};
+    const cutting_plan down = {.direction = CUTTING_DOWN,
+                               .min = 1,
+                               .max = most_bytes_down(c),
+                               .how = hows[plan_draw(&c->random, 2)],
+                               .times = 1};
+    const cutting_plan up = {.direction = CUTTING_UP,
+                             .min = 1,
+                             .max = MOST_BYTES_UP,
+                             .how = hows[plan_draw(&c->random, 2)],
+                             .times = 1};
+    cutting_proxy_plan(c->proxy, &up);
+    cutting_proxy_plan(c->proxy, &down);
+    c->cuts_due = c->counts.cuts + 2;
+}
+
+static void watch_cuts(conductor *c)
+{
+    uint64_t count = c->proxy ? cutting_proxy_get(c->proxy, CUTTING_CUTS) : 0;
+    while (c->counts.cuts < count) {
+        c->counts.cuts++;
+        screen_tell(&c->screen, now_ms(), MARK_CUT,
+                    "connection cut, %zu segments have arrived", c->segments);
+    }
+    if (c->cuts_due && c->counts.cuts >= c->cuts_due) {
+        c->cuts_due = 0;
+        c->plan.next++;
+    }
+}
+
+static bool can_do(const conductor *c, const plan_step *step)
+{
+    if (c->segments < step->at || c->cuts_due)
+        return false;
+    if (step->what == CUT)
+        return c->proxy != NULL;
+    return step->what == KILL_SERVER ? c->server_pidfd >= 0 : c->client.pid > 0;
+}
+
+/* Begins to wait for the moment of the next step, or does it. */
 static void follow_plan(conductor *c)
 {
-    const kill_plan *next = &c->plan[c->plan_at];
-    if (c->plan_at == c->plan_len || c->done || c->client_killed)
-        return;
-    if (c->segments < next->at || (!next->client && c->server_pidfd < 0))
+    const plan_step *next = &c->plan.steps[c->plan.next];
+    if (c->plan.next == c->plan.count || c->done || c->client.killed || !can_do(c, next))
         return;
     if (!c->fire_ms) {
         c->fire_ms = now_ms() + next->delay_ms;
     } else if (now_ms() >= c->fire_ms) {
         c->fire_ms = 0;
-        if (next->client)
+        if (next->what == CUT)
+            cut(c);
+        else if (next->what == KILL_CLIENT)
             kill_client(c);
         else
             kill_server(c);
     }
 }
 
-/* ---- what the family says ---- */
+/* ---- what the players say ---- */
 
 static void server_started(conductor *c, int pid)
 {
@@ -274,14 +311,28 @@ static void server_started(conductor *c, int pid)
     c->server_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-static void take_line(conductor *c, const char *said)
+/* The first one says where everybody will find it from now on. */
+static void server_listens(conductor *c, int port)
 {
+    if (c->port)
+        return;
+    c->port = port;
+    start_proxy(c);
+    if (c->proxy)
+        start_client(c);
+}
+
+static void take_line(void *user, const char *said)
+{
+    conductor *c = user;
     uint64_t n;
-    int pid;
+    int number;
     if (sscanf(said, "reader at %" SCNu64, &n) == 1) {
         c->segments = (size_t)n;
-    } else if (sscanf(said, "server start %d", &pid) == 1) {
-        server_started(c, pid);
+    } else if (sscanf(said, "server start %d", &number) == 1) {
+        server_started(c, number);
+    } else if (sscanf(said, "server listens at %d", &number) == 1) {
+        server_listens(c, number);
     } else if (sscanf(said, "server goes on after %" SCNu64, &n) == 1) {
         screen_tell(&c->screen, now_ms(), MARK_RESUMED,
                     "server back, goes on after segment %" PRIu64, n);
@@ -298,50 +349,11 @@ static void take_line(conductor *c, const char *said)
     }
 }
 
-/* A line that is longer than the buffer is taken in pieces. */
-static void hear(conductor *c, bool *ended)
-{
-    ssize_t got =
-        read(c->events, c->heard + c->heard_len, sizeof c->heard - 1 - c->heard_len);
-    if (got < 0 && errno == EINTR)
-        return;
-    *ended = got <= 0;
-    c->heard_len += got > 0 ? (size_t)got : 0;
-    c->heard[c->heard_len] = 0;
-    char *at = c->heard, *end;
-    while ((end = strchr(at, '\n'))) {
-        *end = 0;
-        take_line(c, at);
-        at = end + 1;
-    }
-    c->heard_len = strlen(at);
-    if (c->heard_len == sizeof c->heard - 1) {
-        take_line(c, at);
-        c->heard_len = 0;
-    }
-    memmove(c->heard, at, c->heard_len);
-}
-
 /* ---- the run ---- */
-
-/* The family is gone. True when there is a new one. */
-static bool go_on(conductor *c)
-{
-    bool killed = c->client_killed;
-    int status = reap_family(c);
-    c->leave_ms = 0;
-    if (killed && WIFSIGNALED(status)) {
-        c->counts.client_restarts++;
-        return start_client(c);
-    }
-    if (!c->done || !WIFEXITED(status) || WEXITSTATUS(status))
-        note(c, "the client ended too early");
-    return false;
-}
 
 static int until_next(const conductor *c)
 {
-    int64_t now = now_ms(), next = now + 100;
+    int64_t now = now_ms(), next = now + (c->cuts_due ? 10 : 100);
     if (c->fire_ms && c->fire_ms < next)
         next = c->fire_ms;
     return next > now ? (int)(next - now) : 0;
@@ -354,34 +366,47 @@ static void take_signal(conductor *c)
         c->interrupt = (int)info.ssi_signo;
 }
 
+static void turn(conductor *c)
+{
+    struct pollfd fds[] = {{.fd = c->client.voice, .events = POLLIN},
+                           {.fd = c->server.voice, .events = POLLIN},
+                           {.fd = c->signals, .events = POLLIN}};
+    bool client_speaks = true, server_speaks = true;
+    poll(fds, 3, until_next(c));
+    if (fds[2].revents)
+        take_signal(c);
+    if (fds[0].revents)
+        client_speaks = player_hear(&c->client, take_line, c);
+    if (fds[1].revents)
+        server_speaks = player_hear(&c->server, take_line, c);
+    watch_cuts(c);
+    follow_plan(c);
+    screen_progress(&c->screen, now_ms(), c->segments);
+    if (!client_speaks)
+        client_ended(c);
+    if (!server_speaks)
+        server_ended(c);
+}
+
 static void run(conductor *c)
 {
-    bool running = start_client(c);
-    while (running && !c->interrupt) {
-        struct pollfd fds[] = {{.fd = c->events, .events = POLLIN},
-                               {.fd = c->signals, .events = POLLIN}};
-        bool ended = false;
-        poll(fds, 2, until_next(c));
-        if (fds[1].revents)
-            take_signal(c);
-        if (fds[0].revents)
-            hear(c, &ended);
-        follow_plan(c);
-        screen_progress(&c->screen, now_ms(), c->segments);
-        if (ended)
-            running = go_on(c);
-        if (now_ms() - c->started_ms > LIMIT_MS) {
-            note(c, "it takes too long");
-            break;
-        }
-        if (c->leave_ms && now_ms() > c->leave_ms) {
-            note(c, "a server stayed when its client was gone");
-            kill_family(c);
-            c->leave_ms = 0;
-        }
+    if (c->http)
+        start_server(c);
+    else
+        start_client(c);
+    while (!c->over && !c->interrupt) {
+        turn(c);
+        if (now_ms() - c->started_ms > LIMIT_MS)
+            stop(c, "it takes too long");
+        if (c->leave_ms && now_ms() > c->leave_ms)
+            stop(c, "a server stayed when its client was gone");
     }
-    kill_family(c);
-    reap_family(c);
+    player_kill_all(&c->client);
+    player_kill_all(&c->server);
+    player_reap(&c->client);
+    player_reap(&c->server);
+    close_fd(&c->server_pidfd);
+    cutting_proxy_stop(c->proxy);
     if (c->interrupt)
         note(c, "interrupted");
 }
@@ -393,7 +418,7 @@ static bool prepare(conductor *c)
     const char *tmp = getenv("TMPDIR");
     const char *slash = strrchr(c->program, '/');
     sigset_t set;
-    snprintf(c->server, sizeof c->server, "%.*s/demo_server",
+    snprintf(c->server_program, sizeof c->server_program, "%.*s/demo_server",
              slash ? (int)(slash - c->program) : 1, slash ? c->program : ".");
     if (!text_load(&c->text, c->text_path) || !realpath(c->text_path, c->text_full)) {
         fprintf(stderr, "demo: %s cannot be read\n", c->text_path);
@@ -442,18 +467,6 @@ static void look_at_output(conductor *c, comparison *found)
     text_free(&arrived);
 }
 
-int conductor_verdict(const comparison *found, const totals *counts)
-{
-    bool ok = found->same_bytes && !found->lost && !found->duplicated &&
-              !found->altered && counts->server_kills >= 2 &&
-              counts->client_restarts >= 1;
-    printf("demo %s: %zu segments, 0 cuts, %u server kills, %u client restarts, "
-           "%zu lost, %zu duplicated, %zu altered\n",
-           ok ? "ok" : "FAILED", found->segments, counts->server_kills,
-           counts->client_restarts, found->lost, found->duplicated, found->altered);
-    return ok ? 0 : 1;
-}
-
 static int judge(conductor *c)
 {
     comparison found;
@@ -465,35 +478,38 @@ static int judge(conductor *c)
         printf("went wrong: %s\n", c->why);
         found.same_bytes = false;
     }
-    int status = conductor_verdict(&found, &c->counts);
+    int status = verdict(&found, &c->counts);
     fflush(stdout);
     return c->interrupt ? 128 + c->interrupt : status;
 }
 
-int conductor_run(const char *program, const char *text_path, uint64_t seed,
+int conductor_run(const char *program, const char *text_path, bool http, uint64_t seed,
                   int duration_ms)
 {
     conductor c = {.program = program,
                    .text_path = text_path,
+                   .http = http,
+                   .counts = {.http = http},
                    .random = seed,
                    .duration_ms = duration_ms,
-                   .events = -1,
+                   .client = {.voice = -1},
+                   .server = {.voice = -1},
                    .signals = -1,
                    .server_pidfd = -1};
     int status = 1;
     if (prepare(&c)) {
-        make_plan(&c);
-        printf("Segue demo: the %zu lines of %s, streamed over stdio as one task\n"
+        plan_make(&c.plan, &c.random, c.text.count, http);
+        printf("Segue demo: the %zu lines of %s, streamed over %s as one task\n"
                "seed %" PRIu64
-               ", set SEGUE_DEMO_SEED to repeat the moments of the kills\n",
-               c.text.count, text_path, seed);
+               ", set SEGUE_DEMO_SEED to repeat the moments of kills and cuts\n",
+               c.text.count, text_path, http ? "HTTP" : "stdio", seed);
         c.started_ms = now_ms();
         screen_open(&c.screen, c.text.count, c.started_ms);
         run(&c);
         status = judge(&c);
     } else {
         comparison nothing = {0};
-        conductor_verdict(&nothing, &c.counts);
+        verdict(&nothing, &c.counts);
     }
     close_fd(&c.signals);
     remove_dir(&c);

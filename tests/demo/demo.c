@@ -1,11 +1,12 @@
 /* The demo of Segue: a text is streamed line by line while the server and the client are
- * killed with -9, and must come out whole.
+ * killed with -9 and their connections cut, and must come out whole.
  *
  *   demo [FILE]        FILE instead of the longest one in /usr/share/common-licenses
  *   demo --self-test   checks that the comparison finds what it is there to find
  *
- * SEGUE_DEMO_SEED repeats the moments of the kills, SEGUE_DEMO_SECONDS (1 to 25) sets how
- * long the text takes when nobody is killed. */
+ * SEGUE_DEMO_TRANSPORT is http (the default) or stdio, where nothing can be cut.
+ * SEGUE_DEMO_SEED repeats the moments of kills and cuts, SEGUE_DEMO_SECONDS (1 to 25)
+ * sets how long the text takes when nobody is killed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +28,7 @@
 #define TEXTS "/usr/share/common-licenses"
 #define SECONDS 14
 
-/* --client PARENT SERVER STORE TEXT OUTPUT STATE DURATION: how the conductor starts
+/* --client PARENT WHERE STORE TEXT OUTPUT STATE DURATION: how the conductor starts
  * it. */
 static int run_client(char **argv)
 {
@@ -80,9 +81,18 @@ static int choose_duration(void)
     return 1000 * (seconds < 1 ? 1 : seconds > 25 ? 25 : seconds);
 }
 
+/* False when it is neither. */
+static bool choose_transport(bool *http)
+{
+    const char *given = getenv("SEGUE_DEMO_TRANSPORT");
+    *http = !given || !*given || strcmp(given, "http") == 0;
+    return *http || strcmp(given, "stdio") == 0;
+}
+
 int main(int argc, char **argv)
 {
     char path[4096] = "", program[4096];
+    bool http;
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     if (argc == 9 && strcmp(argv[1], "--client") == 0)
         return run_client(argv);
@@ -90,6 +100,10 @@ int main(int argc, char **argv)
         return self_test_run();
     if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         fprintf(stderr, "usage: demo [FILE | --self-test]\n");
+        return 2;
+    }
+    if (!choose_transport(&http)) {
+        fprintf(stderr, "demo: SEGUE_DEMO_TRANSPORT is http or stdio\n");
         return 2;
     }
     if (len < 0) {
@@ -101,6 +115,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "demo: no text in " TEXTS ", name a file\n");
         return 1;
     }
-    return conductor_run(program, argc == 2 ? argv[1] : path, choose_seed(),
+    return conductor_run(program, argc == 2 ? argv[1] : path, http, choose_seed(),
                          choose_duration());
 }

@@ -1,22 +1,30 @@
-/* The server of the demo, on standard input and output: one tool, read_text, streams the
- * lines of a file as the segments of a task, at a steady pace.
+/* The server of the demo: one tool, read_text, streams the lines of a file as the
+ * segments of a task, at a steady pace.
  *
- * Usage: demo_server STORE, a SQLite file that is created when it is not there.
+ *   demo_server STORE               on standard input and output
+ *   demo_server STORE PORT PARENT   over HTTP; port 0 = one that is free
+ *
+ * STORE is a SQLite file that is created when it is not there, PARENT the process without
+ * which the server does not want to live.
  *
  * A run of the tool is a `reading`. It belongs to the list of the server and is freed by
  * the call's free_user, the last callback of the call. The tool is restartable: after a
  * crash it is called again with the same arguments, and goes on behind the last segment
  * that reached the store. It must therefore give every line the same number in every run.
  *
- * When the client goes, the server goes too and leaves the unfinished task in the store,
- * to the server that the next client starts. What happens to it, it tells on standard
- * error: "server start PID", "server goes on after N". */
+ * On standard input the server goes when its client goes, and leaves the unfinished task
+ * in the store, to the server that the next client starts. Over HTTP clients come and go,
+ * and the task goes on; SIGTERM ends the server. What happens to it, it tells on standard
+ * error: "server start PID", "server listens at PORT", "server goes on after N". */
 #include <segue/segue.h>
 
 #include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/queue.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +33,7 @@
 
 #define DEFAULT_DURATION_MS 14000
 #define LONGEST_PAUSE_MS 500
+#define LONGEST_WAIT_MS 100 /* until a signal is seen */
 
 typedef struct reading {
     LIST_ENTRY(reading) link;
@@ -37,8 +46,11 @@ typedef struct reading {
     int blocked;         /* on_drain will come */
 } reading;
 
+static volatile sig_atomic_t told_to_end;
+
 typedef struct server {
     segue_runtime *runtime;
+    segue_listener *listener; /* NULL = on standard input and output */
     LIST_HEAD(, reading) readings;
     int over;
 } server;
@@ -168,10 +180,10 @@ static void read_text(void *user, segue_call *call)
 
 /* ---- the loop ---- */
 
-/* Works on all readings; returns how long nothing will be due, -1 = for ever. */
+/* Works on all readings; returns how long nothing will be due. */
 static int64_t work(server *s)
 {
-    int64_t wait = -1;
+    int64_t wait = LONGEST_WAIT_MS;
     for (reading *r = LIST_FIRST(&s->readings), *next; r; r = next) {
         next = LIST_NEXT(r, link);
         if (r->call)
@@ -180,8 +192,7 @@ static int64_t work(server *s)
             continue;
         int64_t left = due_ms(r) - now_ms();
         left = left < 0 ? 0 : left;
-        if (wait < 0 || left < wait)
-            wait = left;
+        wait = left < wait ? left : wait;
     }
     return wait;
 }
@@ -209,28 +220,63 @@ static segue_status add_tool(server *s, segue_server *handle)
                             NULL);
 }
 
-/* The server lives on without its handle, until its one conversation has ended. */
-static segue_status open_server(server *s, segue_store *store)
+static segue_status attach_stdio(server *s, segue_server *handle)
+{
+    segue_transport *stdio;
+    segue_status status = segue_transport_stdio(s->runtime, &stdio);
+    if (status == SEGUE_OK && (status = segue_server_attach(handle, stdio)) != SEGUE_OK)
+        segue_transport_free(stdio);
+    return status;
+}
+
+static segue_status listen_at(server *s, segue_server *handle, int port,
+                              segue_error **error)
+{
+    segue_listen_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    options.port = port;
+    segue_status status = segue_server_listen(handle, &options, &s->listener, error);
+    if (status == SEGUE_OK) {
+        const char *url = segue_listener_url(s->listener);
+        dprintf(STDERR_FILENO, "server listens at %d\n", atoi(strrchr(url, ':') + 1));
+    }
+    return status;
+}
+
+/* The server lives on without its handle, until nobody can reach it any more. */
+static segue_status open_server(server *s, segue_store *store, int port,
+                                segue_error **error)
 {
     segue_server_options options;
     segue_server *handle;
-    segue_transport *stdio;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.name = "segue-demo";
     options.version = segue_version();
     options.store = store;
     options.user = s;
-    options.on_idle = client_left;
+    options.on_idle = port < 0 ? client_left : NULL;
     segue_status status = segue_server_new(s->runtime, &options, &handle);
     if (status != SEGUE_OK)
         return status;
     status = add_tool(s, handle);
     if (status == SEGUE_OK)
-        status = segue_transport_stdio(s->runtime, &stdio);
-    if (status == SEGUE_OK && (status = segue_server_attach(handle, stdio)) != SEGUE_OK)
-        segue_transport_free(stdio);
+        status = port < 0 ? attach_stdio(s, handle) : listen_at(s, handle, port, error);
     segue_server_free(handle);
     return status;
+}
+
+static void end(int number)
+{
+    (void)number;
+    told_to_end = 1;
+}
+
+/* False when the parent went before this could take effect. */
+static bool stay_with(int parent)
+{
+    signal(SIGTERM, end);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return getppid() == parent;
 }
 
 int main(int argc, char **argv)
@@ -238,23 +284,26 @@ int main(int argc, char **argv)
     server s = {0};
     segue_store *store = NULL;
     segue_error *error = NULL;
-    if (argc != 2) {
-        fprintf(stderr, "usage: demo_server STORE\n");
+    if (argc != 2 && argc != 4) {
+        fprintf(stderr, "usage: demo_server STORE [PORT PARENT]\n");
         return 2;
     }
+    if (argc == 4 && !stay_with(atoi(argv[3])))
+        return 1;
     dprintf(STDERR_FILENO, "server start %d\n", (int)getpid());
     segue_status status = segue_runtime_new(NULL, &s.runtime, &error);
     if (status == SEGUE_OK)
         status = segue_store_sqlite(argv[1], NULL, &store, &error);
     if (status == SEGUE_OK)
-        status = open_server(&s, store);
+        status = open_server(&s, store, argc == 4 ? atoi(argv[2]) : -1, &error);
     segue_store_free(store);
     if (status != SEGUE_OK)
         fprintf(stderr, "demo_server: %s %s\n", segue_status_name(status),
                 segue_error_message(error));
     segue_error_free(error);
-    while (status == SEGUE_OK && !s.over)
+    while (status == SEGUE_OK && !s.over && !told_to_end)
         status = segue_runtime_dispatch(s.runtime, work(&s), 0, NULL);
+    segue_listener_free(s.listener);
     segue_runtime_free(s.runtime);
     return status == SEGUE_OK ? 0 : 1;
 }

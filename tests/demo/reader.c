@@ -1,5 +1,5 @@
-/* The client: starts the server, calls its tool, writes what comes to the output file,
- * and can be killed at any instant without a segment getting lost or doubled.
+/* The client: finds or starts the server, calls its tool, writes what comes to the output
+ * file, and can be killed at any instant without a segment getting lost or doubled.
  *
  * What was received and where to go on must change together. So there is one truth, the
  * state file: how many segments and bytes of the output are good, and the resume token
@@ -239,17 +239,32 @@ static void start(reader *r, int duration_ms)
         fail(r, "cannot ask: %s", segue_status_name(status));
 }
 
-static segue_status open_session(reader *r)
+static segue_status spawn_server(reader *r, segue_transport **transport)
 {
-    const char *argv[] = {r->paths->server, r->paths->store, NULL};
+    const char *argv[] = {r->paths->where, r->paths->store, NULL};
     segue_spawn_options options;
-    segue_transport *transport;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     options.argv = argv;
     options.restart = 1; /* whatever ends the server, the session starts it again */
+    return segue_transport_spawn(r->runtime, &options, transport);
+}
+
+static segue_status find_server(reader *r, segue_transport **transport)
+{
+    segue_http_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_HTTP_OPTIONS);
+    options.proxy = ""; /* the environment's is not for this machine */
+    return segue_transport_http(r->runtime, r->paths->where, &options, transport, NULL);
+}
+
+static segue_status open_session(reader *r)
+{
+    segue_transport *transport;
     segue_status status = segue_runtime_new(NULL, &r->runtime, NULL);
     if (status == SEGUE_OK)
-        status = segue_transport_spawn(r->runtime, &options, &transport);
+        status = strncmp(r->paths->where, "http://", 7) == 0
+                     ? find_server(r, &transport)
+                     : spawn_server(r, &transport);
     if (status != SEGUE_OK)
         return status;
     status = segue_session_open(r->runtime, transport, NULL, NULL, &r->session);

@@ -4,9 +4,9 @@
 
 /* What a reader works with. Everything that has to outlive it is in output and state. */
 typedef struct reader_paths {
-    const char *server; /* program */
-    const char *store;  /* SQLite file of the server */
-    const char *text;   /* file to read */
+    const char *where; /* URL of the server, or the program to start as the server */
+    const char *store; /* SQLite file of a server that is started */
+    const char *text;  /* file to read */
     const char *output;
     const char *state;
 } reader_paths;

@@ -23,6 +23,7 @@ typedef struct sign {
 static const sign signs[] = {
     [MARK_SERVER_KILLED] = {"✖", "x", "\033[1;31m"},
     [MARK_CLIENT_KILLED] = {"✖", "X", "\033[1;35m"},
+    [MARK_CUT] = {"╱", "/", "\033[1;33m"},
     [MARK_RESUMED] = {"↻", ">", "\033[1;32m"},
     [MARK_NONE] = {" ", " ", ""},
 };
@@ -66,6 +67,16 @@ static void draw_bar(screen *s, int64_t now_ms)
     s->drawn_ms = now_ms;
 }
 
+/* Of several in one cell a kill is what is seen. */
+static void mark_bar(screen *s, mark what)
+{
+    size_t cell = s->total ? s->segments * SCREEN_CELLS / s->total : 0;
+    mark *at = &s->marks[cell < SCREEN_CELLS ? cell : SCREEN_CELLS - 1];
+    bool is_kill = what == MARK_SERVER_KILLED || what == MARK_CLIENT_KILLED;
+    if (is_kill || (what == MARK_CUT && *at == MARK_NONE))
+        *at = what;
+}
+
 void screen_tell(screen *s, int64_t now_ms, mark what, const char *format, ...)
 {
     va_list args;
@@ -78,10 +89,7 @@ void screen_tell(screen *s, int64_t now_ms, mark what, const char *format, ...)
     vprintf(format, args);
     va_end(args);
     putchar('\n');
-    if ((what == MARK_SERVER_KILLED || what == MARK_CLIENT_KILLED) && s->total) {
-        size_t cell = s->segments * SCREEN_CELLS / s->total;
-        s->marks[cell < SCREEN_CELLS ? cell : SCREEN_CELLS - 1] = what;
-    }
+    mark_bar(s, what);
     if (s->live)
         draw_bar(s, now_ms);
     fflush(stdout);

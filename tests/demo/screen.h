@@ -1,6 +1,6 @@
 /* What a person sees of the demo. On a terminal a bar that is redrawn in place, with a
- * mark for each kill, below the lines of what happened; else these lines and one per
- * quarter. */
+ * mark for each kill and cut, below the lines of what happened; else these lines and one
+ * per quarter. */
 #ifndef SCREEN_H
 #define SCREEN_H
 
@@ -11,6 +11,7 @@
 typedef enum mark {
     MARK_SERVER_KILLED,
     MARK_CLIENT_KILLED,
+    MARK_CUT,
     MARK_RESUMED,
     MARK_NONE
 } mark;
@@ -34,7 +35,7 @@ typedef struct screen {
 
 void screen_open(screen *s, size_t total, int64_t now_ms);
 
-/* One line about something that happened now; a kill also marks the bar. */
+/* One line about something that happened now; a kill or cut also marks the bar. */
 void screen_tell(screen *s, int64_t now_ms, mark what, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

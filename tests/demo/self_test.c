@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conductor.h"
+#include "compare.h"
+#include "verdict.h"
 
 #define LINES 300
 #define HUGE_LINES 6000 /* more than the comparison aligns */
@@ -107,7 +108,8 @@ static bool make_texts(const test_case *test, text *sent, text *arrived)
 
 static bool check(const test_case *test)
 {
-    const totals enough = {.server_kills = 2, .client_restarts = 1};
+    const totals enough = {
+        .http = true, .cuts = 5, .server_kills = 2, .client_restarts = 1};
     text sent, arrived;
     comparison found;
     if (!make_texts(test, &sent, &arrived))
@@ -117,7 +119,7 @@ static bool check(const test_case *test)
     text_free(&arrived);
     bool damaged = test->count > 0;
     printf("%s: ", test->name);
-    int status = conductor_verdict(&found, &enough);
+    int status = verdict(&found, &enough);
     ok = ok && found.lost == test->lost && found.duplicated == test->duplicated &&
          found.altered == test->altered && found.same_bytes == !damaged &&
          (status != 0) == damaged;
@@ -127,17 +129,20 @@ static bool check(const test_case *test)
     return ok;
 }
 
-/* A faultless text proves nothing when nobody was killed. */
+/* A faultless text proves nothing when nobody was killed and nothing cut. */
 static bool check_counts(void)
 {
     const comparison good = {.segments = 1, .same_bytes = true};
-    const totals few[] = {{1, 1}, {2, 0}, {0, 0}};
+    const totals few[] = {{true, 5, 1, 1}, {true, 5, 2, 0},  {true, 4, 2, 1},
+                          {true, 0, 0, 0}, {false, 0, 1, 1}, {false, 0, 2, 0}};
+    const totals enough = {.server_kills = 2, .client_restarts = 1};
     bool ok = true;
     for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
-        printf("too few kills: ");
-        ok = conductor_verdict(&good, &few[i]) != 0 && ok;
+        printf("too few kills or cuts: ");
+        ok = verdict(&good, &few[i]) != 0 && ok;
     }
-    return ok;
+    printf("enough for stdio: ");
+    return verdict(&good, &enough) == 0 && ok;
 }
 
 int self_test_run(void)

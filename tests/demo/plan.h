@@ -1,0 +1,37 @@
+/* What is done to the run, and when: drawn once, from the seed. */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum deed {
+    KILL_SERVER,
+    KILL_CLIENT,
+    CUT /* two connections, one in each direction */
+} deed;
+
+typedef struct plan_step {
+    deed what;
+    size_t at;        /* not before so many segments have arrived */
+    int64_t delay_ms; /* and then, so long later */
+} plan_step;
+
+#define PLAN_ROOM 10
+
+/* The steps are done one after the other. */
+typedef struct plan {
+    plan_step steps[PLAN_ROOM];
+    size_t count;
+    size_t next;
+} plan;
+
+/* Two or three kills of the server and one of the client; with cuts, four pairs of them,
+ * the first before anything has arrived. */
+void plan_make(plan *p, uint64_t *random, size_t segments, bool cuts);
+
+/* A number below another one. */
+uint64_t plan_draw(uint64_t *random, uint64_t below);
+
+#endif
