@@ -31,11 +31,15 @@ def places(flags, has_world):
     """(transports, stores) of a scenario by its flags."""
     if not has_world:
         return {"pair"}, set()
-    transports = {"pair", "stdio"}
-    if "ONLY_PAIR" in flags:
-        transports = {"pair"}
+    transports = {"pair", "stdio", "http"}
+    if "ONLY_HERE" in flags:
+        transports = {"pair", "http"}
     if "ONLY_STDIO" in flags:
         transports = {"stdio"}
+    if "ONLY_HTTP" in flags:
+        transports = {"http"}
+    if "NOT_HTTP" in flags:
+        transports -= {"http"}
     return transports, {"SQLite"} if "ONLY_SQLITE" in flags else {"memory", "SQLite"}
 
 
@@ -48,7 +52,7 @@ def tests_in(path, text):
         transports, stores = places(match.group(3) or "", has_world)
         if "slow_readers" in path or "spawn" in path:
             transports = {"stdio"}
-        if "test_http_" in path:
+        if "test_http_" in path or path.endswith("_http.c"):
             transports, stores = {"http"}, {"memory"}
         test = f"{path}: {match.group(2)}"
         for name in re.findall(ID, match.group(1)):
@@ -121,7 +125,7 @@ def written(page, found):
 
 
 def self_check():
-    source = 'scenarios_run {"AS-1 one", f, ONLY_PAIR, NULL}'
+    source = 'scenarios_run {"AS-1 one", f, ONLY_HERE | NOT_HTTP, NULL}'
     found = tests_in("scenarios/test_x.c", source)
     good = "\n".join(f"| {name} | - | - | - | 5 of 8 |" for name in IDS[1:])
     row = "| AS-1 | scenarios/test_x.c: one | pair | memory, SQLite | pass; L: 3 of 8 |\n"

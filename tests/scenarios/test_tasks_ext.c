@@ -58,6 +58,7 @@ static void undeclared_runs_plainly(world *w)
     assert_golden(r, "call_plain");
     r = wire_do(c, "2", "tools/call", FAILING, NULL);
     assert_code(r, -32021);
+    wire_expect_status(c, 400);
     assert_at(r, "error.data.requiredCapabilities.extensions",
               "{\"io.modelcontextprotocol/tasks\":{}}");
     assert_golden(r, "missing_tasks_capability");
@@ -167,8 +168,10 @@ static void removed_methods(world *w)
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
     for (size_t i = 0; i < 2; i++) {
         assert_code(wire_do(c, "2", methods[i], params, CAPS_TASKS), -32601);
+        wire_expect_status(c, 404);
         const char *r = wire_do(c, "3", methods[i], params, NULL);
         assert_code(r, -32601);
+        wire_expect_status(c, 404);
     }
     assert_golden(wire_do(c, "4", "tasks/list", NULL, CAPS_TASKS), "method_not_found");
 }

@@ -1,4 +1,5 @@
-/* What wires of all places have in common: lines are kept as they come, and waited for. */
+/* What wires of all places have in common: lines are kept as they come and waited
+ * for. */
 #include "support/world_inside.h"
 
 #include <stdarg.h>
@@ -243,6 +244,12 @@ void wire_quiet(wire *c)
     world_run(c->w);
     if (c->taken != c->count)
         fail_msg("did not expect: %s", c->lines[c->taken]);
+}
+
+void wire_expect_status(const wire *c, int status)
+{
+    if (c->w->place == WORLD_HTTP)
+        assert_int_equal(c->status, status);
 }
 
 const char *wire_history(const wire *c)

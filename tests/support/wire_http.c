@@ -127,6 +127,7 @@ static int read_lane(lane *l)
         fail_msg("bytes that nobody asked for: %.*s", (int)n, bytes);
     reply_reader_add(&l->reader, bytes, (size_t)n);
     if (l->reader.stage == REPLY_DONE) {
+        l->c->status = l->reader.status;
         reply_reader_next(&l->reader);
         free(l->id);
         l->id = NULL;

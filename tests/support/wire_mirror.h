@@ -15,9 +15,9 @@ typedef struct wire_mirror {
     char *cancels;   /* JSON text of the id that notifications/cancelled names, or NULL */
 } wire_mirror;
 
-/* A message with a version in its _meta is of the modern era. Others belong to the
- * session, if there is one; without one they are sent as a modern client would. What is no
- * JSON is sent like the message before would have been. */
+/* A message with a version in its _meta is of the modern era. Others, and what is no
+ * JSON, belong to the session, if there is one; else they are sent as a modern client
+ * would. */
 void wire_mirror_read(wire_mirror *m, const char *line, size_t len, const char *session,
                       const char *version);
 void wire_mirror_free(wire_mirror *m);

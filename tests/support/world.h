@@ -3,12 +3,13 @@
  *
  *   place   PAIR: in this process, fake clock, seeded chance, an allocator that counts
  *           HTTP: the same behind a listener on a Unix socket; every line is a POST
-           STDIO: a spawned fixture server, real pipes, real time
+ *           STDIO: a spawned fixture server, real pipes, real time
  *   store   memory, or a SQLite file
  *   drive   what a client writes arrives whole, byte by byte, or cut at random (HTTP:
  *           with bodies in chunks, by chance)
  *
- * Where it says HERE both PAIR and HTTP are meant. Nothing here sleeps: a wait ends with the message that is waited for, or fails. */
+ * Where it says HERE both PAIR and HTTP are meant. Nothing here sleeps: a wait ends with
+ * the message that is waited for, or fails. */
 #ifndef WORLD_H
 #define WORLD_H
 
@@ -73,7 +74,8 @@ int world_runs(const world *w, const char *tool);
 
 /* Connects a raw client. principal: NULL = nobody in particular (STDIO: always). */
 wire *world_connect(world *w, const char *principal);
-/* The connection breaks (HTTP: all of them), without a goodbye. STDIO: the server behind it dies with it. */
+/* The connection breaks (HTTP: all of them), without a goodbye. STDIO: the server behind
+ * it dies with it. */
 void wire_cut(wire *c);
 /* HERE: the client stops reading (1), or goes on (0). */
 void wire_stall(wire *c, int stalled);
@@ -115,6 +117,8 @@ const char *wire_do_plain(wire *c, const char *id, const char *method,
 void wire_until_closed(wire *c);
 /* Nothing more comes (HERE; STDIO cannot know and says so by not checking). */
 void wire_quiet(wire *c);
+/* HTTP: fails the test unless the last whole answer had this status. */
+void wire_expect_status(const wire *c, int status);
 /* Everything the server ever wrote on this wire, for grep. */
 const char *wire_history(const wire *c);
 

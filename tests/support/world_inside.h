@@ -54,7 +54,8 @@ struct wire {
     struct lane *lanes; /* HTTP: connections */
     char *session;      /* Mcp-Session-Id of initialize, and what it settled */
     char *version;
-    char *fed; /* the beginning of a line */
+    char *fed;  /* the beginning of a line */
+    int status; /* of the last whole answer */
     size_t fed_len;
 };
 
