@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -40,14 +41,46 @@ _Noreturn static inline void bench_fail(const char *what)
     exit(1);
 }
 
-/* Takes "--cpu N" from the front of the arguments and stays on that processor. */
+/* Resident memory of a process. */
+static inline double bench_resident_mib(pid_t pid)
+{
+    char path[40];
+    char line[128];
+    long kib = -1;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmRSS: %ld kB", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    if (kib < 0)
+        bench_fail("the size of the server cannot be read");
+    return (double)kib / 1024;
+}
+
+/* As many descriptors as the system allows. */
+static inline void bench_allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Takes "--cpu N" or "--cpu N,M" from the front of the arguments and stays on those
+ * processors. */
 static inline void bench_pin(int *argc, char ***argv)
 {
     cpu_set_t set;
     if (*argc < 3 || strcmp((*argv)[1], "--cpu") != 0)
         return;
     CPU_ZERO(&set);
-    CPU_SET((size_t)atoi((*argv)[2]), &set);
+    for (const char *at = (*argv)[2]; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        CPU_SET((size_t)atoi(at), &set);
+    }
     if (sched_setaffinity(0, sizeof set, &set) != 0)
         bench_fail("no such processor");
     *argc -= 2;

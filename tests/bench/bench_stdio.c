@@ -232,23 +232,6 @@ static void run_start(char **command)
 
 /* ---- park ---- */
 
-static double resident_kib(pid_t pid)
-{
-    char path[40];
-    char line[128];
-    long kib = -1;
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "VmRSS: %ld kB", &kib) == 1)
-            break;
-    if (file)
-        fclose(file);
-    if (kib < 0)
-        bench_fail("the size of the server cannot be read");
-    return (double)kib;
-}
-
 /* Idle is after a load of plain calls: buffers have the size they keep. */
 static void run_park(int64_t count, char **command)
 {
@@ -256,13 +239,13 @@ static void run_park(int64_t count, char **command)
     prepare(&l, echo_request);
     start_child(&l, command);
     exchange(&l, WARM_UP, MAX_WINDOW);
-    double before = resident_kib(l.pid);
+    double before = bench_resident_mib(l.pid);
     prepare(&l, park_request);
     l.answers = l.bytes = 0;
     exchange(&l, count, MAX_WINDOW);
     check_answers(&l);
-    bench_say("parked_mib", (resident_kib(l.pid) - before) / 1024);
-    bench_say("idle_mib", before / 1024);
+    bench_say("parked_mib", bench_resident_mib(l.pid) - before);
+    bench_say("idle_mib", before);
     end_child(&l);
 }
 

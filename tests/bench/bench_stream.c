@@ -1,19 +1,24 @@
-/* A client on the library that spawns bench_server, and what it gets out of it.
+/* A client on the library, the server that it starts, and what it gets out of it.
  *
- *   bench_stream [--cpu N] stream SEGMENTS BYTES COMMAND...
- *   bench_stream [--cpu N] calls WINDOW MILLISECONDS COMMAND...
- *   bench_stream [--cpu N] unkeyed WINDOW MILLISECONDS COMMAND...
+ *   bench_stream [--cpu N] [--http] stream SEGMENTS BYTES COMMAND...
+ *   bench_stream [--cpu N] [--http] calls WINDOW MILLISECONDS COMMAND...
+ *   bench_stream [--cpu N] [--http] unkeyed WINDOW MILLISECONDS COMMAND...
  *
+ * The command is bench_server, or, with --http, bench_http_server.
  * stream: one tools/call that becomes a task and streams; each segment is looked at as an
  * application would, and counted and checked: a number that is missing or repeated ends
  * the program. The time is that from the start of the request to its completion.
  * calls: echo, WINDOW in flight; each completion starts the next call. They carry
  * idempotency keys, which the server keeps in its store; unkeyed ones carry none. */
-#include "bench.h"
-
 #include <segue/segue.h>
 
+#include <stdbool.h>
+
+#include "child.h"
+
 typedef struct client {
+    bool over_http;
+    bench_child server; /* over HTTP, else the transport has it */
     segue_runtime *runtime;
     segue_session *session;
     uint64_t segments; /* received */
@@ -82,7 +87,10 @@ static void on_stream_end(void *user, segue_request *request, segue_status statu
     if (c->segments != c->expected)
         bench_fail("segments are missing");
     c->end_ns = bench_now_ns();
-    start_request(c, "{\"name\":\"stats\",\"arguments\":{}}", on_stats, NULL);
+    if (c->over_http)
+        segue_runtime_stop(c->runtime);
+    else
+        start_request(c, "{\"name\":\"stats\",\"arguments\":{}}", on_stats, NULL);
 }
 
 static void start_stream(client *c)
@@ -166,22 +174,32 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
         bench_fail(segue_error_message(error));
 }
 
-static void run(client *c, char **command)
+static segue_status open_transport(client *c, char **command, segue_transport **out)
 {
     segue_spawn_options options;
+    char url[64];
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+    options.argv = (const char *const *)command;
+    if (!c->over_http)
+        return segue_transport_spawn(c->runtime, &options, out);
+    bench_child_start(&c->server, command);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/mcp", c->server.port);
+    return segue_transport_http(c->runtime, url, NULL, out, NULL);
+}
+
+static void run(client *c, char **command)
+{
     segue_session_options session;
     segue_session_events events;
     segue_transport *transport;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     session.no_idempotency = c->unkeyed;
-    options.argv = (const char *const *)command;
     events.user = c;
     events.on_open = on_open;
     events.on_closed = on_closed;
     if (segue_runtime_new(NULL, &c->runtime, NULL) != SEGUE_OK ||
-        segue_transport_spawn(c->runtime, &options, &transport) != SEGUE_OK ||
+        open_transport(c, command, &transport) != SEGUE_OK ||
         segue_session_open(c->runtime, transport, &session, &events, &c->session) !=
             SEGUE_OK)
         bench_fail("the client cannot be made");
@@ -192,6 +210,11 @@ int main(int argc, char **argv)
 {
     client c = {0};
     bench_pin(&argc, &argv);
+    if (argc > 1 && strcmp(argv[1], "--http") == 0) {
+        c.over_http = true;
+        argc--;
+        argv++;
+    }
     if (argc < 5)
         bench_fail("stream SEGMENTS BYTES or calls WINDOW MS, then a command");
     if (strcmp(argv[1], "stream") == 0) {
@@ -208,5 +231,7 @@ int main(int argc, char **argv)
     }
     segue_session_free(c.session);
     segue_runtime_free(c.runtime);
+    if (c.over_http)
+        bench_child_end(&c.server);
     return 0;
 }

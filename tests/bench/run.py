@@ -1,120 +1,22 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of a release build, prints a table and writes build/bench.json.
 
-Each figure is a median of several runs. Where there is a baseline, figure and baseline
-alternate (A B A B ...) and the ratio is the median of the ratios of the pairs, so that a
-machine that is slow or busy for a while slows both. Server and load are pinned to one
-processor each when there are two. Absolute values of one machine mean little elsewhere.
+figures.py says how a figure comes about. Server and load are pinned to one processor each
+when there are two. Absolute values of one machine mean little elsewhere.
 """
 import argparse
 import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import http_figures
+from figures import ROOT, Plan, Programs, Report, alternate, column, run, run_rows
+
 WINDOW = 32
 PARKED = 10000
 STARTS = 30
 SEGMENT_BYTES = 150
-LIMIT_S = 120  # of one run of one program
-
-
-class Plan:
-    """How long to measure: medians of at least five runs in either case."""
-
-    def __init__(self, short):
-        self.rounds = 5 if short else 7
-        self.run_ms = 250 if short else 1500
-        self.segments = 100000 if short else 400000
-
-
-class Programs:
-    """The built programs, and the processors they run on."""
-
-    def __init__(self, build):
-        self.directory = os.path.join(build, "tests", "bench")
-        cpus = sorted(os.sched_getaffinity(0))
-        self.pinned = len(cpus) > 1
-        self.server_cpu = cpus[0] if self.pinned else None
-        self.load_cpu = cpus[1] if self.pinned else None
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def command(self, name, cpu, *arguments):
-        pin = ["--cpu", str(cpu)] if cpu is not None else []
-        return [self.path(name), *pin, *map(str, arguments)]
-
-    def server(self, name, *arguments):
-        return self.command(name, self.server_cpu, *arguments)
-
-    def load(self, name, *arguments):
-        return run(self.command(name, self.load_cpu, *arguments))
-
-
-def run_rows(command):
-    """Runs a program; returns what it says, one object per line."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
-    if done.returncode != 0:
-        raise SystemExit("failed: " + " ".join(command))
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-
-
-def run(command):
-    """The same for programs that say {"name", "value"}: name to value."""
-    return {row["name"]: row["value"] for row in run_rows(command)}
-
-
-def alternate(rounds, *runs):
-    """Runs A B A B ...; returns the results of A, those of B, ..."""
-    results = [[] for _ in runs]
-    for _ in range(rounds):
-        for one, into in zip(runs, results):
-            into.append(one())
-    return results
-
-
-def column(results, name):
-    return [result[name] for result in results]
-
-
-class Report:
-    def __init__(self):
-        self.rows = []
-
-    def add(self, name, values, unit, baselines=None, goal=None):
-        """goal: (what is compared, "value" or "ratio"; "<=" or ">="; the bound)."""
-        row = {"name": name, "value": statistics.median(values), "unit": unit,
-               "baseline": None, "ratio": None, "goal": None, "met": None}
-        if baselines:
-            pairs = zip(values, baselines)
-            row["baseline"] = statistics.median(baselines)
-            row["ratio"] = statistics.median(value / base for value, base in pairs)
-        if goal:
-            what, order, bound = goal
-            row["goal"] = f"{what} {order} {bound:g}"
-            row["met"] = row[what] >= bound if order == ">=" else row[what] <= bound
-        self.rows.append(row)
-        print(line_of(row), flush=True)
-
-    def missed(self):
-        return [row["name"] for row in self.rows if row["met"] is False]
-
-
-def number(value):
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def line_of(row):
-    verdict = {True: "met", False: "MISSED", None: ""}[row["met"]]
-    return (f"{row['name']:<26} {number(row['value']):>10} {row['unit']:<11}"
-            f"{number(row['baseline']):>10} {number(row['ratio']):>7}  "
-            f"{row['goal'] or '-':<18} {verdict}").rstrip()
 
 
 def measure_json(programs, report):
@@ -233,11 +135,25 @@ def measure_store(programs, report, plan, directory):
         report.add("_".join(filter(None, words)), [row["rows_per_s"]], "rows/s", bare)
 
 
+def measure_others(programs, report, plan, build):
+    measure_json(programs, report)
+    measure_echo(programs, report, plan)
+    measure_stream(programs, report, plan)
+    with tempfile.TemporaryDirectory(dir=build) as directory:
+        measure_durable_stream(programs, report, plan, directory)
+        measure_store(programs, report, plan, directory)
+    measure_parked(programs, report, plan)
+    measure_start(programs, report)
+    measure_client(programs, report, plan)
+    measure_pipe(programs, report, plan)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
+    parser.add_argument("--only", choices=("http", "others"), help="measure these alone")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))
@@ -247,17 +163,11 @@ def main():
     report = Report()
     if not programs.pinned:
         print("one processor only: server and load share it", file=sys.stderr)
-    print(f"{'figure':<26} {'value':>10} {'unit':<11}{'baseline':>10} {'ratio':>7}  goal")
-    measure_json(programs, report)
-    measure_echo(programs, report, plan)
-    measure_stream(programs, report, plan)
-    with tempfile.TemporaryDirectory(dir=options.build) as directory:
-        measure_durable_stream(programs, report, plan, directory)
-        measure_store(programs, report, plan, directory)
-    measure_parked(programs, report, plan)
-    measure_start(programs, report)
-    measure_client(programs, report, plan)
-    measure_pipe(programs, report, plan)
+    print(f"{'figure':<28} {'value':>10} {'unit':<11}{'baseline':>10} {'ratio':>7}  goal")
+    if options.only != "http":
+        measure_others(programs, report, plan, options.build)
+    if options.only != "others":
+        http_figures.measure(programs, report, plan)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

@@ -53,8 +53,7 @@ static void stream_task(bool ended_before)
     http_caller c;
     http_reply reply;
     char task[64];
-    http_stage_begin(&s);
-    http_caller_open(&s, &c);
+    http_stage_open(&s, &c);
     start_task(&c, task);
     if (ended_before)
         http_stage_advance(&s, 2000);
@@ -68,8 +67,7 @@ static void stream_task(bool ended_before)
         http_reply_free(&reply);
     }
     free(request);
-    http_caller_close(&c);
-    http_stage_end(&s);
+    http_stage_close(&s, &c);
 }
 
 static void a_stream_of_a_running_task_ends(void **state)

@@ -1,0 +1,355 @@
+/* Load for a server over HTTP: starts it and speaks in prepared bytes, so that what is
+ * measured is the server. No library of ours is in this process.
+ *
+ *   bench_http_load [--cpu N] calls CONNECTIONS MILLISECONDS
+ *                   [--threads N] [--streams N] [--work US] [--warm MS] COMMAND...
+ *   bench_http_load [--cpu N] idle COUNT COMMAND...
+ *   bench_http_load [--cpu N] drain SEGMENTS BYTES COMMAND...
+ *
+ * calls: each connection has one call of echo under way, all the time. All requests have
+ * the same bytes, so all answers have one length; that and the status are checked of
+ * each. --threads: so many share the connections. --streams: so many event streams
+ * are open besides, on which nothing happens. --work: the tool computes for so long.
+ * --warm: calls that come so early do not count (200 ms).
+ * idle: what so many connections cost that have been used once. drain: how fast events of
+ * a task come out of the server when their reader does nothing with them.
+ *
+ * The command prints its port first. It may be bench_raw, which answers anything. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "http_line.h"
+
+#define MAX_THREADS 16
+#define EVENTS 256
+#define LATENCIES_US 1000000 /* the last place is for all that took longer */
+#define ANSWER_SIZE ((size_t)64 * 1024)
+#define LEARNING 8 /* calls */
+
+static const char text_argument[] = "\"text\":\"The quick brown fox\"";
+
+typedef struct line {
+    int fd;
+    size_t got; /* of its answer */
+    int64_t sent_ns;
+} line;
+
+typedef struct load {
+    bench_child server;
+    http_text request;
+    size_t answer_len;
+    size_t connections;
+    size_t threads;
+    size_t streams;
+    int64_t work_us;
+    int64_t warm_ms;
+    int64_t begin_ns; /* answers count between these */
+    int64_t end_ns;
+} load;
+
+typedef struct worker {
+    const load *load;
+    pthread_t thread;
+    line *lines;
+    size_t count;
+    int epoll;
+    int64_t answers;
+    uint32_t *latencies; /* how many answers took so many microseconds */
+} worker;
+
+/* ---- a worker ---- */
+
+static void ask(const worker *w, line *l, int64_t now)
+{
+    l->sent_ns = now;
+    http_send(l->fd, &w->load->request);
+}
+
+static void note_answer(worker *w, line *l, int64_t now)
+{
+    int64_t us = (now - l->sent_ns) / 1000;
+    if (now >= w->load->begin_ns && now < w->load->end_ns) {
+        w->answers++;
+        w->latencies[us < LATENCIES_US ? us : LATENCIES_US - 1]++;
+    }
+    l->got = 0;
+}
+
+/* One read; true when the answer is complete. */
+static bool take_answer(const worker *w, line *l)
+{
+    static const char ok[] = "HTTP/1.1 200 ";
+    char bytes[ANSWER_SIZE];
+    ssize_t got = recv(l->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN)
+        return false;
+    if (got <= 0)
+        bench_fail("the server closed a connection");
+    if (!l->got && ((size_t)got < sizeof ok || memcmp(bytes, ok, sizeof ok - 1) != 0))
+        bench_fail("an answer is none");
+    l->got += (size_t)got;
+    if (l->got > w->load->answer_len)
+        bench_fail("answers differ in length: not all are what they should be");
+    return l->got == w->load->answer_len;
+}
+
+static void add_lines(worker *w)
+{
+    w->epoll = epoll_create1(EPOLL_CLOEXEC);
+    w->lines = calloc(w->count, sizeof *w->lines);
+    w->latencies = calloc(LATENCIES_US, sizeof *w->latencies);
+    if (w->epoll < 0 || !w->lines || !w->latencies)
+        bench_fail("out of memory");
+    for (size_t i = 0; i < w->count; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &w->lines[i]}};
+        w->lines[i].fd = http_connect(w->load->server.port);
+        if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->lines[i].fd, &event) != 0)
+            bench_fail("epoll_ctl");
+    }
+}
+
+static void *run_worker(void *user)
+{
+    worker *w = user;
+    struct epoll_event events[EVENTS];
+    int64_t now = bench_now_ns();
+    for (size_t i = 0; i < w->count; i++)
+        ask(w, &w->lines[i], now);
+    while (now < w->load->end_ns) {
+        int ready = epoll_wait(w->epoll, events, EVENTS, 10000);
+        if (ready <= 0)
+            bench_fail("the server does not answer");
+        for (int i = 0; i < ready; i++) {
+            line *l = events[i].data.ptr;
+            if (!take_answer(w, l))
+                continue;
+            now = bench_now_ns();
+            note_answer(w, l, now);
+            ask(w, l, now);
+        }
+    }
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+static void write_call(load *l)
+{
+    char members[256];
+    if (l->work_us)
+        snprintf(members, sizeof members,
+                 "\"name\":\"work\",\"arguments\":{%s,\"us\":%lld},", text_argument,
+                 (long long)l->work_us);
+    else
+        snprintf(members, sizeof members, "\"name\":\"echo\",\"arguments\":{%s},",
+                 text_argument);
+    http_write_request(&l->request, l->server.port, "tools/call",
+                       l->work_us ? "work" : "echo", members);
+}
+
+/* A few calls in peace: the first one of a server may take so long that its answer has
+ * another form. */
+static void learn_length(load *l)
+{
+    char answer[ANSWER_SIZE];
+    int fd = http_connect(l->server.port);
+    for (int i = 0; i < LEARNING; i++) {
+        http_send(fd, &l->request);
+        l->answer_len = http_read_answer(fd, answer, sizeof answer);
+    }
+    close(fd);
+}
+
+static void open_streams(const load *l)
+{
+    http_text request;
+    http_write_request(&request, l->server.port, "subscriptions/listen", NULL,
+                       "\"notifications\":{\"toolsListChanged\":true},");
+    for (size_t i = 0; i < l->streams; i++) {
+        int fd = http_connect(l->server.port);
+        http_send(fd, &request);
+        http_read_event(fd);
+    }
+}
+
+static void sleep_until(int64_t ns)
+{
+    struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {
+    }
+}
+
+static double latency_us(const uint32_t *latencies, int64_t answers, double part)
+{
+    int64_t rank = (int64_t)((double)answers * part);
+    int64_t us = 0;
+    for (int64_t seen = latencies[0]; seen <= rank && us + 1 < LATENCIES_US;)
+        seen += latencies[++us];
+    return (double)us;
+}
+
+static void say_calls(const load *l, const worker *workers, double server_cpu,
+                      double load_cpu)
+{
+    double spent = (double)(l->end_ns - l->begin_ns);
+    uint32_t *latencies = workers[0].latencies;
+    int64_t answers = workers[0].answers;
+    for (size_t i = 1; i < l->threads; i++) {
+        answers += workers[i].answers;
+        for (size_t us = 0; us < LATENCIES_US; us++)
+            latencies[us] += workers[i].latencies[us];
+    }
+    if (!answers)
+        bench_fail("no answers");
+    bench_say("calls_per_s", (double)answers / spent * 1e9);
+    bench_say("server_cpu_us", server_cpu / (double)answers / 1000);
+    bench_say("server_busy", server_cpu / spent);
+    bench_say("load_busy", load_cpu / spent);
+    bench_say("p50_us", latency_us(latencies, answers, .5));
+    bench_say("p99_us", latency_us(latencies, answers, .99));
+    bench_say("answer_bytes", (double)l->answer_len);
+}
+
+static void run_calls(load *l, char **command, int64_t run_ms)
+{
+    static worker workers[MAX_THREADS];
+    bench_child_start(&l->server, command);
+    write_call(l);
+    learn_length(l);
+    open_streams(l);
+    for (size_t i = 0; i < l->threads; i++) {
+        workers[i].load = l;
+        workers[i].count = l->connections / l->threads;
+        add_lines(&workers[i]);
+    }
+    l->begin_ns = bench_now_ns() + l->warm_ms * 1000000;
+    l->end_ns = l->begin_ns + run_ms * 1000000;
+    for (size_t i = 0; i < l->threads; i++)
+        if (pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]) != 0)
+            bench_fail("no thread");
+    sleep_until(l->begin_ns);
+    int64_t server_cpu = bench_cpu_ns(l->server.pid);
+    int64_t load_cpu = bench_cpu_ns(0);
+    sleep_until(l->end_ns);
+    server_cpu = bench_cpu_ns(l->server.pid) - server_cpu;
+    load_cpu = bench_cpu_ns(0) - load_cpu;
+    for (size_t i = 0; i < l->threads; i++)
+        pthread_join(workers[i].thread, NULL);
+    say_calls(l, workers, (double)server_cpu, (double)load_cpu);
+    bench_child_end(&l->server);
+}
+
+static void parse_calls(load *l, int argc, char **argv)
+{
+    int at = 4;
+    if (argc < 5)
+        bench_fail("calls CONNECTIONS MILLISECONDS COMMAND...");
+    l->connections = (size_t)atoll(argv[2]);
+    l->threads = 1;
+    l->warm_ms = 200;
+    for (; at + 2 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
+        int64_t value = atoll(argv[at + 1]);
+        if (strcmp(argv[at], "--threads") == 0)
+            l->threads = (size_t)value;
+        else if (strcmp(argv[at], "--streams") == 0)
+            l->streams = (size_t)value;
+        else if (strcmp(argv[at], "--work") == 0)
+            l->work_us = value;
+        else if (strcmp(argv[at], "--warm") == 0)
+            l->warm_ms = value;
+        else
+            bench_fail("no such option");
+    }
+    if (l->threads < 1 || l->threads > MAX_THREADS || l->connections < l->threads)
+        bench_fail("1 to 16 threads, and a connection for each");
+    run_calls(l, argv + at, atoll(argv[3]));
+}
+
+/* ---- idle ---- */
+
+static void call_once(const load *l, size_t connections)
+{
+    char answer[ANSWER_SIZE];
+    for (size_t i = 0; i < connections; i++) {
+        int fd = http_connect(l->server.port); /* stays open */
+        http_send(fd, &l->request);
+        if (http_read_answer(fd, answer, sizeof answer) != l->answer_len)
+            bench_fail("answers differ in length");
+    }
+}
+
+static void run_idle(load *l, size_t count, char **command)
+{
+    bench_child_start(&l->server, command);
+    write_call(l);
+    learn_length(l);
+    call_once(l, 16);
+    double before = bench_resident_mib(l->server.pid);
+    call_once(l, count);
+    bench_say("idle_mib", bench_resident_mib(l->server.pid) - before);
+    bench_say("server_mib", before);
+    bench_child_end(&l->server);
+}
+
+/* ---- drain ---- */
+
+static void start_task(const load *l, long long segments, long long bytes, char id[128])
+{
+    char answer[ANSWER_SIZE];
+    char members[256];
+    http_text request;
+    snprintf(members, sizeof members,
+             "\"name\":\"stream\",\"arguments\":{\"n\":%lld,\"bytes\":%lld},", segments,
+             bytes);
+    http_write_request(&request, l->server.port, "tools/call", "stream", members);
+    int fd = http_connect(l->server.port);
+    http_send(fd, &request);
+    http_read_answer(fd, answer, sizeof answer);
+    const char *task = strstr(answer, "\"taskId\":\"");
+    if (!task || sscanf(task, "\"taskId\":\"%100[^\"]", id) != 1)
+        bench_fail("there is no task");
+    close(fd);
+}
+
+static void run_drain(load *l, long long segments, long long bytes, char **command)
+{
+    char id[128];
+    char members[256];
+    bench_child_start(&l->server, command);
+    int64_t begin = bench_now_ns();
+    int64_t cpu = bench_cpu_ns(l->server.pid);
+    start_task(l, segments, bytes, id);
+    snprintf(members, sizeof members, "\"taskId\":\"%s\",", id);
+    http_write_request(&l->request, l->server.port, "tasks/stream", id, members);
+    int fd = http_connect(l->server.port);
+    http_send(fd, &l->request);
+    int64_t events = http_drain_events(fd);
+    if (events < segments)
+        bench_fail("segments are missing");
+    cpu = bench_cpu_ns(l->server.pid) - cpu;
+    bench_say("segments_per_s",
+              (double)segments * 1e9 / (double)(bench_now_ns() - begin));
+    bench_say("server_cpu_us", (double)cpu / (double)segments / 1000);
+    bench_child_end(&l->server);
+}
+
+int main(int argc, char **argv)
+{
+    static load l;
+    bench_pin(&argc, &argv);
+    bench_allow_descriptors();
+    if (argc > 4 && strcmp(argv[1], "calls") == 0)
+        parse_calls(&l, argc, argv);
+    else if (argc > 3 && strcmp(argv[1], "idle") == 0)
+        run_idle(&l, (size_t)atoll(argv[2]), argv + 3);
+    else if (argc > 4 && strcmp(argv[1], "drain") == 0)
+        run_drain(&l, atoll(argv[2]), atoll(argv[3]), argv + 4);
+    else
+        bench_fail("calls, idle or drain, and a command");
+    return 0;
+}

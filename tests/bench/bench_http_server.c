@@ -1,0 +1,80 @@
+/* The server under load over HTTP, as a user would write it: inline runtimes, public API,
+ * all checks of heads on. Its tools are those of tools.h.
+ *
+ *   bench_http_server [--cpu N] [--runtimes N]
+ *
+ * It prints its port. --runtimes: so many runtimes share the port, each on a thread with
+ * a server and a store of its own. It ends when it is killed. */
+#include "bench.h"
+
+#include <pthread.h>
+
+#include "tools.h"
+
+#define MAX_RUNTIMES 16
+#define MAX_STREAMS 100000
+
+typedef struct http_server {
+    segue_runtime *runtime;
+    segue_listener *listener;
+    pthread_t thread;
+} http_server;
+
+static void open_server(http_server *s, const segue_listen_options *listen)
+{
+    segue_server_options options;
+    segue_store_options room;
+    segue_server *server;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_struct_init(&room, sizeof room, SEGUE_STRUCT_STORE_OPTIONS);
+    bench_tools_set_limits(&options);
+    room.max_bytes = BENCH_ROOM;
+    if (segue_runtime_new(NULL, &s->runtime, NULL) != SEGUE_OK ||
+        segue_store_memory(&room, &options.store) != SEGUE_OK ||
+        segue_server_new(s->runtime, &options, &server) != SEGUE_OK)
+        bench_fail("the server cannot be made");
+    segue_store_free(options.store);
+    bench_tools_add(s->runtime, server);
+    if (segue_server_listen(server, listen, &s->listener, NULL) != SEGUE_OK)
+        bench_fail("cannot listen");
+    segue_server_free(server);
+}
+
+static void *run_server(void *user)
+{
+    segue_runtime_run(((http_server *)user)->runtime);
+    return NULL;
+}
+
+static int port_of(const http_server *s)
+{
+    const char *colon = strrchr(segue_listener_url(s->listener), ':');
+    return colon ? atoi(colon + 1) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static http_server servers[MAX_RUNTIMES];
+    segue_listen_options listen;
+    size_t count = 1;
+    bench_pin(&argc, &argv);
+    if (argc == 3 && strcmp(argv[1], "--runtimes") == 0)
+        count = (size_t)atoi(argv[2]);
+    if (count < 1 || count > MAX_RUNTIMES)
+        bench_fail("1 to 16 runtimes");
+    bench_allow_descriptors();
+    segue_struct_init(&listen, sizeof listen, SEGUE_STRUCT_LISTEN_OPTIONS);
+    listen.reuse_port = count > 1;
+    listen.max_streams = MAX_STREAMS;
+    for (size_t i = 0; i < count; i++) {
+        open_server(&servers[i], &listen);
+        listen.port = port_of(&servers[0]);
+    }
+    printf("%d\n", listen.port);
+    fflush(stdout);
+    for (size_t i = 1; i < count; i++)
+        if (pthread_create(&servers[i].thread, NULL, run_server, &servers[i]) != 0)
+            bench_fail("no thread");
+    run_server(&servers[0]);
+    return 0;
+}

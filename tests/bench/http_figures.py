@@ -1,0 +1,143 @@
+"""The figures of Streamable HTTP. The baseline is a bare responder on libwebsockets' raw
+role that checks nothing and writes as many bytes."""
+import os
+
+from figures import ROOT, alternate, column
+
+PEERS = os.path.join(ROOT, "build", "deps", "peers")
+BUSY = 64
+WORK_US = 200
+IDLE = 1000
+STREAMS = 5000
+SEGMENT_BYTES = 150
+PEER_WARM_MS = 4000  # until V8 has compiled what is hot
+PEER_ROUNDS = 5
+
+
+def calls(programs, plan, server, connections, *options):
+    return programs.load("bench_http_load", "calls", connections, plan.run_ms, *options,
+                         *server)
+
+
+def measure_echo(programs, report, plan, segue):
+    """The rate says what a processor gives when nothing else is in the way; processor
+    time per call also holds on a machine that is shared, or when the load is slower."""
+    size = int(calls(programs, plan, segue, 1)["answer_bytes"])
+    bare = programs.server("bench_raw", "--bytes", size)
+    ours, theirs = alternate(plan.rounds, lambda: calls(programs, plan, segue, BUSY),
+                             lambda: calls(programs, plan, bare, BUSY))
+    report.add(f"http_echo_{BUSY}", column(ours, "calls_per_s"), "calls/s",
+               column(theirs, "calls_per_s"), ("ratio", ">=", 0.6))
+    report.add(f"http_echo_{BUSY}_server_cpu", column(ours, "server_cpu_us"), "us/call",
+               column(theirs, "server_cpu_us"), ("ratio", "<=", 1 / 0.6))
+    report.add(f"http_echo_{BUSY}_server_busy", column(ours, "server_busy"), "share",
+               column(theirs, "server_busy"))
+    for connections in (1, BUSY, 1000):
+        ours, theirs = alternate(plan.rounds,
+                                 lambda: calls(programs, plan, segue, connections),
+                                 lambda: calls(programs, plan, bare, connections))
+        for name in ("p50_us", "p99_us"):
+            report.add(f"http_echo_{connections}_{name[:3]}", column(ours, name), "us",
+                       column(theirs, name))
+
+
+def measure_runtimes(programs, report, plan):
+    """One port, two runtimes against one. With two processors for them and two for the
+    load, the goal is on the rate. With fewer the load takes its share from them: then the
+    rate is that of a tool that computes, beside which the load is small, and for calls
+    that do nothing there is the processor time, which grows if the two are in each
+    other's way."""
+    cpus = ",".join(map(str, programs.cpus[:2]))
+    free = len(programs.cpus) >= 4
+    load_cpus = ",".join(map(str, programs.cpus[2:4] if free else programs.cpus))
+
+    def rate(runtimes, *options):
+        server = programs.command("bench_http_server", cpus, "--runtimes", runtimes)
+        return programs.run("bench_http_load", load_cpus, "calls", BUSY, plan.run_ms,
+                            *options, *server)
+
+    threads = ("--threads", 2 if free else 1)
+    two, one = alternate(plan.rounds, lambda: rate(2, *threads),
+                         lambda: rate(1, *threads))
+    report.add("http_two_runtimes", column(two, "calls_per_s"), "calls/s",
+               column(one, "calls_per_s"), ("ratio", ">=", 1.6) if free else None)
+    report.add("http_two_runtimes_cpu", column(two, "server_cpu_us"), "us/call",
+               column(one, "server_cpu_us"))
+    if not free:
+        work = ("--work", WORK_US)
+        two, one = alternate(plan.rounds, lambda: rate(2, *work), lambda: rate(1, *work))
+        report.add(f"http_two_runtimes_{WORK_US}us", column(two, "calls_per_s"),
+                   "calls/s", column(one, "calls_per_s"),
+                   ("ratio", ">=", 1.6) if programs.pinned else None)
+
+
+def measure_stream(programs, report, plan, segue):
+    def stream():
+        return programs.load("bench_stream", "--http", "stream", plan.segments,
+                             SEGMENT_BYTES, *segue)
+
+    def drain():
+        return programs.load("bench_http_load", "drain", plan.segments, SEGMENT_BYTES,
+                             *segue)
+
+    ours, drained = alternate(plan.rounds, stream, drain)
+    report.add("http_stream_memory", column(ours, "segments_per_s"), "segments/s",
+               goal=("value", ">=", 500000))
+    report.add("http_stream_client_cpu", column(ours, "client_cpu_us"), "us/segment")
+    report.add("http_stream_server", column(drained, "segments_per_s"), "segments/s")
+    report.add("http_stream_server_cpu", column(drained, "server_cpu_us"), "us/segment")
+
+
+def measure_cut(programs, report, plan, segue):
+    cut, = alternate(plan.rounds,
+                     lambda: programs.load("bench_cut", plan.cuts, *segue))
+    report.add("http_cut_to_segment_p50", column(cut, "resume_p50_ms"), "ms",
+               goal=("value", "<=", 5))
+    report.add("http_cut_to_segment_p99", column(cut, "resume_p99_ms"), "ms")
+
+
+def measure_idle(programs, report, plan, segue):
+    idle, = alternate(plan.rounds,
+                      lambda: programs.load("bench_http_load", "idle", IDLE, *segue))
+    report.add(f"http_idle_{IDLE}", column(idle, "idle_mib"), "MiB",
+               goal=("value", "<=", 16))
+    beside, alone = alternate(
+        plan.rounds, lambda: calls(programs, plan, segue, 16, "--streams", STREAMS),
+        lambda: calls(programs, plan, segue, 16))
+    report.add(f"http_beside_{STREAMS}_streams", column(beside, "calls_per_s"), "calls/s",
+               column(alone, "calls_per_s"), ("ratio", ">=", 0.85))
+    report.add(f"http_beside_{STREAMS}_cpu", column(beside, "server_cpu_us"), "us/call",
+               column(alone, "server_cpu_us"))
+
+
+def measure_client(programs, report, plan, segue):
+    said, = alternate(plan.rounds, lambda: programs.load(
+        "bench_stream", "--http", "calls", 32, plan.run_ms, *segue))
+    report.add("http_client_calls_32", column(said, "calls_per_s"), "calls/s")
+
+
+def measure_peer(programs, report, plan, segue):
+    """The official TypeScript SDK, with the same tool and the same bytes asked."""
+    if not os.path.isdir(os.path.join(PEERS, "node_modules")):
+        raise SystemExit(f"{PEERS} is empty: run .ci/setup-peers")
+    script = os.path.join(ROOT, "tests", "bench", "ts_server.mjs")
+    pin = ["taskset", "-c", str(programs.server_cpu)] if programs.pinned else []
+    peer = [*pin, "node", script, PEERS]
+    ours, theirs = alternate(
+        PEER_ROUNDS, lambda: calls(programs, plan, segue, BUSY),
+        lambda: calls(programs, plan, peer, BUSY, "--warm", PEER_WARM_MS))
+    report.add(f"http_echo_{BUSY}_beside_ts", column(ours, "calls_per_s"), "calls/s",
+               column(theirs, "calls_per_s"), ("ratio", ">=", 10))
+    report.add(f"http_echo_{BUSY}_ts_cpu", column(ours, "server_cpu_us"), "us/call",
+               column(theirs, "server_cpu_us"))
+
+
+def measure(programs, report, plan):
+    segue = programs.server("bench_http_server")
+    measure_echo(programs, report, plan, segue)
+    measure_runtimes(programs, report, plan)
+    measure_stream(programs, report, plan, segue)
+    measure_cut(programs, report, plan, segue)
+    measure_idle(programs, report, plan, segue)
+    measure_client(programs, report, plan, segue)
+    measure_peer(programs, report, plan, segue)
