@@ -9,6 +9,7 @@
 #ifndef SGI_ASK_HTTP_H
 #define SGI_ASK_HTTP_H
 
+#include "engine/emitter.h"
 #include "engine/session.h"
 
 /* A message of the session, to be written into the conversation that is returned and then

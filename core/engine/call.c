@@ -141,9 +141,7 @@ static void run_free_user(segue_call *call)
     sgi_engine *engine = call->handle.engine;
     segue_free_fn fn = call->events.free_user;
     call->events.free_user = NULL;
-    sgi_user_begin(engine);
-    fn(call->events.user);
-    sgi_user_end(engine);
+    sgi_user_free(engine, fn, call->events.user);
 }
 
 /* Runs one event; false when none is due. */

@@ -48,6 +48,11 @@ void *sgi_conn_transport(const sgi_conn *conn)
     return conn->transport;
 }
 
+bool sgi_conn_is_closing(const sgi_conn *conn)
+{
+    return conn->closing;
+}
+
 /* ---- input ---- */
 
 void sgi_conn_start(sgi_conn *conn)

@@ -95,6 +95,19 @@ static inline void sgi_user_end(sgi_engine *engine)
     engine->host.lock(engine->host.user);
 }
 
+/* The last callback of a table; NULL = none. How many ran: what had `user` is free by
+ * then. */
+static inline int32_t sgi_user_free(sgi_engine *engine, segue_free_fn free_user,
+                                    void *user)
+{
+    if (!free_user)
+        return 0;
+    sgi_user_begin(engine);
+    free_user(user);
+    sgi_user_end(engine);
+    return 1;
+}
+
 /* Sets a timer relative to now; when there is no memory for it, it is not set and the
  * failure is logged: what it guards then lasts until something else ends it. */
 void sgi_engine_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,

@@ -37,6 +37,9 @@ void sgi_conn_detach(sgi_conn *conn);
  * transport that carries it now, or NULL. */
 void *sgi_conn_transport(const sgi_conn *conn);
 
+/* It has asked its transport to close. */
+bool sgi_conn_is_closing(const sgi_conn *conn);
+
 /* Whoever may look at a conversation after it has ended, or gone to another transport,
  * holds it. */
 void sgi_conn_ref(sgi_conn *conn);

@@ -7,8 +7,6 @@
  * again after the last contiguous event. */
 #include "engine/request.h"
 
-#include <stdio.h>
-
 #define POLL_MIN_MS 100
 #define POLL_MAX_MS 60000
 
@@ -22,72 +20,6 @@ static void poll_later(segue_request *request)
     int64_t ms = request->poll_ms;
     ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
     sgi_request_later(request, ms);
-}
-
-/* ---- status ---- */
-
-int32_t sgi_task_state_of(sgi_json status)
-{
-    static const struct {
-        const char *name;
-        int32_t state;
-    } known[] = {
-        {"working", SEGUE_TASK_WORKING},
-        {"input_required", SEGUE_TASK_INPUT_REQUIRED},
-        {"completed", SEGUE_TASK_COMPLETED},
-        {"failed", SEGUE_TASK_FAILED},
-        {"cancelled", SEGUE_TASK_CANCELLED},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (sgi_json_string_is(status, sgi_str_of(known[i].name)))
-            return known[i].state;
-    return SEGUE_TASK_UNKNOWN;
-}
-
-static void note_status(segue_request *request, sgi_json object)
-{
-    sgi_json status = sgi_json_get(object, "status");
-    sgi_json message = sgi_json_get(object, "statusMessage");
-    int32_t state = sgi_task_state_of(status);
-    sgi_str word;
-    sgi_buf text;
-    if (sgi_json_kind_of(message) != SGI_JSON_STRING)
-        message = (sgi_json){0};
-    sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
-    if (state == SEGUE_TASK_UNKNOWN)
-        state = request->state;
-    bool changed = state != request->state || message.n;
-    request->state = state;
-    if (request->task)
-        request->task->state = state;
-    if (!changed || !request->events.on_status || sgi_deliver_is_full(request))
-        return;
-    sgi_buf_init(&text, sgi_engine_mem(request->engine));
-    if (!sgi_json_plain_string(status, &word)) {
-        static const char *const words[] = {"",          "working", "input_required",
-                                            "completed", "failed",  "cancelled"};
-        word = sgi_str_of(words[state]);
-    }
-    sgi_buf_add_str(&text, word);
-    sgi_buf_add_char(&text, 0);
-    if (message.n)
-        sgi_json_decode(message, &text);
-    if (!text.failed)
-        sgi_deliver(request, &head, sgi_buf_str(&text));
-    sgi_buf_free(&text);
-}
-
-/* ttlMs, ttlSeconds, ttl and their like: read by field name (R-2557-2). */
-static void note_poll(segue_request *request, sgi_json task)
-{
-    static const char *const names[] = {"pollIntervalMs", "pollIntervalMilliseconds",
-                                        "pollInterval"};
-    int64_t ms;
-    for (size_t i = 0; i < 3; i++)
-        if (sgi_json_int(sgi_json_get(task, names[i]), &ms) && ms >= 0) {
-            request->poll_ms = ms;
-            return;
-        }
 }
 
 /* ---- beginning ---- */
@@ -119,14 +51,14 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
     }
     request->phase = SGI_PHASE_FOLLOW;
     sgi_questions_clear(request); /* those of rounds; the task has its own */
-    note_poll(request, task);
+    sgi_task_note_poll(request, task);
     request->hook_pending = request->events.on_task != NULL;
     if (request->hook_pending &&
         !sgi_deliver(request, &head, sgi_str_of(request->task_id))) {
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task's id");
         return;
     }
-    note_status(request, task);
+    sgi_task_note_status(request, task);
     if (!request->hook_pending)
         sgi_follow_go(request);
 }
@@ -183,7 +115,7 @@ static sgi_emitter *begin(segue_request *request, sgi_sending *sending,
                           void (*done)(sgi_emitter *, const sgi_outcome *))
 {
     sgi_emitter *emitter =
-        sgi_session_begin(request->session, sending, sgi_str_of(method));
+        sgi_emitter_begin(request->session, sending, sgi_str_of(method));
     if (!emitter)
         return NULL;
     emitter->request = request;
@@ -232,8 +164,8 @@ static void take_completed(segue_request *request, sgi_json task)
 static void take_task(segue_request *request, sgi_json task)
 {
     request->failures = 0;
-    note_poll(request, task);
-    note_status(request, task);
+    sgi_task_note_poll(request, task);
+    sgi_task_note_status(request, task);
     switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
     case SEGUE_TASK_COMPLETED:
         take_completed(request, task);
@@ -310,7 +242,7 @@ static void send_get(segue_request *request)
     if (request->getting)
         return; /* its answer may be older than what made this necessary */
     sgi_emitter *emitter = begin(request, &sending, "tasks/get", got);
-    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
         request->getting = emitter;
         request->look_due = false;
     } else {
@@ -343,7 +275,7 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     sgi_jw_close(&w, '}');
     bool ok = !merged.failed;
     if (ok) {
-        note_status(request, final);
+        sgi_task_note_status(request, final);
         sgi_request_finish(request, sgi_buf_str(&merged));
     }
     sgi_buf_free(&merged);
@@ -401,7 +333,7 @@ static void send_stream(segue_request *request)
         if (request->next_event)
             sgi_jw_member_int(&sending.w, "after", (int64_t)request->next_event - 1);
     }
-    if (emitter && sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
         request->streaming = emitter;
         sgi_map_put(streams, &request->by_stream, id);
     } else {
@@ -435,7 +367,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
         sgi_fold_replace(&request->fold);
         request->void_segments = request->next_segment - 1;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
-        note_status(request, payload);
+        sgi_task_note_status(request, payload);
         if (request->state == SEGUE_TASK_INPUT_REQUIRED)
             send_get(request);
     }
@@ -534,7 +466,7 @@ void sgi_follow_answer(segue_request *request, sgi_question *question)
     sgi_jw_key_str(&sending.w, sgi_str_of(question->key));
     sgi_jw_raw(&sending.w, (sgi_str){question->answer, question->answer_len});
     sgi_jw_close(&sending.w, '}');
-    if (sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+    if (sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
         question->updating = emitter;
     else
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
@@ -555,5 +487,5 @@ void sgi_follow_cancel(segue_request *request)
     if (!emitter)
         return;
     emitter->request = NULL;
-    sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+    sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
 }

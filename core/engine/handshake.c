@@ -3,6 +3,7 @@
  * any other error, or silence, means initialize. What is found out holds for the
  * connection, and is found out again after a reconnect: the program at the other end may
  * be another. */
+#include "engine/emitter.h"
 #include "engine/session.h"
 
 #define META "io.modelcontextprotocol/"
@@ -147,7 +148,7 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 static void send_it(sgi_emitter *emitter, sgi_sending *sending)
 {
     segue_session *session = emitter->session;
-    if (!sgi_session_send(emitter, sending, (sgi_str){0}, (sgi_json){0}) &&
+    if (!sgi_emitter_send(emitter, sending, (sgi_str){0}, (sgi_json){0}) &&
         session->conn->exchanging)
         sgi_session_lost(session, "out of memory");
 }
@@ -234,7 +235,7 @@ static void send_initialize(segue_session *session)
     session->stage = SGI_STAGE_INITIALIZING;
     session->wire_session++;
     session->version = SGI_VERSION_2025_11_25;
-    sgi_emitter *emitter = sgi_session_begin(session, &sending, SGI_STR("initialize"));
+    sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("initialize"));
     if (!emitter) {
         sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
         return;
@@ -316,7 +317,7 @@ static void send_discover(segue_session *session)
     session->stage = SGI_STAGE_PROBING;
     session->version = SGI_VERSION_2026_07_28;
     sgi_emitter *emitter =
-        sgi_session_begin(session, &sending, SGI_STR("server/discover"));
+        sgi_emitter_begin(session, &sending, SGI_STR("server/discover"));
     if (!emitter) {
         sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
         return;

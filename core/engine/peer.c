@@ -313,8 +313,8 @@ void sgi_answer_not_found(sgi_reply *reply, const char *text)
     char data[80];
     if (!peer)
         return;
-    int64_t wait_ms = sgi_principal_miss(peer->who, &reply->engine->env,
-                                         peer->server->options.lookups_per_second);
+    int64_t wait_ms =
+        sgi_principal_miss(peer->who, peer->server->options.lookups_per_second);
     if (!wait_ms) {
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
         return;
@@ -434,6 +434,8 @@ static void message(void *self, const sgi_message *msg)
 
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
 {
+    if (peer->server->stage == SGI_SERVER_DEAD)
+        return; /* what it began now nobody would end */
     switch (msg->kind) {
     case SGI_MESSAGE_REQUEST:
         handle_request(peer, msg);

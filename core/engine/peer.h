@@ -37,6 +37,7 @@ struct sgi_peer {
     int32_t max_streams; /* of its principal */
     sgi_wire_session *session; /* handshake eras: what it belongs to, not counted */
     TAILQ_ENTRY(sgi_peer) by_session;
+    size_t parked_bytes; /* counted in the server's, while it is parked */
 };
 
 /* One request as it came; views into the message. */

@@ -8,22 +8,28 @@
 
 typedef struct sgi_principal {
     sgi_map *map;
+    sgi_engine *engine;
     sgi_map_node node;
     int32_t refs; /* operations and connections */
     uint8_t digest[SGI_DIGEST_SIZE];
     int32_t live_tasks;
     int32_t streams;     /* open event streams and subscriptions */
     double lookups;      /* failed look-ups that are still allowed: a token bucket */
+    double full;         /* ... and how many it holds */
+    sgi_timer forgotten; /* without references: when it is full again */
     int64_t refilled_ms; /* monotonic */
 } sgi_principal;
 
 /* Finds or makes; counted. NULL when out of memory. */
-sgi_principal *sgi_principal_get(sgi_map *map, const sgi_env *env,
+sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
                                  const uint8_t digest[SGI_DIGEST_SIZE]);
 void sgi_principal_ref(sgi_principal *who);
 void sgi_principal_unref(sgi_principal *who);
 
 /* A look-up failed: takes a token. 0, or after how many ms to come again (R-1905-55). */
-int64_t sgi_principal_miss(sgi_principal *who, const sgi_env *env, int32_t per_second);
+int64_t sgi_principal_miss(sgi_principal *who, int32_t per_second);
+
+/* Frees those that nobody holds any more: all that are left. */
+void sgi_principals_clear(sgi_map *map);
 
 #endif

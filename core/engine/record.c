@@ -75,8 +75,7 @@ static bool read_digest(sgi_op *op, sgi_json data)
 static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
     op->task_id = sgi_text_dup(sgi_engine_mem(op->engine), sgi_str_of(record->task_id));
-    op->who =
-        sgi_principal_get(&op->server->principals, &op->engine->env, record->principal);
+    op->who = sgi_principal_get(&op->server->principals, op->engine, record->principal);
     if (!op->task_id || !op->who)
         return SEGUE_E_NOMEM;
     memcpy(op->id, record->id, sizeof op->id);

@@ -26,10 +26,7 @@ static int32_t run_free_user(sgi_ready *ready, int32_t budget)
     sgi_engine *engine = tool->engine;
     (void)budget;
     free_tool(tool);
-    sgi_user_begin(engine);
-    fn(user);
-    sgi_user_end(engine);
-    return 1;
+    return sgi_user_free(engine, fn, user);
 }
 
 void sgi_tool_unref(sgi_tool *tool)

@@ -12,6 +12,7 @@
 
 #include "engine/error.h"
 #include "engine/fold.h"
+#include "engine/emitter.h"
 #include "engine/session.h"
 
 typedef enum sgi_phase { SGI_PHASE_WAIT = 0, SGI_PHASE_FOLLOW, SGI_PHASE_DONE } sgi_phase;
@@ -157,7 +158,7 @@ void sgi_request_back_off(segue_request *request, int64_t at_least_ms);
  * not open, whatever is due waits for it. */
 void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome);
 
-/* ---- the session tells ---- */
+/* ---- notices.c: what the session tells ---- */
 
 void sgi_requests_opened(segue_session *session);
 void sgi_requests_closed(segue_session *session, segue_status status, const char *text);
@@ -183,7 +184,13 @@ void sgi_follow_pause(segue_request *request);
 void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
 void sgi_follow_end(segue_request *request);
+
+/* ---- task_state.c: what a server says of a task ---- */
+
 int32_t sgi_task_state_of(sgi_json status);
+/* Takes status and statusMessage over; on_status follows when there is news. */
+void sgi_task_note_status(segue_request *request, sgi_json object);
+void sgi_task_note_poll(segue_request *request, sgi_json task);
 
 /* ---- questions.c ---- */
 

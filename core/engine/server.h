@@ -58,7 +58,9 @@ struct segue_server {
     uint64_t tool_order;
     TAILQ_HEAD(, sgi_peer) peers;
     LIST_HEAD(, sgi_door) doors;
-    sgi_map sessions; /* of the handshake eras over HTTP, by id */
+    sgi_map sessions;    /* of the handshake eras over HTTP, by id */
+    size_t parked_bytes; /* what their parked exchanges keep for a replay, */
+    size_t max_parked;   /* and may keep */
     TAILQ_HEAD(, sgi_wire_session) sessions_by_use; /* the one unused longest first */
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;
@@ -85,6 +87,9 @@ void sgi_server_close(segue_server *server);
 void sgi_server_abandon(segue_server *server);
 /* A conversation has left the list. */
 void sgi_server_peer_left(segue_server *server);
+/* Nobody can ask for an operation any more: what only lingers must not keep the server
+ * alive. */
+void sgi_server_forget_lingering(segue_server *server);
 /* The runtime goes away: handlers are told, timers stop, what is stored stays. */
 void sgi_server_die(segue_server *server);
 
@@ -110,7 +115,7 @@ void sgi_server_open(segue_server *server);
 /* Who goes by this name; counted. NULL when out of memory. */
 sgi_principal *sgi_server_principal(segue_server *server, const char *name);
 
-/* ---- operations ---- */
+/* ---- operations (catalog.c) ---- */
 
 /* Puts a task or keyed operation into the maps. */
 void sgi_server_op_known(sgi_op *op);

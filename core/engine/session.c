@@ -1,10 +1,9 @@
 #include "engine/session.h"
 
 #include "engine/ask_http.h"
+#include "engine/emitter.h"
 #include "engine/error.h"
 #include "engine/request.h"
-
-#include <stdio.h>
 
 #define INBOX_MAX (256 * 1024)
 #define BACKOFF_FIRST_MS 250
@@ -113,84 +112,6 @@ void sgi_session_unref(segue_session *session)
         free_session(session);
 }
 
-/* ---- exchanges ---- */
-
-static sgi_str id_key(const sgi_emitter *emitter)
-{
-    return (sgi_str){(const char *)&emitter->id, sizeof emitter->id};
-}
-
-sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending,
-                               sgi_str method)
-{
-    sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
-    if (!emitter)
-        return NULL;
-    emitter->session = session;
-    emitter->conn = sgi_session_tell(session);
-    if (!emitter->conn) {
-        sgi_release(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
-        return NULL;
-    }
-    emitter->id = session->next_id++;
-    emitter->timeout_ms = session->options.request_timeout_ms;
-    sgi_send_request(sending, emitter->conn, emitter->id, method);
-    return emitter;
-}
-
-static void free_emitter(sgi_emitter *emitter)
-{
-    if (emitter->conn->exchange)
-        sgi_ask_end(emitter->conn);
-    sgi_engine_timer_clear(emitter->session->engine, &emitter->timer);
-    sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
-}
-
-/* The one outcome of an exchange. */
-static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
-{
-    segue_session *session = emitter->session;
-    if (outcome->kind == SGI_OUTCOME_RESULT || outcome->kind == SGI_OUTCOME_ERROR)
-        emitter->conn->answered = emitter->conn->exchange != NULL;
-    sgi_map_remove(&session->in_flight, &emitter->node);
-    sgi_engine_timer_clear(session->engine, &emitter->timer);
-    sgi_session_ref(session);
-    emitter->done(emitter, outcome);
-    free_emitter(emitter);
-    sgi_session_unref(session);
-}
-
-static void conclude_with(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json json)
-{
-    sgi_outcome outcome = {.kind = kind, .json = json};
-    conclude(emitter, &outcome);
-}
-
-void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent)
-{
-    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .unsent = unsent};
-    conclude(emitter, &outcome);
-}
-
-void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
-{
-    char text[40];
-    snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
-    sgi_outcome outcome = {
-        .kind = SGI_OUTCOME_REFUSED, .status = status, .why = why ? why : text};
-    conclude(emitter, &outcome);
-}
-
-void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
-{
-    conclude_with(emitter, SGI_OUTCOME_ERROR, error);
-}
-
-void sgi_emitter_malformed(sgi_emitter *emitter)
-{
-    conclude_with(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
-}
-
 /* ---- messages that are no requests ---- */
 
 sgi_conn *sgi_session_tell(segue_session *session)
@@ -209,114 +130,7 @@ bool sgi_session_told(segue_session *session, sgi_conn *conn)
     return false;
 }
 
-/* 2026-07-28 over HTTP: closing the stream says the same (basic/patterns/cancellation).
- */
-static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
-{
-    segue_session *session = emitter->session;
-    sgi_sending sending;
-    if (!sgi_session_is_open(session) ||
-        (emitter->conn->exchange && sgi_version_is_modern(session->version)))
-        return;
-    sgi_conn *conn = sgi_session_tell(session);
-    if (!conn)
-        return;
-    sgi_send_notification(&sending, conn, "notifications/cancelled");
-    sgi_jw_member_int(&sending.w, "requestId", emitter->id);
-    if (reason)
-        sgi_jw_member_string(&sending.w, "reason", sgi_str_of(reason));
-    sgi_send_end(&sending);
-    sgi_session_told(session, conn);
-}
-
-static void timed_out(sgi_timer *timer)
-{
-    sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
-    tell_cancelled(emitter,
-                   "timeout"); /* not in the handshake: that cannot be cancelled */
-    conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
-}
-
-void sgi_emitter_touch(sgi_emitter *emitter)
-{
-    if (emitter->timeout_ms)
-        sgi_engine_timer(emitter->session->engine, &emitter->timer, emitter->timeout_ms,
-                         timed_out);
-}
-
-static void write_meta(segue_session *session, sgi_sending *sending, sgi_str extra,
-                       sgi_json user)
-{
-    sgi_json_member member;
-    sgi_jw *w = &sending->w;
-    bool modern = sgi_version_is_modern(session->version);
-    if (!modern && !extra.n && !user.n)
-        return;
-    sgi_jw_key(w, "_meta");
-    sgi_jw_open(w, '{');
-    if (modern) {
-        sgi_buf_add_str(w->buf, sgi_buf_str(&session->meta));
-        w->comma = true;
-    }
-    if (extra.n) {
-        sgi_str members = extra;
-        if (!w->comma) {
-            members.p++; /* its leading comma */
-            members.n--;
-        }
-        sgi_buf_add_str(w->buf, members);
-        w->comma = true;
-    }
-    for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
-        if (w->comma)
-            sgi_buf_add_char(w->buf, ',');
-        sgi_buf_add_char(w->buf, '"');
-        sgi_buf_add_str(w->buf, member.key);
-        sgi_buf_add_lit(w->buf, "\":");
-        w->comma = false;
-        sgi_jw_raw(w, member.value);
-    }
-    sgi_jw_close(w, '}');
-}
-
-bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
-                      sgi_json user)
-{
-    segue_session *session = emitter->session;
-    write_meta(session, sending, extra, user);
-    if (!sgi_send_end(sending)) {
-        free_emitter(emitter);
-        return false;
-    }
-    if (emitter->conn->exchange && !sgi_ask_send(emitter->conn, emitter)) {
-        free_emitter(emitter);
-        return false;
-    }
-    sgi_map_put(&session->in_flight, &emitter->node, id_key(emitter));
-    sgi_emitter_touch(emitter);
-    return true;
-}
-
-void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
-{
-    segue_session *session = emitter->session;
-    if (notify)
-        tell_cancelled(emitter, NULL);
-    sgi_map_remove(&session->in_flight, &emitter->node);
-    free_emitter(emitter);
-}
-
 /* ---- what the server says ---- */
-
-sgi_emitter *sgi_session_find(segue_session *session, sgi_json id)
-{
-    int64_t number;
-    if (!sgi_json_int(id, &number))
-        return NULL;
-    sgi_map_node *node =
-        sgi_map_find(&session->in_flight, (sgi_str){(char *)&number, sizeof number});
-    return node ? SGI_OWNER(node, sgi_emitter, node) : NULL;
-}
 
 /* A notification that belongs to no request goes to the application. */
 static void keep_notification(segue_session *session, sgi_str method, sgi_json params)
@@ -389,13 +203,13 @@ static void message(void *self, const sgi_message *msg)
     switch (msg->kind) {
     case SGI_MESSAGE_RESULT:
     case SGI_MESSAGE_ERROR:
-        emitter = sgi_session_find(session, msg->id);
+        emitter = sgi_emitter_find(session, msg->id);
         if (!emitter)
             session->engine->warnings++; /* late, or never asked: dropped (AS-118) */
         else if (msg->kind == SGI_MESSAGE_RESULT)
-            conclude_with(emitter, SGI_OUTCOME_RESULT, msg->result);
+            sgi_emitter_result(emitter, msg->result);
         else
-            conclude_with(emitter, SGI_OUTCOME_ERROR, msg->error);
+            sgi_emitter_error(emitter, msg->error);
         break;
     case SGI_MESSAGE_NOTIFICATION:
         handle_notification(session, msg);
@@ -407,7 +221,7 @@ static void message(void *self, const sgi_message *msg)
         session->engine->warnings++;
         sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s",
                        msg->problem);
-        emitter = msg->id.n ? sgi_session_find(session, msg->id) : NULL;
+        emitter = msg->id.n ? sgi_emitter_find(session, msg->id) : NULL;
         if (emitter)
             sgi_emitter_malformed(emitter);
     }

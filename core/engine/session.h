@@ -4,11 +4,7 @@
  * Stages:  NEW -> start -> PROBING -> OPEN            (server/discover answered)
  *                             \-> INITIALIZING -> OPEN (any other answer, or none in
  *                             time)
- *          OPEN, ... -> lost -> LOST -> start ... or CLOSED when it cannot be reopened
- *
- * One emitter per id in flight: it hears exactly one outcome. Requests sit above
- * emitters: a request may use several, one after another or side by side (tools/call,
- * then tasks/stream, tasks/get, tasks/update), and survives the loss of all of them. */
+ *          OPEN, ... -> lost -> LOST -> start ... or CLOSED when it cannot be reopened */
 #ifndef SGI_SESSION_H
 #define SGI_SESSION_H
 
@@ -18,8 +14,6 @@
 #include "engine/sending.h"
 #include "engine/tool_headers.h"
 
-typedef struct sgi_emitter sgi_emitter;
-
 typedef enum sgi_stage {
     SGI_STAGE_NEW = 0,
     SGI_STAGE_PROBING,
@@ -28,33 +22,6 @@ typedef enum sgi_stage {
     SGI_STAGE_LOST,
     SGI_STAGE_CLOSED
 } sgi_stage;
-
-typedef enum sgi_outcome_kind {
-    SGI_OUTCOME_RESULT = 0, /* json: the result object */
-    SGI_OUTCOME_ERROR,      /* json: the error object */
-    SGI_OUTCOME_TIMEOUT,
-    SGI_OUTCOME_LOST,    /* the connection broke first, or nothing could be sent */
-    SGI_OUTCOME_REFUSED, /* over HTTP: a status, or something else that stays so */
-} sgi_outcome_kind;
-
-typedef struct sgi_outcome {
-    sgi_outcome_kind kind;
-    sgi_json json;   /* view into the message */
-    const char *why; /* LOST, REFUSED: what happened */
-    int32_t status;  /* REFUSED: of HTTP; 0 = none */
-    bool unsent;     /* LOST: the server cannot have heard of it */
-} sgi_outcome;
-
-struct sgi_emitter {
-    sgi_map_node node;
-    int64_t id;
-    segue_session *session;
-    sgi_conn *conn;         /* the session's, or an exchange's of its own */
-    segue_request *request; /* not counted: the request outlives its emitters */
-    sgi_timer timer;
-    int64_t timeout_ms; /* 0 = none */
-    void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
-};
 
 struct segue_session {
     sgi_handle handle;
@@ -77,8 +44,8 @@ struct segue_session {
     int32_t wire_session; /* how many were begun */
     bool guessed;         /* the era under trial is the one its server spoke last */
     sgi_tool_headers tools;
-    sgi_map in_flight;
-    sgi_map streams; /* requests by the task they stream */
+    sgi_map in_flight; /* emitters by id */
+    sgi_map streams;   /* requests by the task they stream */
     TAILQ_HEAD(, segue_request) requests;
     int32_t request_count;
     int32_t behind; /* requests whose callbacks have to catch up before more is read */
@@ -110,30 +77,6 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
 void sgi_session_ref(segue_session *session);
 void sgi_session_unref(segue_session *session);
 void sgi_session_close(segue_session *session);
-
-/* ---- exchanges ---- */
-
-/* Begins a request on the wire: write its params into sending->w, then sgi_session_send.
- * NULL when out of memory. The session must be up. */
-sgi_emitter *sgi_session_begin(segue_session *session, sgi_sending *sending,
-                               sgi_str method);
-/* Ends the message: adds _meta (extra: further members, each preceded by a comma, or
- * empty; user: the application's own _meta, or empty). false: nothing was sent, the
- * emitter is gone and done does not run. */
-bool sgi_session_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
-                      sgi_json user);
-/* The exchange with this id, NULL when none is in flight. */
-sgi_emitter *sgi_session_find(segue_session *session, sgi_json id);
-/* Forgets an exchange: notifications/cancelled is sent when notify is set. done does not
- * run. */
-void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
-/* Starts its timeout anew: the server is alive. */
-void sgi_emitter_touch(sgi_emitter *emitter);
-/* Its exchange came to an end that is no message. */
-void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
-void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
-void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
-void sgi_emitter_malformed(sgi_emitter *emitter);
 
 /* Begins a message that is no request: write it into the conversation that is returned,
  * then sgi_session_told, which is false when it does not go. NULL when out of memory. */

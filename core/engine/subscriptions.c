@@ -246,8 +246,7 @@ static void task_found(void *user, sgi_op *op, segue_status status)
         watch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *watch);
     } else if (peer) {
         /* left out silently, but counted: a subscription is no way to guess ids */
-        sgi_principal_miss(peer->who, &listen->reply->engine->env,
-                           peer->server->options.lookups_per_second);
+        sgi_principal_miss(peer->who, peer->server->options.lookups_per_second);
     }
     if (watch) {
         watch->op = op;

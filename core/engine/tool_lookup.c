@@ -40,14 +40,14 @@ static bool send_list(segue_request *request, sgi_json cursor)
 {
     sgi_sending sending;
     sgi_emitter *emitter =
-        sgi_session_begin(request->session, &sending, SGI_STR("tools/list"));
+        sgi_emitter_begin(request->session, &sending, SGI_STR("tools/list"));
     if (!emitter)
         return false;
     emitter->request = request;
     emitter->done = listed;
     if (cursor.n)
         sgi_jw_member_raw(&sending.w, "cursor", cursor);
-    if (!sgi_session_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+    if (!sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
         return false;
     request->calling = emitter;
     request->pages++;

@@ -15,6 +15,8 @@
 
 /* So many streams that are over may still be asked for, per session. */
 #define SETTLED_MAX 16
+/* Looking for something to give up stops here: it is done for a request. */
+#define LOOK_AT_MOST 256
 
 /* A conversation that was closed had no memory for a message: it says no more. */
 static bool is_settled(const sgi_peer *peer)
@@ -27,6 +29,13 @@ static bool can_be_taken_up(const sgi_peer *peer)
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
 }
 
+/* What a parked exchange keeps; it may grow a little afterwards. */
+static void count_parked(sgi_peer *peer, size_t bytes)
+{
+    peer->server->parked_bytes += bytes - peer->parked_bytes;
+    peer->parked_bytes = bytes;
+}
+
 /* Takes an exchange out of its session, which is not asked for anything afterwards. */
 static void set_apart(sgi_peer *peer)
 {
@@ -37,6 +46,7 @@ static void set_apart(sgi_peer *peer)
         sgi_map_put(&peer->own_in_flight, &reply->node, sgi_str_of(reply->id));
     }
     TAILQ_REMOVE(&session->exchanges, peer, by_session);
+    count_parked(peer, 0);
     if (session->listening == peer)
         session->listening = NULL;
     peer->own_handshake = session->handshake;
@@ -127,24 +137,37 @@ static void touch(sgi_wire_session *session)
     TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
 }
 
-/* The session that was not used for the longest time, and is not in use, ends. */
-static bool make_room(segue_server *server)
+/* Of the sessions that are not in use the one unused longest; who: of theirs only. */
+static sgi_wire_session *find_idle(segue_server *server, const sgi_principal *who)
 {
     sgi_wire_session *session;
+    int32_t looked = 0;
     TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
-        if (!is_idle(session))
-            continue;
-        sgi_wire_session_end(session);
-        return true;
+        if (++looked > LOOK_AT_MOST)
+            break;
+        if ((!who || session->who == who) && is_idle(session))
+            return session;
     }
-    return false;
+    return NULL;
+}
+
+/* One goes for the new one: of the same principal if it has one to give, so that who
+ * opens many takes the place of nobody else. */
+static bool make_room(segue_server *server, const sgi_principal *who)
+{
+    sgi_wire_session *session = find_idle(server, who);
+    if (!session)
+        session = find_idle(server, NULL);
+    if (session)
+        sgi_wire_session_end(session);
+    return session != NULL;
 }
 
 segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int32_t most,
                                   int64_t idle_ms, sgi_wire_session **out)
 {
     sgi_engine *engine = server->engine;
-    if (server->sessions.count >= (size_t)most && !make_room(server))
+    if (server->sessions.count >= (size_t)most && !make_room(server, who))
         return SEGUE_E_LIMIT;
     sgi_wire_session *session = sgi_zalloc(sgi_engine_mem(engine), sizeof *session);
     if (!session)
@@ -196,6 +219,31 @@ static void trim(sgi_wire_session *session)
     }
 }
 
+static void give_up_settled(sgi_wire_session *session)
+{
+    segue_server *server = session->server;
+    sgi_peer *peer, *next;
+    SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
+        if (server->parked_bytes <= server->max_parked)
+            return;
+        if (is_settled(peer))
+            discard(peer);
+    }
+}
+
+/* When all parked exchanges together keep too much, those go that are over, of the
+ * sessions that were not used for the longest time first. */
+static void bound_parked(segue_server *server)
+{
+    sgi_wire_session *session;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
+        if (server->parked_bytes <= server->max_parked || ++looked > LOOK_AT_MOST)
+            return;
+        give_up_settled(session);
+    }
+}
+
 sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport)
 {
     segue_server *server = session->server;
@@ -241,6 +289,8 @@ bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
     sgi_buf_cut(&conn->out, 0);
     sgi_replay_copy(conn->replay, after, &conn->out);
     bool ok = !conn->out.failed;
+    if (ok)
+        count_parked(peer, 0);
     conn->transport = ok ? transport : NULL;
     if (ok)
         sgi_conn_tell(conn);
@@ -257,8 +307,10 @@ void sgi_wire_session_let_go(sgi_peer *peer)
     sgi_buf_reset(&conn->out, 0); /* what can be sent again is in the replay */
     if (conn->frames == SGI_FRAMES_OPEN)
         conn->no_events = true; /* the call runs on, but nobody can ask for its answer */
+    count_parked(peer, conn->replay->kept.len);
     touch(session);
     trim(session);
+    bound_parked(session->server);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))
         sgi_wire_session_end(session); /* initialize failed */

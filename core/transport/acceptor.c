@@ -2,9 +2,10 @@
  *
  * At the limit of connections the watcher rests: what comes waits in the system's
  * backlog, and is taken when a connection is returned. When the system has no descriptor
- * or memory to spare, accepting would fail again and again while the socket stays
- * readable; so it pauses, and tries anew after a while or when a connection is returned.
- * A few connections per event, so that those that are there get their turn. */
+ * or memory to spare, or refuses for another reason that lasts, accepting would fail again
+ * and again while the socket stays readable; so it pauses, and tries anew after a while or
+ * when a connection is returned. A few connections per event, so that those that are there
+ * get their turn. */
 #include "transport/listen_socket.h"
 
 #include <errno.h>
@@ -53,9 +54,21 @@ static void pause_accepting(sgi_acceptor *acceptor, int fault)
     sgi_engine_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);
 }
 
-/* Lock held. False when there is nothing more to take now. Errors of a connection that
- * broke before it was taken are nobody's (accept(2)). */
-static bool accept_one(sgi_acceptor *acceptor)
+/* A connection broke before it was taken, which is nobody's error (accept(2)). */
+static bool is_of_connection(int fault)
+{
+    static const int faults[] = {EINTR,       ECONNABORTED, EPROTO,       EPERM,
+                                 ENOPROTOOPT, EHOSTDOWN,    EHOSTUNREACH, ENETDOWN,
+                                 ENETUNREACH, EOPNOTSUPP,   ETIMEDOUT,    ENONET};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (fault == faults[i])
+            return true;
+    return false;
+}
+
+/* Lock held. False when there is nothing more to take now. *broken counts connections
+ * that broke: when there is nothing else in an event, the error is not theirs. */
+static bool accept_one(sgi_acceptor *acceptor, int *broken)
 {
     int fd = accept4(acceptor->readable.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
@@ -65,23 +78,22 @@ static bool accept_one(sgi_acceptor *acceptor)
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK)
         return false;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
-        errno == EBADF || errno == EINVAL) {
-        pause_accepting(acceptor, errno);
-        return false;
-    }
-    return true;
+    if (is_of_connection(errno) && ++*broken < ACCEPTS_PER_EVENT)
+        return true;
+    pause_accepting(acceptor, errno);
+    return false;
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
 {
     sgi_acceptor *acceptor = watcher->data;
     segue_runtime *rt = acceptor->rt;
+    int broken = 0;
     (void)loop;
     (void)revents;
     sgi_runtime_lock(rt);
     for (int i = 0; i < ACCEPTS_PER_EVENT && has_room(acceptor); i++)
-        if (!accept_one(acceptor))
+        if (!accept_one(acceptor, &broken))
             break;
     watch(acceptor);
     sgi_runtime_unlock(rt);

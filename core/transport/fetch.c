@@ -81,7 +81,8 @@ static sgi_fetcher *make(segue_runtime *rt, const sgi_fetch_settings *settings)
     if (!fetcher)
         return NULL;
     fetcher->refs = 1;
-    TAILQ_INIT(&fetcher->waiting);
+    TAILQ_INIT(&fetcher->waiting[0]);
+    TAILQ_INIT(&fetcher->waiting[1]);
     if (copy_settings(mem, &fetcher->settings, settings))
         fetcher->pool = sgi_fetch_pool_join(rt);
     if (fetcher->pool)
@@ -239,6 +240,7 @@ static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *reques
     fetch->size = size;
     fetch->method = request->method;
     fetch->once = request->once;
+    fetch->lasting = request->lasting;
     put_headers(fetch, request, (char *)(fetch + 1) + nodes);
     sgi_buf_init(&fetch->head, mem);
     sgi_buf_init(&fetch->body, mem);
@@ -255,14 +257,14 @@ static void enqueue(sgi_fetch *fetch)
 {
     fetch->stage = SGI_FETCH_QUEUED;
     fetch->counted = true;
-    fetch->fetcher->busy++;
+    fetch->fetcher->busy[fetch->lasting]++;
     sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
 }
 
-static bool has_room(const sgi_fetcher *fetcher)
+static bool has_room(const sgi_fetcher *fetcher, bool lasting)
 {
     size_t most = fetcher->settings.max_exchanges;
-    return !most || fetcher->busy < most;
+    return !most || fetcher->busy[lasting] < most;
 }
 
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
@@ -281,10 +283,10 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     fetch->user = user;
     fetcher->refs++;
     sgi_fetch_pool_add(pool, fetch);
-    if (has_room(fetcher))
+    if (has_room(fetcher, fetch->lasting))
         enqueue(fetch);
     else
-        TAILQ_INSERT_TAIL(&fetcher->waiting, fetch, to_do);
+        TAILQ_INSERT_TAIL(&fetcher->waiting[fetch->lasting], fetch, to_do);
     *out = fetch;
     return SEGUE_OK;
 }
@@ -302,7 +304,7 @@ void sgi_fetch_cancel(sgi_fetch *fetch)
         return;
     fetch->cancelled = true;
     if (fetch->stage == SGI_FETCH_WAITING)
-        TAILQ_REMOVE(&fetch->fetcher->waiting, fetch, to_do);
+        TAILQ_REMOVE(&fetch->fetcher->waiting[fetch->lasting], fetch, to_do);
     sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
 }
 
@@ -310,14 +312,15 @@ void sgi_fetch_gone(sgi_fetch *fetch)
 {
     sgi_fetcher *fetcher = fetch->fetcher;
     const sgi_mem *mem = mem_of(fetcher->pool);
+    bool lasting = fetch->lasting;
     if (fetch->counted)
-        fetcher->busy--;
+        fetcher->busy[lasting]--;
     sgi_buf_free(&fetch->body);
     sgi_buf_free(&fetch->head);
     sgi_release(mem, fetch, fetch->size);
-    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting);
-    if (next && has_room(fetcher)) {
-        TAILQ_REMOVE(&fetcher->waiting, next, to_do);
+    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lasting]);
+    if (next && has_room(fetcher, lasting)) {
+        TAILQ_REMOVE(&fetcher->waiting[lasting], next, to_do);
         enqueue(next);
     }
     unref(fetcher);

@@ -31,7 +31,7 @@ typedef struct sgi_fetch_settings {
     bool http1_only;         /* no HTTP/2 where TLS offers it */
     int64_t connect_timeout_ms; /* name, connection and TLS together; 30 s */
     int64_t keepalive_s;        /* idle time before TCP probes; 30; negative = none */
-    size_t max_exchanges;       /* at once, more wait; 0 = no limit */
+    size_t max_exchanges; /* at once, and as many lasting ones; more wait; 0 = no limit */
 } sgi_fetch_settings;
 
 /* Lock not held. SEGUE_E_INVALID when the URL is none, SEGUE_E_FATAL when libcurl is of
@@ -58,6 +58,7 @@ typedef struct sgi_fetch_request {
     const sgi_fetch_header_line *headers; /* copied */
     size_t header_count;
     sgi_buf *body; /* of a POST: taken on success, then empty; may be NULL */
+    bool lasting;  /* a stream without a foreseeable end */
     bool once;     /* may not be acted on twice: a pooled connection that dies when some
                       of the body has left is a fault, else it is sent again */
 } sgi_fetch_request;

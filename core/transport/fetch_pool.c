@@ -92,7 +92,7 @@ static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
         what |= CURL_CSELECT_ERR;
     sgi_sigpipe_hold(&held, runtime_of(pool));
     drive(pool, io->fd, what); /* may put the watcher away */
-    sgi_sigpipe_let(&held);
+    sgi_sigpipe_let(&held, true);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -103,7 +103,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)revents;
     sgi_sigpipe_hold(&held, runtime_of(pool));
     drive(pool, CURL_SOCKET_TIMEOUT, 0);
-    sgi_sigpipe_let(&held);
+    sgi_sigpipe_let(&held, true);
 }
 
 static bool add_spare(sgi_fetch_pool *pool)
@@ -400,7 +400,7 @@ static void work(sgi_carrier *carrier, uint32_t work)
         if (pool->multi)
             drive(pool, CURL_SOCKET_TIMEOUT, 0); /* what was added connects and sends */
         sgi_runtime_lock(runtime_of(pool));
-        sgi_sigpipe_let(&held);
+        sgi_sigpipe_let(&held, true);
     }
     if (TAILQ_EMPTY(&pool->fetches)) {
         carrier->attached = carrier->queued;
@@ -420,7 +420,7 @@ static void abandon(sgi_carrier *carrier)
     sgi_runtime_unlock(runtime_of(pool));
     close_multi(pool);
     sgi_runtime_lock(runtime_of(pool));
-    sgi_sigpipe_let(&held);
+    sgi_sigpipe_let(&held, true);
     trim_watches(pool, 0);
     if (carrier->attached)
         sgi_carrier_retire(carrier);

@@ -30,8 +30,8 @@ struct sgi_fetcher {
     sgi_fetch_pool *pool;
     sgi_fetch_settings settings; /* its texts are the fetcher's own; never changes */
     size_t refs;                 /* the owner and each exchange */
-    size_t busy;                 /* exchanges that do not wait */
-    struct sgi_fetch_list waiting;
+    size_t busy[2]; /* exchanges that do not wait: short ones, lasting ones */
+    struct sgi_fetch_list waiting[2];
 };
 
 typedef enum sgi_fetch_stage {
@@ -58,6 +58,7 @@ struct sgi_fetch {
     sgi_fetch_method method;      /* never changes, nor do the headers and the body */
     struct curl_slist *headers;
     sgi_buf body;
+    bool lasting;          /* a stream: counted apart, so that it holds up no short one */
     bool once;             /* never sent again */
     size_t sent;           /* loop: of the body, when it is sent once */
     sgi_buf head;          /* lines of the response: name, colon, value, CRLF */

@@ -44,12 +44,7 @@ static int32_t finish(sgi_header_hook *hook)
     segue_free_fn free_user = hook->free_user;
     void *user = hook->user;
     sgi_header_hook_undo(hook);
-    if (!free_user)
-        return 0;
-    sgi_user_begin(engine);
-    free_user(user);
-    sgi_user_end(engine);
-    return 1;
+    return sgi_user_free(engine, free_user, user);
 }
 
 static int32_t deliver(sgi_ready *ready, int32_t budget)

@@ -148,6 +148,7 @@ static void start(sgi_http_ask *ask)
             sgi_buf_free(&ask->posted); /* it is not sent a second time */
         request.body = &body;
     }
+    request.lasting = !ask->has_limit;
     ask->status = 0;
     ask->ended = false;
     ask->heard_ms = sgi_now(&engine_of(ask)->env);

@@ -1,8 +1,9 @@
 /* The life of a connection: input, deadlines, the end.
  *
  * Input is parsed where it stands in the link's read as long as nothing is under way;
- * what comes while a request is served waits in `input`. Reading goes on meanwhile,
- * because that is how the end of a connection is noticed, until MAX_WAITING bytes wait.
+ * what comes while a request is served, or while the application is asked whose it is,
+ * waits in `input`. Reading goes on meanwhile, because that is how the end of a
+ * connection is noticed, until MAX_WAITING bytes wait.
  *
  * One timer per connection. It is not moved when a deadline moves away: it fires, finds
  * that it is early and is set again. So a connection that is busy touches the timers a
@@ -254,14 +255,42 @@ void sgi_http_conn_next(sgi_http_conn *conn)
     conn->route = (sgi_http_route){0}; /* its views are of the head that is gone */
     conn->stage = SGI_HTTP_READING;
     conn->head_sent = conn->is_events = conn->ends = conn->in_body = false;
+    conn->is_cleared = false;
     if (!conn->blocked)
         conn->wait = SGI_HTTP_WAIT_NOTHING;
+}
+
+/* ---- ends of an exchange ---- */
+
+/* A listener that closes ends a stream that can be resumed elsewhere at once, also when
+ * the answer becomes one only then. */
+static void end_resumable(sgi_http_conn *conn)
+{
+    sgi_http_answer answer;
+    if (!conn->listener->draining || !conn->exchange ||
+        sgi_conn_transport(conn->exchange) != conn)
+        return;
+    sgi_serve_look(conn->exchange, &answer);
+    if (answer.is_events && answer.resumable)
+        sgi_http_end_exchange(conn);
+}
+
+/* SGI_WORK_CLOSE names no exchange: the one it was raised for may be over, and another
+ * one under way. That is left alone unless it closes itself, or was taken up by another
+ * connection. A runtime that ends closes them all. */
+static bool is_to_close(const sgi_http_conn *conn)
+{
+    if (!sgi_runtime_is_open(conn->listener->carrier.runtime))
+        return true;
+    return conn->exchange && (sgi_conn_transport(conn->exchange) != conn ||
+                              sgi_conn_is_closing(conn->exchange));
 }
 
 static void on_writable(void *user)
 {
     sgi_http_conn *conn = user;
     sgi_http_writable(conn);
+    end_resumable(conn);
     sgi_http_conn_go_on(conn);
 }
 
@@ -275,11 +304,12 @@ static void work(sgi_carrier *carrier, uint32_t bits)
         return;
     }
     if ((bits & SGI_WORK_OWN) && conn->stage == SGI_HTTP_KNOWN)
-        sgi_http_serve(conn);
-    if (bits & SGI_WORK_FLUSH)
+        sgi_http_on_caller(conn);
+    if (bits & (SGI_WORK_FLUSH | SGI_WORK_CLOSE))
         sgi_http_flush(conn);
-    if (bits & SGI_WORK_CLOSE)
+    if ((bits & SGI_WORK_CLOSE) && is_to_close(conn))
         sgi_http_end_exchange(conn);
+    end_resumable(conn);
     sgi_http_conn_go_on(conn);
 }
 
@@ -287,16 +317,12 @@ static const sgi_carrier_ops carrier_ops = {work, abandon, destroy};
 
 void sgi_http_conn_drain(sgi_http_conn *conn)
 {
-    sgi_http_answer answer;
     conn->last = true;
     if (conn->stage == SGI_HTTP_READING && !sgi_http1_has_begun(&conn->parser) &&
-        !conn->input.len) {
+        !conn->input.len)
         sgi_http_conn_close(conn);
-    } else if (conn->exchange && sgi_conn_transport(conn->exchange) == conn) {
-        sgi_serve_look(conn->exchange, &answer);
-        if (answer.is_events && answer.resumable)
-            sgi_http_end_exchange(conn);
-    }
+    else
+        end_resumable(conn);
 }
 
 static const sgi_link_events link_events = {on_bytes, on_writable, on_closed};

@@ -2,10 +2,11 @@
  * exchange under way. Loop thread, lock held, everywhere but where the text says
  * otherwise.
  *
- *   reading --a request is complete--> asking --who asks is known--> serving --+
- *      ^ \                        \----nobody is asked------------------^      |
- *      |  \--the server can answer by itself--+                                |
- *      +------------- all of the answer is handed over ------------------------+
+ *   reading --a request is complete, or refused early--> serving --+
+ *    |  ^ ^                                                          |
+ *    |  | +----------- all of the answer is handed over -------------+
+ *    |  +-- who asks is known, and the body may come --+
+ *    +--- a head is complete, somebody is asked ---> asking
  *
  * Gone from any of them, when the link is. */
 #ifndef SGI_HTTP_CONN_H
@@ -44,6 +45,7 @@ struct sgi_http_conn {
     bool parsing;       /* on the stack */
     bool unread;        /* reading is off: too much input waits */
     bool in_body;       /* of the request that is read */
+    bool is_cleared;    /* ... and the application has said who asks */
     bool last;          /* the connection is closed behind this answer */
     bool says_keep;     /* HTTP/1.0, persistent */
     bool chunks;        /* HTTP/1.1: streams are chunked */
@@ -97,8 +99,8 @@ void sgi_http_conn_go_on(sgi_http_conn *conn);
 void sgi_http_on_head(sgi_http_conn *conn);
 void sgi_http_on_request(sgi_http_conn *conn);
 void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem);
-/* Who asks is known. */
-void sgi_http_serve(sgi_http_conn *conn);
+/* Who asks is known: the body may come, or the request is refused. */
+void sgi_http_on_caller(sgi_http_conn *conn);
 
 /* http_send.c: from the engine to the link. */
 void sgi_http_flush(sgi_http_conn *conn);

@@ -277,6 +277,12 @@ static bool copy_texts(segue_listener *listener)
     return true;
 }
 
+static bool is_loopback6(const struct in6_addr *address)
+{
+    return IN6_IS_ADDR_LOOPBACK(address) ||
+           (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
+}
+
 /* What the socket is bound to, as a text with brackets where the address has colons;
  * false for one that has no address. */
 static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopback)
@@ -298,14 +304,22 @@ static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopb
     if (own.any.sa_family != AF_INET6 ||
         !inet_ntop(AF_INET6, &own.in6.sin6_addr, host, sizeof host))
         return false;
-    *loopback = IN6_IS_ADDR_LOOPBACK(&own.in6.sin6_addr);
+    *loopback = is_loopback6(&own.in6.sin6_addr);
     snprintf(text, INET6_ADDRSTRLEN + 2, "[%s]", host);
     return true;
+}
+
+/* The address in the URL, without brackets. */
+static sgi_str address_in(const char *url, size_t at, const char *host)
+{
+    size_t edge = *host == '[';
+    return (sgi_str){url + at + edge, strlen(host) - 2 * edge};
 }
 
 static bool describe(segue_listener *listener)
 {
     char host[INET6_ADDRSTRLEN + 2] = "";
+    size_t host_at = 0;
     const segue_listen_options *o = &listener->options;
     sgi_http_policy *policy = &listener->policy;
     sgi_buf url;
@@ -313,6 +327,7 @@ static bool describe(segue_listener *listener)
     sgi_buf_init(&url, listener->room.mem);
     if (is_ip) {
         sgi_buf_add_str(&url, sgi_str_of(o->cert_file ? "https://" : "http://"));
+        host_at = url.len;
         sgi_buf_add_str(&url, sgi_str_of(host));
         sgi_buf_add_char(&url, ':');
         sgi_buf_add_int(&url, listener->socket.port);
@@ -324,7 +339,8 @@ static bool describe(segue_listener *listener)
     if (!url.failed)
         listener->url = sgi_text_dup(url.mem, sgi_buf_str(&url));
     sgi_buf_free(&url);
-    policy->bound = sgi_str_of(is_ip ? o->address : NULL);
+    if (is_ip && listener->url)
+        policy->bound = address_in(listener->url, host_at, host);
     policy->path = sgi_str_of(o->path);
     policy->health_path = sgi_str_of(o->health_path);
     policy->hosts = sgi_str_of(o->hosts);

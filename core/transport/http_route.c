@@ -4,9 +4,10 @@
  * Host and Origin are what keeps a page in somebody's browser from talking to a server on
  * his machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security &
  * Transport"). A listener that only this machine reaches therefore knows its own names by
- * itself. Elsewhere the names are the operator's to give; a page of the server's own
- * origin is always let in. Health comes first because a machine that asks for it may name
- * no host, and learns nothing from the answer.
+ * itself. Elsewhere the names are the operator's to give. Where he names no origins a page
+ * of the server's own is let in; where he does it is not, for the page of a name that was
+ * bound anew is of the same origin, too. Health comes first because a machine that asks
+ * for it may name no host, and learns nothing from the answer.
  *
  * Accept is read leniently: a missing one admits everything, and one that admits a single
  * of the two types of an answer is taken at its word. */
@@ -28,15 +29,6 @@ static void refuse(sgi_http_route *route, int32_t status, const char *problem)
 
 /* ---- lists ---- */
 
-static sgi_str trim(sgi_str text)
-{
-    while (text.n && (*text.p == ' ' || *text.p == '\t'))
-        text = sgi_http1_skip(text, 1);
-    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
-        text.n--;
-    return text;
-}
-
 /* Cuts *list at the first separator; false when it is used up. */
 static bool next_of(sgi_str *list, char separator, sgi_str *item)
 {
@@ -44,7 +36,7 @@ static bool next_of(sgi_str *list, char separator, sgi_str *item)
         return false;
     const char *end = memchr(list->p, separator, list->n);
     size_t len = end ? (size_t)(end - list->p) : list->n;
-    *item = trim((sgi_str){list->p, len});
+    *item = sgi_http1_trim((sgi_str){list->p, len});
     *list = sgi_http1_skip(*list, end ? len + 1 : len);
     return true;
 }
@@ -116,11 +108,10 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
     while (next_of(&list, ',', &item))
         if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, origin))
             return true;
-    if (!own.n)
+    if (!own.n || policy->origins.p)
         return false;
-    if (policy->local)
-        return !policy->origins.p && sgi_http_is_local_name(without_port(own));
-    return sgi_http1_same(own, host);
+    return policy->local ? sgi_http_is_local_name(without_port(own))
+                         : sgi_http1_same(own, host);
 }
 
 /* False when it was refused. */

@@ -4,9 +4,11 @@
  * A request that is refused is still read to its end where that is cheap, so that the
  * connection can go on; else the answer comes at once and ends it.
  *
- * The application's question runs among the callbacks, perhaps on another thread. It
- * sees the head in the parser, which nothing touches until the answer is there; what
- * comes meanwhile waits. The answer is acted upon by the loop. */
+ * An application that wants to know who asks is asked at the head: a caller that it
+ * refuses cannot make the server hold a body, and is not told to send one. The question
+ * runs among the callbacks, perhaps on another thread. It sees the head in the parser,
+ * which nothing touches until the answer is there; what comes meanwhile waits. The answer
+ * is acted upon by the loop. Without such an application the body is read first. */
 #include "transport/http_conn.h"
 
 /* A body that is not wanted, but read. */
@@ -35,23 +37,35 @@ static bool is_cheap(const sgi_http1 *head)
            head->content_length <= MAX_DISCARDED;
 }
 
-void sgi_http_on_head(sgi_http_conn *conn)
+static bool is_closing(const sgi_http_conn *conn)
 {
-    const sgi_http1 *head = &conn->parser;
-    sgi_http_route_head(&conn->listener->policy, head, &conn->route);
-    conn->last = !head->keep_alive || conn->listener->draining;
-    conn->chunks = head->minor > 0;
-    conn->says_keep = !head->minor && head->keep_alive;
-    if (conn->route.kind == SGI_HTTP_POST) {
-        if (head->expects_continue)
-            conn->blocked = !sgi_link_write(conn->link, go_on, sizeof go_on - 1);
-    } else if (!is_cheap(head)) {
-        conn->last = true;
-        if (conn->route.kind == SGI_HTTP_REFUSED)
-            refuse(conn);
-        else
-            sgi_http_on_fault(conn, 413, "This method has no use for a body");
-    }
+    return conn->listener->draining || sgi_serve_is_closed(conn->listener->server);
+}
+
+static void refuse_new_work(sgi_http_conn *conn)
+{
+    conn->last = true;
+    sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR, "The server is closing",
+                          NULL);
+}
+
+static void refuse_body(sgi_http_conn *conn)
+{
+    conn->last = true;
+    if (conn->route.kind == SGI_HTTP_REFUSED)
+        refuse(conn);
+    else
+        sgi_http_on_fault(conn, 413, "This method has no use for a body");
+}
+
+static void ask_for_body(sgi_http_conn *conn)
+{
+    if (!conn->parser.expects_continue)
+        return;
+    conn->blocked = !sgi_link_write(conn->link, go_on, sizeof go_on - 1);
+    if (conn->blocked)
+        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_WRITE,
+                           conn->listener->options.write_timeout_ms);
 }
 
 /* ---- who asks ---- */
@@ -100,22 +114,14 @@ const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
     return value.p;
 }
 
-static void identify(sgi_http_conn *conn)
+static void ask(sgi_http_conn *conn)
 {
-    segue_server *server = conn->listener->server;
-    if (sgi_serve_asks(server)) {
-        look_at_peer(conn);
-        conn->stage = SGI_HTTP_ASKING;
-        conn->is_asked = true;
-        conn->wait = SGI_HTTP_WAIT_NOTHING;
-        conn->asking.told = told;
-        sgi_serve_ask(server, &conn->asking, conn);
-        return;
-    }
-    conn->named = false;
-    conn->who = sgi_serve_nobody(server);
-    conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
-    sgi_http_serve(conn);
+    look_at_peer(conn);
+    conn->stage = SGI_HTTP_ASKING;
+    conn->is_asked = true;
+    conn->wait = SGI_HTTP_WAIT_NOTHING;
+    conn->asking.told = told;
+    sgi_serve_ask(conn->listener->server, &conn->asking, conn);
 }
 
 static bool is_stranger(sgi_http_conn *conn)
@@ -185,7 +191,7 @@ static void give_to_engine(sgi_http_conn *conn, sgi_http_verdict *verdict)
                                                   : "There is no such session";
 }
 
-void sgi_http_serve(sgi_http_conn *conn)
+static void serve(sgi_http_conn *conn)
 {
     sgi_http_verdict verdict;
     conn->stage = SGI_HTTP_SERVING;
@@ -212,7 +218,57 @@ void sgi_http_serve(sgi_http_conn *conn)
                        conn->listener->options.stream_after_ms);
 }
 
-/* ---- request ---- */
+/* ---- head, caller, request ---- */
+
+/* Does the engine answer it, for somebody? */
+static bool is_for_engine(const sgi_http_conn *conn)
+{
+    sgi_http_kind kind = conn->route.kind;
+    return kind == SGI_HTTP_POST || kind == SGI_HTTP_GET || kind == SGI_HTTP_DELETE;
+}
+
+void sgi_http_on_head(sgi_http_conn *conn)
+{
+    const sgi_http1 *head = &conn->parser;
+    sgi_http_route_head(&conn->listener->policy, head, &conn->route);
+    conn->last = !head->keep_alive || conn->listener->draining;
+    conn->chunks = head->minor > 0;
+    conn->says_keep = !head->minor && head->keep_alive;
+    if (conn->route.kind != SGI_HTTP_POST && !is_cheap(head)) {
+        refuse_body(conn);
+    } else if (is_for_engine(conn) && sgi_serve_asks(conn->listener->server)) {
+        if (is_closing(conn))
+            refuse_new_work(conn);
+        else
+            ask(conn);
+    } else if (conn->route.kind == SGI_HTTP_POST) {
+        ask_for_body(conn);
+    }
+}
+
+/* A refused caller keeps the connection only when the rest of his request is there
+ * already: then nothing is waited for, and the next request can be told apart. */
+void sgi_http_on_caller(sgi_http_conn *conn)
+{
+    const sgi_http1 *head = &conn->parser;
+    bool is_there = is_cheap(head) && head->content_length <= conn->input.len;
+    if (conn->asked != SEGUE_OK && !is_there) {
+        conn->last = true;
+        serve(conn);
+        return;
+    }
+    conn->is_cleared = true;
+    conn->stage = SGI_HTTP_READING;
+    ask_for_body(conn);
+}
+
+static void serve_nobody(sgi_http_conn *conn)
+{
+    conn->named = false;
+    conn->who = sgi_serve_nobody(conn->listener->server);
+    conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
+    serve(conn);
+}
 
 static void answer_preflight(sgi_http_conn *conn)
 {
@@ -239,12 +295,11 @@ void sgi_http_on_request(sgi_http_conn *conn)
         answer_preflight(conn);
         break;
     default:
-        if (!conn->listener->draining && !sgi_serve_is_closed(conn->listener->server)) {
-            identify(conn);
-            break;
-        }
-        conn->last = true;
-        sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR, "The server is closing",
-                              NULL);
+        if (conn->is_cleared)
+            serve(conn);
+        else if (is_closing(conn))
+            refuse_new_work(conn);
+        else
+            serve_nobody(conn);
     }
 }

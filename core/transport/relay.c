@@ -140,12 +140,7 @@ static int32_t finish(sgi_relay *relay)
     segue_free_fn free_user = relay->free_user;
     void *user = relay->user;
     free_relay(relay);
-    if (!free_user)
-        return 0;
-    sgi_user_begin(engine);
-    free_user(user);
-    sgi_user_end(engine);
-    return 1;
+    return sgi_user_free(engine, free_user, user);
 }
 
 static int32_t deliver(sgi_ready *ready, int32_t budget)

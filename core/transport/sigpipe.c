@@ -9,10 +9,12 @@ static void fill(sigset_t *set)
     sigaddset(set, SIGPIPE);
 }
 
-static bool is_pending(void)
+/* One that is not blocked cannot be pending: it has been delivered. */
+static bool is_pending(const sigset_t *blocked)
 {
     sigset_t pending;
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    return sigismember(blocked, SIGPIPE) == 1 && sigpending(&pending) == 0 &&
+           sigismember(&pending, SIGPIPE) == 1;
 }
 
 void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt)
@@ -23,17 +25,17 @@ void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt)
         return;
     fill(&set);
     pthread_sigmask(SIG_BLOCK, &set, &held->old);
-    held->was_pending = is_pending();
+    held->was_pending = is_pending(&held->old);
 }
 
-void sgi_sigpipe_let(const sgi_sigpipe *held)
+void sgi_sigpipe_let(const sgi_sigpipe *held, bool raised)
 {
     const struct timespec at_once = {0, 0};
     sigset_t set;
     if (!held->on)
         return;
     fill(&set);
-    if (!held->was_pending && is_pending())
+    if (raised && !held->was_pending)
         while (sigtimedwait(&set, NULL, &at_once) < 0 && errno == EINTR)
             ;
     pthread_sigmask(SIG_SETMASK, &held->old, NULL);

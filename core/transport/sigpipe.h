@@ -15,7 +15,8 @@ typedef struct sgi_sigpipe {
 
 /* Loop thread. Does nothing where the loop thread has signals blocked anyway. */
 void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt);
-/* Takes back the one that came meanwhile, if any, before others are let through. */
-void sgi_sigpipe_let(const sgi_sigpipe *held);
+/* raised: a write may have brought one, which is taken back before others are let
+ * through. */
+void sgi_sigpipe_let(const sgi_sigpipe *held, bool raised);
 
 #endif

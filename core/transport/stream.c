@@ -14,18 +14,16 @@
  * Reading needs no lock: the loop thread is the only reader and the scratch buffer its
  * own. A few reads per event; a short one means that the rest has not come yet.
  *
- * SIGPIPE: sockets are written with MSG_NOSIGNAL. Around other writes it is held back in
- * the calling thread and, when one came of the write, taken back before it is let through
- * again; the disposition of the process is left alone. The I/O thread of a background
- * runtime has all signals blocked anyway. */
+ * SIGPIPE: sockets are written with MSG_NOSIGNAL; around other writes it is held back
+ * (sigpipe.h). */
 #include "transport/stream.h"
+
+#include "transport/sigpipe.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define READS_PER_EVENT 4
@@ -33,47 +31,6 @@
 #define MAX_WRITE ((size_t)1024 * 1024)
 
 static const char peer_closed[] = "the peer closed the connection";
-
-/* ---- SIGPIPE ---- */
-
-typedef struct pipe_guard {
-    bool on;
-    bool was_pending;
-    sigset_t old;
-} pipe_guard;
-
-static void fill_sigpipe(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGPIPE);
-}
-
-static void hold_sigpipe(pipe_guard *guard, const sgi_stream *stream)
-{
-    sigset_t set;
-    guard->on = !stream->out_is_socket &&
-                !sgi_runtime_blocks_signals(sgi_transport_runtime(stream->transport));
-    if (!guard->on)
-        return;
-    fill_sigpipe(&set);
-    pthread_sigmask(SIG_BLOCK, &set, &guard->old);
-    guard->was_pending = false;
-    if (sigismember(&guard->old, SIGPIPE) && sigpending(&set) == 0)
-        guard->was_pending = sigismember(&set, SIGPIPE);
-}
-
-static void let_sigpipe(const pipe_guard *guard, bool raised)
-{
-    const struct timespec at_once = {0, 0};
-    sigset_t set;
-    if (!guard->on)
-        return;
-    fill_sigpipe(&set);
-    if (raised && !guard->was_pending)
-        while (sigtimedwait(&set, NULL, &at_once) < 0 && errno == EINTR)
-            ;
-    pthread_sigmask(SIG_SETMASK, &guard->old, NULL);
-}
 
 /* ---- beginning ---- */
 
@@ -305,9 +262,10 @@ static ssize_t write_some(const sgi_stream *stream)
  * than it was given has filled the peer's buffer: the next try is the watcher's. */
 static int write_rest(sgi_stream *stream)
 {
-    pipe_guard guard;
+    sgi_sigpipe held;
     int fault = 0;
-    hold_sigpipe(&guard, stream);
+    if (!stream->out_is_socket)
+        sgi_sigpipe_hold(&held, sgi_transport_runtime(stream->transport));
     while (!fault && stream->at < stream->rest.len) {
         size_t asked = stream->rest.len - stream->at;
         ssize_t sent = write_some(stream);
@@ -318,7 +276,8 @@ static int write_rest(sgi_stream *stream)
             fault = errno == EWOULDBLOCK ? EAGAIN : errno;
         }
     }
-    let_sigpipe(&guard, fault == EPIPE);
+    if (!stream->out_is_socket)
+        sgi_sigpipe_let(&held, fault == EPIPE);
     return fault;
 }
 

@@ -166,7 +166,7 @@ static sgi_http1_name name_of(sgi_str name)
     return SGI_HTTP1_NAMES;
 }
 
-static sgi_str trim(sgi_str text)
+sgi_str sgi_http1_trim(sgi_str text)
 {
     while (text.n && (*text.p == ' ' || *text.p == '\t'))
         text = sgi_http1_skip(text, 1);
@@ -213,7 +213,7 @@ static bool split_header(sgi_http1 *parser, sgi_str line, sgi_str *name, sgi_str
     *value = sgi_http1_skip(line, span + 1);
     if (!is_value(*value))
         return sgi_http1_refuse(parser, 400, "a header value has a control character");
-    *value = trim(*value);
+    *value = sgi_http1_trim(*value);
     return true;
 }
 
@@ -236,7 +236,7 @@ static bool read_connection(sgi_http1 *parser, sgi_str list)
     while (list.n) {
         const char *comma = memchr(list.p, ',', list.n);
         size_t len = comma ? (size_t)(comma - list.p) : list.n;
-        sgi_str option = trim((sgi_str){list.p, len});
+        sgi_str option = sgi_http1_trim((sgi_str){list.p, len});
         list = sgi_http1_skip(list, comma ? len + 1 : len);
         if (sgi_http1_span(option, SGI_HTTP1_TOKEN) < option.n)
             return sgi_http1_refuse(parser, 400, "Connection is not a list of tokens");

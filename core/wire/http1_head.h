@@ -1,5 +1,5 @@
-/* The lines of a request head, one by one, and what the whole head means. Used by the
- * files of http1 only; see http1.h. */
+/* The lines of a request head, one by one, and what the whole head means: for the files
+ * of http1, see http1.h. Who reads the value of a header has its alphabet from here. */
 #ifndef SGI_HTTP1_HEAD_H
 #define SGI_HTTP1_HEAD_H
 
@@ -34,6 +34,8 @@ static inline sgi_str sgi_http1_skip(sgi_str text, size_t n)
     return (sgi_str){text.p + n, text.n - n};
 }
 
+/* Without the blanks and tabs around it, which are no part of a value (RFC 9110 5.5). */
+sgi_str sgi_http1_trim(sgi_str text);
 /* Equal but for the case of ASCII letters. */
 bool sgi_http1_same(sgi_str a, sgi_str b);
 

@@ -7,6 +7,8 @@
  * lets pass just the one canonical spelling of each value. */
 #include "wire/mcp_headers.h"
 
+#include "wire/http1_head.h"
+
 #define OPENING SGI_STR("=?base64?")
 #define CLOSING SGI_STR("?=")
 
@@ -35,23 +37,6 @@ const char *sgi_mcp_name_member(sgi_str method)
 
 /* ---- what a header can carry ---- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* White space around a value is not part of it (RFC 9110, 5.5). */
-static sgi_str trim(sgi_str text)
-{
-    while (text.n && is_blank(text.p[text.n - 1]))
-        text.n--;
-    while (text.n && is_blank(text.p[0])) {
-        text.p++;
-        text.n--;
-    }
-    return text;
-}
-
 static bool is_visible(char c)
 {
     return c >= ' ' && c <= '~';
@@ -70,7 +55,7 @@ static bool is_plain(sgi_str text)
     for (size_t i = 0; i < text.n; i++)
         if (!is_visible(text.p[i]))
             return false;
-    return trim(text).n == text.n && !begins_and_ends(text);
+    return sgi_http1_trim(text).n == text.n && !begins_and_ends(text);
 }
 
 void sgi_mcp_add_value(sgi_buf *out, sgi_str text)
@@ -171,7 +156,7 @@ static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
 /* The value without what surrounds it; false when it has what no header may have. */
 static bool read_plain(sgi_str header, sgi_str *text)
 {
-    *text = trim(header);
+    *text = sgi_http1_trim(header);
     for (size_t i = 0; i < text->n; i++)
         if (!is_visible(text->p[i]) && text->p[i] != '\t')
             return false;

@@ -1,6 +1,8 @@
-/* Our client against a server that it spawns: one check after another, a JSON line each.
+/* Our client against a server that it spawns, or that is there already and started again
+ * when it dies: one check after another, a JSON line each.
  *
  *   client modern|legacy|fallback COMMAND...
+ *   client modern|legacy|fallback URL
  *
  * modern and legacy force the era; fallback lets the client find out, of a server that
  * knows only initialize. The servers offer the same tools whatever SDK made them.
@@ -15,6 +17,7 @@
 
 #define BIG (8 * 1024 * 1024)
 #define CALLS 20
+#define TRIES 20 /* of a call while the server is being started again */
 
 /* A request whose result must hold a text. */
 static const char *expect(peer *p, const char *method, const char *params,
@@ -362,6 +365,22 @@ static const char *check_death(peer *p)
     return reason;
 }
 
+/* Over HTTP a session outlives its server: whoever asks it is told that nobody answers,
+ * until somebody does. */
+static const char *check_return(peer *p)
+{
+    const char *reason = kill_server(p);
+    if (reason)
+        return reason;
+    for (int i = 0; i < TRIES; i++) {
+        reason = greet(p);
+        if (!reason)
+            return p->closes ? "the session was closed" : NULL;
+        run_for(p, 100);
+    }
+    return reason;
+}
+
 static const char *check_restart(peer *p)
 {
     peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
@@ -377,34 +396,40 @@ static const char *check_restart(peer *p)
     return reason;
 }
 
+enum { BY_STDIO = 1, BY_HTTP = 2, BY_BOTH = 3 };
+
 static const struct {
     const char *what;
     const char *(*run)(peer *p);
     int eras;
+    int by;
 } checks[] = {
-    {"connect", check_connect, ERA_ALL},
-    {"connect: finds the era itself", check_auto, ERA_MODERN},
-    {"ping", check_ping, ERA_LEGACY | ERA_FALLBACK},
-    {"tools/list", check_list, ERA_ALL},
-    {"tools/call", greet, ERA_ALL},
-    {"tools/call: unicode and control characters", check_unicode, ERA_ALL},
-    {"structuredContent", check_structured, ERA_ALL},
-    {"content: image, audio, resource", check_media, ERA_ALL},
-    {"isError", check_is_error, ERA_ALL},
-    {"error: unknown tool", check_unknown_tool, ERA_ALL},
-    {"error: unknown method", check_unknown_method, ERA_ALL},
-    {"progress", check_progress, ERA_ALL},
-    {"log messages", check_log, ERA_ALL},
-    {"cancel", check_cancel, ERA_ALL},
-    {"timeout", check_timeout, ERA_ALL},
-    {"concurrency: 20 calls and a slow one", check_concurrency, ERA_ALL},
-    {"large result, 8 MiB", check_big_result, ERA_MODERN | ERA_LEGACY},
-    {"large arguments, 8 MiB", check_big_arguments, ERA_MODERN | ERA_LEGACY},
-    {"list_changed", check_list_changed, ERA_ALL},
-    {"a subscription outlives the request timeout", check_long_subscription, ERA_MODERN},
-    {"close", check_close, ERA_ALL},
-    {"the server dies in mid-call", check_death, ERA_MODERN | ERA_FALLBACK},
-    {"the server dies and is started again", check_restart, ERA_MODERN | ERA_FALLBACK},
+    {"connect", check_connect, ERA_ALL, BY_BOTH},
+    {"connect: finds the era itself", check_auto, ERA_MODERN, BY_BOTH},
+    {"ping", check_ping, ERA_LEGACY | ERA_FALLBACK, BY_BOTH},
+    {"tools/list", check_list, ERA_ALL, BY_BOTH},
+    {"tools/call", greet, ERA_ALL, BY_BOTH},
+    {"tools/call: unicode and control characters", check_unicode, ERA_ALL, BY_BOTH},
+    {"structuredContent", check_structured, ERA_ALL, BY_BOTH},
+    {"content: image, audio, resource", check_media, ERA_ALL, BY_BOTH},
+    {"isError", check_is_error, ERA_ALL, BY_BOTH},
+    {"error: unknown tool", check_unknown_tool, ERA_ALL, BY_BOTH},
+    {"error: unknown method", check_unknown_method, ERA_ALL, BY_BOTH},
+    {"progress", check_progress, ERA_ALL, BY_BOTH},
+    {"log messages", check_log, ERA_ALL, BY_BOTH},
+    {"cancel", check_cancel, ERA_ALL, BY_BOTH},
+    {"timeout", check_timeout, ERA_ALL, BY_BOTH},
+    {"concurrency: 20 calls and a slow one", check_concurrency, ERA_ALL, BY_BOTH},
+    {"large result, 8 MiB", check_big_result, ERA_MODERN | ERA_LEGACY, BY_BOTH},
+    {"large arguments, 8 MiB", check_big_arguments, ERA_MODERN | ERA_LEGACY, BY_BOTH},
+    {"list_changed", check_list_changed, ERA_ALL, BY_BOTH},
+    {"a subscription outlives the request timeout", check_long_subscription, ERA_MODERN,
+     BY_BOTH},
+    {"the server dies in mid-call and comes back", check_return, ERA_ALL, BY_HTTP},
+    {"close", check_close, ERA_ALL, BY_BOTH},
+    {"the server dies in mid-call", check_death, ERA_MODERN | ERA_FALLBACK, BY_STDIO},
+    {"the server dies and is started again", check_restart, ERA_MODERN | ERA_FALLBACK,
+     BY_STDIO},
 };
 
 /* A reason as part of a JSON string. */
@@ -443,14 +468,14 @@ int main(int argc, char **argv)
                 : !strcmp(argv[1], "fallback") ? ERA_FALLBACK
                                                : 0;
     if (!p.era) {
-        fprintf(stderr, "usage: %s modern|legacy|fallback COMMAND...\n", argv[0]);
+        fprintf(stderr, "usage: %s modern|legacy|fallback COMMAND...|URL\n", argv[0]);
         return 2;
     }
     p.argv = (const char *const *)argv + 2;
     if (segue_runtime_new(NULL, &p.runtime, NULL) != SEGUE_OK)
         return 2;
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        if (checks[i].eras & p.era)
+        if (checks[i].eras & p.era && checks[i].by & (is_http(&p) ? BY_HTTP : BY_STDIO))
             report(checks[i].what, checks[i].run(&p));
     segue_session_free(p.session);
     segue_runtime_free(p.runtime);

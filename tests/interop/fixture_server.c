@@ -1,10 +1,13 @@
-/* The server that the official SDKs drive over stdio: the tools of fixtures.h and a few
- * that make sense only here. One thread: the loop does input and output, runs handlers,
- * then the due jobs.
+/* The server that the official SDKs drive: the tools of fixtures.h and a few that make
+ * sense only here. One thread: the loop does input and output, runs handlers, then the
+ * due jobs.
  *
- *   fixture_server [--page N] [--store FILE]
+ *   fixture_server [--page N] [--store FILE] [--http ADDRESS [--port N] ...]
  *
- * It ends when its only client has left; tasks that still run then are left behind. */
+ * Over stdio it ends when its only client has left, over HTTP (options in listening.c) on
+ * SIGTERM when calls have ended or their time is over; tasks that still run then are left
+ * behind. */
+#include "interop/listening.h"
 #include "support/fixtures.h"
 
 #include <stdio.h>
@@ -30,13 +33,17 @@ struct host {
     segue_server *server;
     fixtures *fixtures;
     walk *walks;
-    int is_over; /* the client has left */
+    listening http;
+    int is_over; /* the clients have left */
 };
 
 typedef struct options {
     int32_t page_size;
     const char *store_path;
 } options;
+
+/* Signals are looked at so often. */
+#define LOOK_MS 100
 
 static int64_t now_ms(void *user)
 {
@@ -235,15 +242,26 @@ static segue_status open_store(const char *path, segue_store **store)
     return path ? segue_store_sqlite(path, NULL, store, NULL) : SEGUE_OK;
 }
 
+/* Over HTTP clients come and go. */
 static void on_idle(void *user)
 {
-    ((host *)user)->is_over = 1;
+    host *h = user;
+    h->is_over = !h->http.listener || h->http.is_closing;
+}
+
+static segue_status open_stdio(host *h)
+{
+    segue_transport *transport;
+    segue_status status = segue_transport_stdio(h->runtime, &transport);
+    if (status == SEGUE_OK &&
+        (status = segue_server_attach(h->server, transport)) != SEGUE_OK)
+        segue_transport_free(transport);
+    return status;
 }
 
 static segue_status open_server(host *h, const options *given)
 {
     segue_server_options server;
-    segue_transport *transport;
     segue_store *store;
     segue_status status = open_store(given->store_path, &store);
     if (status != SEGUE_OK)
@@ -264,28 +282,30 @@ static segue_status open_server(host *h, const options *given)
     for (size_t i = 0; status == SEGUE_OK && i < sizeof tools / sizeof *tools; i++)
         status = add_tool(h, tools[i].json, tools[i].run);
     if (status == SEGUE_OK)
-        status = segue_transport_stdio(h->runtime, &transport);
-    if (status == SEGUE_OK &&
-        (status = segue_server_attach(h->server, transport)) != SEGUE_OK)
-        segue_transport_free(transport);
+        status = h->http.is_wanted ? listening_begin(&h->http, h->server) : open_stdio(h);
     return status;
 }
 
 static void serve(host *h)
 {
-    while (!h->is_over)
-        if (segue_runtime_dispatch(h->runtime, tick(h), 0, NULL) != SEGUE_OK)
+    while (!h->is_over) {
+        int64_t wait = tick(h);
+        if (h->http.listener && (wait < 0 || wait > LOOK_MS))
+            wait = LOOK_MS;
+        if (listening_tick(&h->http, now_ms(NULL)) ||
+            segue_runtime_dispatch(h->runtime, wait, 0, NULL) != SEGUE_OK)
             return;
+    }
 }
 
-static int read_options(int argc, char **argv, options *given)
+static int read_options(int argc, char **argv, host *h, options *given)
 {
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 < argc && !strcmp(argv[i], "--page"))
             given->page_size = atoi(argv[i + 1]);
         else if (i + 1 < argc && !strcmp(argv[i], "--store"))
             given->store_path = argv[i + 1];
-        else
+        else if (i + 1 == argc || !listening_take(&h->http, argv[i], argv[i + 1]))
             return 0;
     }
     return 1;
@@ -296,8 +316,10 @@ int main(int argc, char **argv)
     options given = {0};
     host h = {0};
     segue_runtime_options runtime;
-    if (!read_options(argc, argv, &given)) {
-        fprintf(stderr, "usage: %s [--page N] [--store FILE]\n", argv[0]);
+    if (!read_options(argc, argv, &h, &given)) {
+        fprintf(stderr,
+                "usage: %s [--page N] [--store FILE] [--http ADDRESS [--port N] ...]\n",
+                argv[0]);
         return 2;
     }
     segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
@@ -312,6 +334,7 @@ int main(int argc, char **argv)
     }
     if (status != SEGUE_OK)
         fprintf(stderr, "fixture_server: %s\n", segue_status_name(status));
+    segue_listener_free(h.http.listener);
     segue_server_free(h.server);
     segue_runtime_free(h.runtime);
     fixtures_free(h.fixtures);

@@ -1,10 +1,12 @@
 """The matrix of tests/interop/run: starts each peer, prints its cells, counts them. Runs
 from the top of the tree, in the Python that has the SDK."""
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 HERE = "tests/interop"
@@ -12,6 +14,8 @@ OUT = os.path.abspath("build/interop")
 NODE = os.path.abspath("build/deps/peers/interop")
 PYTHON = [sys.executable, "-B"]
 RUN_SECONDS = 300
+STOP_SECONDS = 20
+DEAD = 3  # how the tool `die` ends a server
 
 
 class Count:
@@ -71,12 +75,78 @@ def last_line(path):
         return log.read().rstrip(b"\n").rpartition(b"\n")[2]
 
 
+def is_wanted(row):
+    return all(word in " ".join(row) for word in sys.argv[1:] if word != "--short")
+
+
 def judge(row, command, server, role, cut):
     """Runs one peer with a tap between client and server; role: which side is ours."""
+    row = (row[0], "stdio " + row[1])
+    if not is_wanted(row):
+        return
     prefix = os.path.join(OUT, "-".join(row).replace(" ", "_"))
     tap = [sys.executable, "-E", "-S", f"{HERE}/tap.py", *["--cut"] * cut, prefix]
     cells(row, [*command, *tap, *server])
     cells(row, [*PYTHON, f"{HERE}/wire_check.py", role, *finished_logs(prefix)])
+
+
+@contextlib.contextmanager
+def child_that_prints(command):
+    """A child of which the first line of output is wanted: (child, line)."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield child, child.stdout.readline().strip()
+    finally:
+        child.terminate()
+        child.wait(STOP_SECONDS)
+
+
+class Served:
+    """A server over HTTP that is started again, on the same port, when it dies."""
+
+    def __init__(self, command, port_option):
+        self.command, self.port_option = command, port_option
+        self.over = False
+        self.child = self.start("0")
+        self.url = self.child.stdout.readline().strip()
+        self.port = self.url.partition("//")[2].partition("/")[0].partition(":")[2]
+        self.keeper = threading.Thread(target=self.keep)
+        self.keeper.start()
+
+    def start(self, port):
+        return subprocess.Popen([*self.command, self.port_option, port], text=True,
+                                stdout=subprocess.PIPE)
+
+    def keep(self):
+        while self.child.wait() == DEAD and not self.over:
+            self.child = self.start(self.port)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.child.terminate()
+        self.keeper.join()
+        self.child.stdout.close()
+
+
+def judge_http(row, command, server, role, cut):
+    """As judge, over HTTP. server: the command, and its option for the port."""
+    row = (row[0], "http " + row[1])
+    if not is_wanted(row):
+        return
+    prefix = os.path.join(OUT, "-".join(row).replace(" ", "_"))
+    with Served(*server) as served:
+        tap = [sys.executable, "-E", "-S", f"{HERE}/http_tap.py", *["--cut"] * cut,
+               prefix, served.port]
+        with child_that_prints(tap) as (_, port):
+            cells(row, [*command, f"http://127.0.0.1:{port}/mcp"])
+    if role == "server" and served.child.returncode:
+        show(row, "the server ends well", "FAILED", f"with {served.child.returncode}")
+    logs = sorted(os.path.join(OUT, file) for file in os.listdir(OUT)
+                  if file.startswith(os.path.basename(prefix) + "."))
+    cells(row, [*PYTHON, f"{HERE}/wire_check.py", role, *logs])
 
 
 def round_of(cut):
@@ -89,31 +159,48 @@ def round_of(cut):
     py_server = [*PYTHON, f"{HERE}/py_server.py"]
     py_client = [*PYTHON, f"{HERE}/py_client.py"]
 
+    http_fixture = [*fixture, "--http", "127.0.0.1", "--drain", "1000"]
+
     def ours_serves(peer, era, command):
         judge((peer, era + " cut" * cut), command, fixture, "server", cut)
+        judge_http((peer, era + " cut" * cut), command, (http_fixture, "--port"),
+                   "server", cut)
 
     def ours_asks(peer, era, command):
         judge((peer, era + " cut" * cut), [client, era], command, "client", cut)
+        judge_http((peer, era + " cut" * cut), [client, era], (command, "--http"),
+                   "client", cut)
 
     for era in ("modern", "legacy"):
         ours_serves("typescript client", era, [*ts_client, era])
         ours_serves("python client", era, [*py_client, era])
+    ours_serves("typescript 1 client", "legacy", ["node", f"{NODE}/ts1_client.mjs"])
     ours_serves("typescript tasks client", "modern", ts_tasks)
     for era in ("modern", "legacy"):
         ours_asks("typescript server", era, ts_server)
         ours_asks("python server", era, py_server)
     ours_asks("typescript server", "fallback", [*ts_server, "--legacy"])
+    ours_asks("typescript 1 server", "legacy", [*ts_server, "--sdk1"])
+    ours_asks("typescript 1 server", "fallback", [*ts_server, "--sdk1"])
+
+
+def segue_with_itself():
+    """Our server and our client, with what stands or happens between them."""
+    for row, script in ((("segue", "http behind proxies"), "proxies/segue_test.py"),
+                        (("segue", "http in operation"), "operation.py"),
+                        (("segue", "http in a browser"), "browser.py")):
+        if is_wanted(row):
+            cells(row, [*PYTHON, f"{HERE}/{script}", OUT])
 
 
 def main():
-    if sys.argv[1:] not in ([], ["--short"]):
-        sys.exit("usage: tests/interop/run [--short]")
+    segue_with_itself()
     round_of(cut=False)
-    if not sys.argv[1:]:
+    if "--short" not in sys.argv:
         round_of(cut=True)
     print(f"interop: {Count.green} green, {Count.missing} missing in the peer, "
           f"{Count.failed} failed")
-    return Count.failed > 0
+    return Count.failed > 0 or not Count.green
 
 
 sys.exit(main())

@@ -55,18 +55,30 @@ static void on_notification(void *user, segue_session *session, const char *meth
     p->list_changes += !strcmp(method, "notifications/tools/list_changed");
 }
 
+int is_http(const peer *p)
+{
+    return !strncmp(p->argv[0], "http:", 5);
+}
+
+static segue_status open_transport(peer *p, int32_t restart, segue_transport **transport)
+{
+    segue_spawn_options spawn;
+    if (is_http(p))
+        return segue_transport_http(p->runtime, p->argv[0], NULL, transport, NULL);
+    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
+    spawn.argv = p->argv;
+    spawn.restart = restart;
+    return segue_transport_spawn(p->runtime, &spawn, transport);
+}
+
 segue_status open_session(peer *p, int32_t era, int32_t restart,
                           int64_t request_timeout_ms)
 {
-    segue_spawn_options spawn;
     segue_session_options options;
     segue_session_events events;
     segue_transport *transport;
-    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
-    spawn.argv = p->argv;
-    spawn.restart = restart;
     options.name = "segue-judge";
     options.version = segue_version();
     options.era = era;
@@ -77,7 +89,7 @@ segue_status open_session(peer *p, int32_t era, int32_t restart,
     events.on_closed = on_closed;
     events.on_notification = on_notification;
     p->opens = p->closes = p->acknowledged = p->list_changes = 0;
-    segue_status status = segue_transport_spawn(p->runtime, &spawn, &transport);
+    segue_status status = open_transport(p, restart, &transport);
     if (status != SEGUE_OK)
         return status;
     status = segue_session_open(p->runtime, transport, &options, &events, &p->session);

@@ -1,5 +1,5 @@
-/* What the checks of client.c are made of: a session with a spawned server, requests, and
- * waiting for what becomes of them. */
+/* What the checks of client.c are made of: a session with a server that is spawned or
+ * reached over HTTP, requests, and waiting for what becomes of them. */
 #ifndef PROBE_H
 #define PROBE_H
 
@@ -9,7 +9,7 @@ enum era { ERA_MODERN = 1, ERA_LEGACY = 2, ERA_FALLBACK = 4, ERA_ALL = 7 };
 
 typedef struct peer {
     segue_runtime *runtime;
-    const char *const *argv;
+    const char *const *argv; /* a command, or one URL */
     int era;
     segue_session *session;
     int opens;
@@ -35,6 +35,9 @@ typedef struct exchange {
 
 /* A reason for a failed check; the text lives until the next call. */
 const char *because(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Is the server reached over HTTP? */
+int is_http(const peer *p);
 
 /* p->runtime, argv and era are set; the rest is reset. A timeout of 0 is the default. */
 segue_status open_session(peer *p, int32_t era, int32_t restart,

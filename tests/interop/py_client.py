@@ -1,4 +1,4 @@
-"""The Python SDK's client against our server.  py_client.py ERA COMMAND..."""
+"""The Python SDK's client against our server.  py_client.py ERA COMMAND...|URL"""
 import base64
 import os
 import sys
@@ -11,6 +11,9 @@ from cells import Cells, equal, rejection, run_cells, until
 
 warnings.simplefilter("ignore")  # the SDK's own deprecations of what the old eras have
 era, command, *args = sys.argv[1:]
+over_http = command.startswith("http")
+server = command if over_http else StdioServerParameters(
+    command=command, args=args, env=dict(os.environ))
 modern = era == "modern"
 mode = "2026-07-28" if modern else "legacy"
 big = 8 * 1024 * 1024
@@ -29,7 +32,6 @@ async def on_message(message):
 
 
 def make_client(how, **options):
-    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     return Client(server, mode=how, logging_callback=on_log, message_handler=on_message,
                   cache=None, **options)
 
@@ -233,9 +235,10 @@ async def _():
 async def _():
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
     from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamable_http_client
 
-    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
-    async with stdio_client(server) as (read, write), anyio.create_task_group() as group:
+    connect = streamable_http_client if over_http else stdio_client
+    async with connect(server) as (read, write), anyio.create_task_group() as group:
         peer = JSONRPCDispatcher(read, write)
 
         async def nothing(*_):

@@ -1,6 +1,9 @@
-"""A server on the Python SDK for our client.  py_server.py"""
+"""A server on the Python SDK for our client.  py_server.py [--http PORT]
+Over HTTP it prints its URL."""
 import base64
 import os
+import socket
+import sys
 import warnings
 
 import anyio
@@ -98,4 +101,18 @@ async def toggle(ctx: Context) -> str:
     return "changed"
 
 
-server.run("stdio")
+def serve_http(port):
+    import uvicorn
+
+    listener = socket.create_server(("127.0.0.1", port))
+    app = server.streamable_http_app(max_request_body_size=16 * 1024 * 1024)
+    # an open event stream would otherwise hold up the end
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if "--http" in sys.argv:
+    serve_http(int(sys.argv[sys.argv.index("--http") + 1]))
+else:
+    server.run("stdio")

@@ -1,18 +1,44 @@
-// A server on the TypeScript SDK for our client.  ts_server.mjs [--legacy]
-import { McpServer } from '@modelcontextprotocol/server';
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+// A server on the TypeScript SDK, or its version 1, for our client.
+//   ts_server.mjs [--legacy] [--sdk1] [--http PORT]
+// Over HTTP it prints its URL and offers sessions to clients of the handshake eras; those of
+// version 1 can be resumed.
+import { randomUUID } from 'node:crypto';
+import http from 'node:http';
+import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+
+const sdk1 = process.argv.includes('--sdk1');
+const legacyOnly = sdk1 || process.argv.includes('--legacy');
+
+async function load(...names) {
+    return Object.assign({}, ...(await Promise.all(names.map(name => import(name)))));
+}
+const {
+    InMemoryEventStore, McpServer, StdioServerTransport, WebStandardStreamableHTTPServerTransport
+} = sdk1
+    ? await load(...['server/mcp.js', 'server/stdio.js', 'server/webStandardStreamableHttp.js',
+        'examples/shared/inMemoryEventStore.js'].map(name => `@modelcontextprotocol/sdk/${name}`))
+    : await load('@modelcontextprotocol/server', '@modelcontextprotocol/server/stdio');
+
+// What version 2 calls mcpReq.
+const requestOf = given => given.mcpReq ?? {
+    ...given,
+    notify: given.sendNotification,
+    log: (level, data) => given.sendNotification({ method: 'notifications/message', params: { level, data } })
+};
 
 const text = value => ({ content: [{ type: 'text', text: value }] });
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-async function takeSteps({ n, delayMs }, ctx) {
-    const token = ctx.mcpReq._meta?.progressToken;
+async function takeSteps({ n, delayMs }, given) {
+    const request = requestOf(given);
+    const token = request._meta?.progressToken;
     for (let at = 1; at <= n; at++) {
         await pause(delayMs);
-        await ctx.mcpReq.log('info', { step: at });
+        await request.log('info', { step: at });
         if (token !== undefined)
-            await ctx.mcpReq.notify({
+            await request.notify({
                 method: 'notifications/progress',
                 params: { progressToken: token, progress: at, total: n }
             });
@@ -28,12 +54,17 @@ const media = {
     ]
 };
 
+// Over HTTP requests of the modern era have a server each, and share this.
+let hasExtra = false;
+let toldOfTools = () => {};
+
 function makeServer() {
     const server = new McpServer(
         { name: 'judged', version: '1.0.0' },
         { capabilities: { logging: {}, tools: { listChanged: true } } }
     );
-    let extra;
+    const addExtra = () => server.registerTool('extra', {}, () => text('extra'));
+    let extra = hasExtra ? addExtra() : undefined;
     server.registerTool('greet', { inputSchema: z.object({ name: z.string().default('World') }) },
         ({ name }) => text(`Hello, ${name}!`));
     server.registerTool('repeat', { inputSchema: z.object({ text: z.string() }) },
@@ -49,16 +80,74 @@ function makeServer() {
     server.registerTool('media', {}, () => media);
     server.registerTool('fail', {}, () => ({ ...text('failed on purpose'), isError: true }));
     server.registerTool('hang', {}, ctx => new Promise((_, reject) => {
-        ctx.mcpReq.signal.addEventListener('abort', () => reject(new Error('cancelled')));
+        requestOf(ctx).signal.addEventListener('abort', () => reject(new Error('cancelled')));
     }));
     server.registerTool('die', {}, () => process.exit(3));
     server.registerTool('toggle', {}, () => {
+        hasExtra = !extra;
         if (extra) extra.remove();
-        extra = extra ? undefined : server.registerTool('extra', {}, () => text('extra'));
+        extra = hasExtra ? addExtra() : undefined;
+        toldOfTools();
         return text('changed');
     });
     return server;
 }
 
-if (process.argv.includes('--legacy')) await makeServer().connect(new StdioServerTransport());
+const maxRequestBodySize = 16 * 1024 * 1024;
+
+async function serveSession(sessions, request) {
+    const id = request.headers.get('mcp-session-id');
+    if (id) return sessions.get(id)?.handleRequest(request) ?? new Response(null, { status: 404 });
+    const transport = new WebStandardStreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        eventStore: sdk1 ? new InMemoryEventStore() : undefined,
+        onsessioninitialized: made => void sessions.set(made, transport),
+        onsessionclosed: gone => void sessions.delete(gone),
+        maxRequestBodySize
+    });
+    await makeServer().connect(transport);
+    return transport.handleRequest(request);
+}
+
+function makeFetch() {
+    const sessions = new Map();
+    const handler = createMcpHandler(makeServer, { legacy: 'reject', maxRequestBodySize });
+    toldOfTools = () => handler.notify.toolsChanged();
+    return async request =>
+        legacyOnly || (await isLegacyRequest(request, undefined, { maxRequestBodySize }))
+            ? serveSession(sessions, request)
+            : handler.fetch(request);
+}
+
+async function answer(fetch, incoming, outgoing) {
+    const parts = [];
+    for await (const part of incoming) parts.push(part);
+    const gone = new AbortController();
+    outgoing.on('close', () => gone.abort());
+    const response = await fetch(new Request(`http://localhost${incoming.url}`, {
+        method: incoming.method,
+        headers: incoming.headers,
+        body: parts.length ? Buffer.concat(parts) : undefined,
+        signal: gone.signal
+    }));
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    outgoing.flushHeaders();
+    const reader = response.body?.getReader();
+    outgoing.on('close', () => reader?.cancel().catch(() => {}));
+    for (let part; reader && !(part = await reader.read()).done; ) outgoing.write(part.value);
+    outgoing.end();
+}
+
+function serveHttp(port) {
+    const fetch = makeFetch();
+    const server = http.createServer((incoming, outgoing) =>
+        answer(fetch, incoming, outgoing).catch(() => outgoing.destroy()));
+    process.on('SIGTERM', () => process.exit(0));
+    server.listen(port, '127.0.0.1', () =>
+        console.log(`http://127.0.0.1:${server.address().port}/mcp`));
+}
+
+const httpAt = process.argv.indexOf('--http');
+if (httpAt > 0) serveHttp(Number(process.argv[httpAt + 1]));
+else if (legacyOnly) await makeServer().connect(new StdioServerTransport());
 else serveStdio(makeServer);

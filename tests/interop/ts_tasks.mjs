@@ -1,6 +1,6 @@
 // The official tasks client (ext-tasks) on the TypeScript SDK's client, against our server.
-//   ts_tasks.mjs COMMAND...
-import { Client } from '@modelcontextprotocol/client';
+//   ts_tasks.mjs COMMAND...|URL
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import {
     createApplicationInputHandler,
@@ -15,7 +15,7 @@ const extension = 'io.modelcontextprotocol/tasks';
 const answers = [];
 const asked = [];
 const errors = [];
-let stdio, client, session;
+let wire, client, session;
 
 // The SDK's client does not know the answers of the tasks extension, so ext-tasks wants a way
 // around it: requests with ids of our own on the same transport.
@@ -23,8 +23,8 @@ const waiting = new Map();
 let nextRaw = 1;
 
 function tapAnswers() {
-    const forward = stdio.onmessage;
-    stdio.onmessage = (message, extra) => {
+    const forward = wire.onmessage;
+    wire.onmessage = (message, extra) => {
         const settle = waiting.get(message.id);
         if (!settle || message.method) return forward(message, extra);
         waiting.delete(message.id);
@@ -41,10 +41,14 @@ function dispatch(request, options = {}) {
         waiting.set(id, resolve);
         options.signal?.addEventListener('abort', () => {
             if (!waiting.delete(id)) return;
-            stdio.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+            wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
             reject(options.signal.reason);
         });
-        stdio.send({ jsonrpc: '2.0', id, ...request });
+        wire.send({ jsonrpc: '2.0', id, ...request }).catch(error => {
+            // Over HTTP the SDK hands on the JSON-RPC errors that come with 400, not with 404.
+            if (error.data?.status !== 404 || !waiting.delete(id)) return reject(error);
+            resolve({ kind: 'error', error: JSON.parse(error.data.text).error });
+        });
     });
 }
 
@@ -74,12 +78,14 @@ const text = outcome => resultFromTaskOutcome(outcome).content.map(block => bloc
 
 const cells = {
     async 'connect'() {
-        stdio = new StdioClientTransport({ command, args, env: process.env });
+        wire = command.startsWith('http')
+            ? new StreamableHTTPClientTransport(new URL(command))
+            : new StdioClientTransport({ command, args, env: process.env });
         client = new Client(
             { name: 'tasks-judge', version: '1.0.0' },
             { versionNegotiation: { mode: { pin: '2026-07-28' } }, capabilities: { elicitation: {} } }
         );
-        await client.connect(stdio);
+        await client.connect(wire);
         tapAnswers();
     },
     async 'session: our server offers tasks'() {

@@ -1,6 +1,7 @@
-"""Judges what our side wrote, from the logs of tap.py: one JSON object per line, each
-request answered once, and every message valid for the wire models that the Python SDK
-generates from the protocol's schema.
+"""Judges what our side wrote: each request answered once, and every message valid for the
+wire models that the Python SDK generates from the protocol's schema. Over stdio (logs of
+tap.py) there is one JSON object per line, over HTTP (logs of http_tap.py) what
+http_exchanges.py reads.
 
     wire_check.py server|client LOG..."""
 import json
@@ -8,6 +9,7 @@ import sys
 
 import mcp_types.methods as wire
 
+import http_exchanges
 from cells import equal
 
 MODERN = "2026-07-28"
@@ -138,11 +140,56 @@ def check(role, path):
     return ours.count
 
 
+class Conversations:
+    """Over HTTP: a request of the modern era is one of its own, else it is a session."""
+
+    def __init__(self, role):
+        self.role = role
+        self.sessions = {}
+
+    def of(self, exchange):
+        name = exchange.session
+        if exchange.sent("initialize"):
+            name = exchange.new_session
+        if not name:
+            return Ours(self.role)
+        return self.sessions.setdefault(name, Ours(self.role))
+
+    def judge(self, exchange):
+        ours = self.of(exchange)
+        before = ours.count
+        for message in exchange.up:
+            ours.client_said(message)
+        for message in exchange.down:
+            if exchange.status < 400 or "id" in message:  # else it is HTTP that refuses
+                ours.server_said(message)
+        if self.role == "server" and exchange.is_whole and exchange.status < 400:
+            ids = {json.dumps(message["id"]) for message in exchange.up
+                   if "id" in message and "method" in message}
+            equal(ids - ours.answered, set(), "requests without an answer")
+        return ours.count - before
+
+
+def check_http(role, paths):
+    conversations, count = Conversations(role), 0
+    for path in paths:
+        for number, exchange in enumerate(http_exchanges.read(path), 1):
+            try:
+                http_exchanges.judge(exchange, role)
+                count += conversations.judge(exchange)
+            except Exception as error:
+                raise AssertionError(
+                    f"{path}, exchange {number}: {error} in {exchange}") from error
+    return count
+
+
 def main():
     role, *paths = sys.argv[1:]
     line = {"what": "every message is valid", "state": "green"}
     try:
-        count = sum(check(role, path) for path in paths)
+        over_http = [path[:-3] for path in paths if path.endswith(".up")]
+        count = (check_http(role, over_http) if over_http else
+                 sum(check(role, path) for path in paths))
         equal(count > 0, True, "messages were written")
         line["what"] += f" ({count})"
     except Exception as error:

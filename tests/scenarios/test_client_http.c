@@ -217,7 +217,7 @@ static void the_same_program_gives_the_same_results(void **state)
 
 static void check_story(const outcome *o, int count)
 {
-    char path[16], expected[64], quoted[80];
+    char path[24], expected[64], quoted[80];
     assert_int_equal(o->segments, count);
     for (int i = 0; i < count; i += 7) {
         snprintf(path, sizeof path, "%d.text", i);

@@ -20,6 +20,31 @@ static void begin(http_script *s, const char *capabilities)
     script_discover(s, capabilities);
 }
 
+/* The same, and a call that the server has heard. */
+static record *begin_call(http_script *s, const char *capabilities, heard **call)
+{
+    begin(s, capabilities);
+    record *r = kit_call(&s->k, "t");
+    *call = script_expect(s, "tools/call");
+    return r;
+}
+
+/* The same, and a call that has become the task T. */
+static record *begin_task(http_script *s, const char *capabilities)
+{
+    heard *call;
+    record *r = begin_call(s, capabilities, &call);
+    script_result(call, CREATED("T"));
+    return r;
+}
+
+static void end(http_script *s, const record *r, segue_status expected)
+{
+    script_until(s, r->completed);
+    assert_int_equal(r->status, expected);
+    script_end(s);
+}
+
 /* ---- what is sent ---- */
 
 static void the_head_repeats_the_call(void **state)
@@ -82,9 +107,7 @@ static void get_update_and_cancel_name_their_task(void **state)
     assert_header(h, "Mcp-Method", "tasks/cancel");
     assert_header(h, "Mcp-Name", "T/1");
     script_result(h, "\"resultType\":\"complete\"");
-    script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_E_CANCELLED);
-    script_end(&s);
+    end(&s, r, SEGUE_E_CANCELLED);
 }
 
 /* ---- what comes back ---- */
@@ -130,9 +153,8 @@ static void an_answer_does_not_wait_for_the_end_of_its_stream(void **state)
 {
     (void)state;
     http_script s;
-    begin(&s, SERVER_PLAIN);
-    record *r = kit_call(&s.k, "t");
-    heard *h = script_expect(&s, "tools/call");
+    heard *h;
+    record *r = begin_call(&s, SERVER_PLAIN, &h);
     script_stream(h);
     script_stream_result(h, NULL, "\"content\":[]");
     script_until(&s, r->completed);
@@ -148,9 +170,8 @@ static void one_call(const char *status, const char *headers, const char *body,
                      segue_status expected, int rpc_code)
 {
     http_script s;
-    begin(&s, SERVER_PLAIN);
-    record *r = kit_call(&s.k, "t");
-    heard *h = script_expect(&s, "tools/call");
+    heard *h;
+    record *r = begin_call(&s, SERVER_PLAIN, &h);
     script_say(h, status, headers, body);
     script_until(&s, r->completed);
     assert_int_equal(r->status, expected);
@@ -214,9 +235,7 @@ static void an_answer_beyond_the_limit_is_refused(void **state)
             script_event(h, NULL, "%.8000s", large);
             script_finish(h);
         }
-        script_until(&s, r->completed);
-        assert_int_equal(r->status, SEGUE_E_REFUSED);
-        script_end(&s);
+        end(&s, r, SEGUE_E_REFUSED);
     }
     free(large);
 }
@@ -236,9 +255,7 @@ static void an_endless_answer_is_cut_short(void **state)
     for (int i = 0; i < 4; i++)
         script_push(h, blanks, sizeof blanks);
     script_until(&s, heard_is_closed(h));
-    script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_E_REFUSED);
-    script_end(&s);
+    end(&s, r, SEGUE_E_REFUSED);
 }
 
 /* ---- cuts ---- */
@@ -285,9 +302,7 @@ static void a_call_is_not_sent_twice(void **state)
         heard *h = script_expect(&s, "tools/call");
         http_peer_close(&s.peer);
         script_cut(h, reset); /* nor when nobody listens any more */
-        script_until(&s, r->completed);
-        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
-        script_end(&s);
+        end(&s, r, SEGUE_E_DISCONNECTED);
     }
 }
 
@@ -304,9 +319,8 @@ static void a_keyed_call_is_sent_again_with_its_key(void **state)
 {
     (void)state;
     http_script s;
-    begin(&s, SERVER_STREAMS);
-    record *r = kit_call(&s.k, "t");
-    heard *h = script_expect(&s, "tools/call");
+    heard *h;
+    record *r = begin_call(&s, SERVER_STREAMS, &h);
     char key[64];
     keep_key(h, key);
     script_stream(h);
@@ -322,9 +336,7 @@ static void a_keyed_call_is_sent_again_with_its_key(void **state)
         else
             script_say(h, "503 Service Unavailable", "", "");
     }
-    script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_OK);
-    script_end(&s);
+    end(&s, r, SEGUE_OK);
 }
 
 static void segment(heard *h, int seq)
@@ -341,9 +353,7 @@ static void a_cut_task_goes_on_from_its_cursor(void **state)
 {
     (void)state;
     http_script s;
-    begin(&s, SERVER_STREAMS);
-    record *r = kit_call(&s.k, "t");
-    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    record *r = begin_task(&s, SERVER_STREAMS);
     heard *h = script_expect(&s, "tasks/stream");
     script_stream(h);
     segment(h, 0);
@@ -370,9 +380,7 @@ static void failures_of_get_back_off(void **state)
 {
     (void)state;
     http_script s;
-    begin(&s, SERVER_TASKS);
-    record *r = kit_call(&s.k, "t");
-    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    record *r = begin_task(&s, SERVER_TASKS);
     int64_t gap = 0;
     for (int i = 0; i < 5; i++) {
         int64_t since = s.k.clock_ms;
@@ -390,18 +398,14 @@ static void failures_of_get_back_off(void **state)
     }
     script_advance(&s, 5000);
     script_result(script_expect(&s, "tasks/get"), TASK("T", "completed") "," RESULT);
-    script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_OK);
-    script_end(&s);
+    end(&s, r, SEGUE_OK);
 }
 
 static void a_silent_stream_is_taken_for_broken(void **state)
 {
     (void)state;
     http_script s;
-    begin(&s, SERVER_STREAMS);
-    record *r = kit_call(&s.k, "t");
-    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    record *r = begin_task(&s, SERVER_STREAMS);
     heard *h = script_expect(&s, "tasks/stream");
     script_stream(h);
     segment(h, 0);
@@ -419,9 +423,7 @@ static void a_silent_stream_is_taken_for_broken(void **state)
     script_until(&s, heard_is_closed(mute));
     script_advance(&s, 600);
     script_result(script_expect(&s, "tasks/stream"), FINAL);
-    script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_OK);
-    script_end(&s);
+    end(&s, r, SEGUE_OK);
 }
 
 /* ---- cancel ---- */
@@ -431,9 +433,8 @@ static void cancel_closes_the_stream(void **state)
     (void)state;
     for (int streams = 0; streams < 2; streams++) {
         http_script s;
-        begin(&s, SERVER_PLAIN);
-        record *r = kit_call(&s.k, "t");
-        heard *h = script_expect(&s, "tools/call");
+        heard *h;
+        record *r = begin_call(&s, SERVER_PLAIN, &h);
         if (streams)
             script_stream(h);
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);

@@ -73,6 +73,24 @@ static void same_principal_elsewhere(world *w)
               "\"failed\"");
 }
 
+/* A guesser without a task to his name who comes by a new connection each time: the
+ * bucket is his, not the connection's. */
+static void new_connections_are_no_new_guesses(world *w)
+{
+    int refused = 0;
+    for (int i = 0; i < 300; i++) {
+        wire *c = world_connect(w, "Cem");
+        const char *r = wire_task(c, "2", "tasks/get", "no-such-task", NULL);
+        refused += !strcmp(json_at(r, "error.code"), "-32603");
+        wire_cut(c);
+        world_run(w);
+    }
+    assert_true(refused >= 150);
+    world_advance(w, 1500); /* full again, and forgotten */
+    wire *c = world_connect(w, "Cem");
+    assert_code(wire_task(c, "2", "tasks/get", "no-such-task", NULL), -32602);
+}
+
 static void guessing_is_limited(world *w)
 {
     wire *a = world_connect(w, "Ada");
@@ -259,6 +277,8 @@ static const scenario scenarios[] = {
     {"AS-63 a principal is the same after a restart", same_principal_elsewhere,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-122 guessing of ids is limited per principal", guessing_is_limited,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-122 new connections bring no new guesses", new_connections_are_no_new_guesses,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"max_tasks: plain where it may be, refused where it must", tasks_are_limited,
      ONLY_HERE | ONE_DRIVE, two_tasks},

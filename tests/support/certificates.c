@@ -38,8 +38,8 @@ static void name_it(X509 *cert, const char *name, const test_cert *issuer)
     X509_set_issuer_name(cert, issuer ? X509_get_subject_name(issuer->cert) : subject);
 }
 
-void test_cert_make(test_cert *made, const char *name, test_key_kind kind,
-                    const test_cert *issuer)
+static void make(test_cert *made, const char *name, test_key_kind kind, const char *hosts,
+                 const test_cert *issuer)
 {
     static long serial = 1;
     made->key = kind == TEST_KEY_EC ? EVP_EC_gen("P-256") : EVP_RSA_gen(2048);
@@ -52,25 +52,66 @@ void test_cert_make(test_cert *made, const char *name, test_key_kind kind,
     X509_set_pubkey(made->cert, made->key);
     name_it(made->cert, name, issuer);
     extend(made->cert, NID_basic_constraints, issuer ? "CA:FALSE" : "critical,CA:TRUE");
-    extend(made->cert, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    if (hosts)
+        extend(made->cert, NID_subject_alt_name, hosts);
     insist(X509_sign(made->cert, issuer ? issuer->key : made->key, EVP_sha256()) > 0,
            "not signed");
 }
 
+void test_cert_make(test_cert *made, const char *name, test_key_kind kind,
+                    const test_cert *issuer)
+{
+    make(made, name, kind, "DNS:localhost,IP:127.0.0.1", issuer);
+}
+
+void test_cert_make_for(test_cert *made, const char *hosts, const test_cert *issuer)
+{
+    make(made, hosts ? "server" : "client", TEST_KEY_EC, hosts, issuer);
+}
+
+static FILE *open_file(const char *path, const char *mode)
+{
+    FILE *file = fopen(path, mode);
+    insist(file != NULL, path);
+    return file;
+}
+
+static void save_cert(const test_cert *cert, const char *path)
+{
+    FILE *file = open_file(path, "w");
+    insist(PEM_write_X509(file, cert->cert), path);
+    fclose(file);
+}
+
+static void save_key(const test_cert *cert, const char *path, const char *mode,
+                     const char *password)
+{
+    FILE *file = open_file(path, mode);
+    insist(PEM_write_PrivateKey(file, cert->key, password ? EVP_aes_128_cbc() : NULL,
+                                (const unsigned char *)password,
+                                password ? (int)strlen(password) : 0, NULL, NULL),
+           path);
+    fclose(file);
+}
+
 void test_cert_save(const test_cert *cert, const char *cert_path, const char *key_path)
 {
-    FILE *file;
-    if (cert_path) {
-        insist((file = fopen(cert_path, "w")) != NULL, cert_path);
-        insist(PEM_write_X509(file, cert->cert), cert_path);
-        fclose(file);
-    }
-    if (key_path) {
-        insist((file = fopen(key_path, "w")) != NULL, key_path);
-        insist(PEM_write_PrivateKey(file, cert->key, NULL, NULL, 0, NULL, NULL),
-               key_path);
-        fclose(file);
-    }
+    if (cert_path)
+        save_cert(cert, cert_path);
+    if (key_path)
+        save_key(cert, key_path, "w", NULL);
+}
+
+void test_cert_save_both(const test_cert *cert, const char *path)
+{
+    save_cert(cert, path);
+    save_key(cert, path, "a", NULL);
+}
+
+void test_cert_save_locked(const test_cert *cert, const char *key_path,
+                           const char *password)
+{
+    save_key(cert, key_path, "w", password);
 }
 
 void test_cert_free(test_cert *cert)

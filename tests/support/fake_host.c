@@ -248,7 +248,7 @@ sgi_op *fake_op_new(segue_server *server)
     sgi_op *op = sgi_op_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
     if (!op)
         return NULL;
-    op->who = sgi_principal_get(&server->principals, &server->engine->env, nobody);
+    op->who = sgi_principal_get(&server->principals, server->engine, nobody);
     op->tool = sgi_tool_find(server, SGI_STR("tool"));
     op->caps = SGI_CAP_TASKS | SGI_CAP_ELICITATION;
     sgi_tool_ref(op->tool);

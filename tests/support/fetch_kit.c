@@ -29,6 +29,12 @@ void fetch_connect(fetch_rig *rig, const sgi_fetch_settings *settings)
     assert_int_equal(sgi_fetcher_new(rig->rt, &own, &rig->fetcher, why), SEGUE_OK);
 }
 
+void fetch_begin(fetch_rig *rig, const sgi_fetch_settings *settings)
+{
+    fetch_set_up(rig);
+    fetch_connect(rig, settings);
+}
+
 void fetch_tear_down(fetch_rig *rig)
 {
     sgi_runtime_lock(rig->rt);
@@ -97,7 +103,12 @@ segue_status fetch_request(fetch_rig *rig, fetch_seen *seen, sgi_fetch_method me
         sgi_buf_free(&text);
         return SEGUE_E_NOMEM;
     }
-    sgi_fetch_request request = {method, headers, count, body ? &text : NULL, rig->once};
+    sgi_fetch_request request = {.method = method,
+                                 .headers = headers,
+                                 .header_count = count,
+                                 .body = body ? &text : NULL,
+                                 .lasting = rig->lasting,
+                                 .once = rig->once};
     seen->rig = rig;
     sgi_runtime_lock(rig->rt);
     segue_status status =

@@ -14,7 +14,8 @@ typedef struct fetch_rig {
     http_peer peer;
     sgi_fetcher *fetcher;
     char url[200];
-    bool once; /* of the next request */
+    bool once;    /* of the next request */
+    bool lasting; /* likewise */
 } fetch_rig;
 
 typedef struct fetch_seen fetch_seen;
@@ -42,6 +43,8 @@ struct fetch_seen {
 void fetch_set_up(fetch_rig *rig);
 /* settings NULL = no proxy and else the default; with a NULL url the peer's. */
 void fetch_connect(fetch_rig *rig, const sgi_fetch_settings *settings);
+/* Both. */
+void fetch_begin(fetch_rig *rig, const sgi_fetch_settings *settings);
 /* Everything ends; all memory must be back. */
 void fetch_tear_down(fetch_rig *rig);
 

@@ -160,6 +160,18 @@ void http_caller_close(http_caller *c)
     *c = (http_caller){.s = c->s, .fd = -1};
 }
 
+void http_stage_open(http_stage *s, http_caller *c)
+{
+    http_stage_begin(s);
+    http_caller_open(s, c);
+}
+
+void http_stage_close(http_stage *s, http_caller *c)
+{
+    http_caller_close(c);
+    http_stage_end(s);
+}
+
 void http_caller_reset(http_caller *c)
 {
     struct linger hard = {1, 0};

@@ -60,6 +60,9 @@ typedef struct http_reply {
 
 void http_caller_open(http_stage *s, http_caller *c);
 void http_caller_close(http_caller *c);
+/* The stage with one caller. */
+void http_stage_open(http_stage *s, http_caller *c);
+void http_stage_close(http_stage *s, http_caller *c);
 /* Closes with a reset. */
 void http_caller_reset(http_caller *c);
 void http_caller_send(http_caller *c, const char *bytes, size_t len);

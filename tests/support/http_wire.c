@@ -1,8 +1,13 @@
 /* The text is taken out as a transport does it: looked at first, then moved. */
 #include "http_wire.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static sgi_str find_header(void *user, sgi_str name, bool *more)
 {
@@ -155,4 +160,60 @@ segue_call *http_wire_call(segue_server *server)
     fake_host_deliver(server->engine->host.user);
     segue_call *call = LIST_FIRST(&server->calls);
     return call && call->held ? call : NULL;
+}
+
+int http_wire_count(const char *text, const char *part)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        count++;
+    return count;
+}
+
+bool http_wire_says(http_wire *wire, const char *part)
+{
+    return strstr(http_wire_text(wire), part) != NULL;
+}
+
+segue_call *http_wire_start(http_wire *wire, const char *id)
+{
+    assert_int_equal(http_wire_legacy(wire, id, "tools/call", "\"name\":\"tool\""), 0);
+    segue_call *call = http_wire_call(wire->server);
+    assert_non_null(call);
+    return call;
+}
+
+void http_wire_finish(segue_call *call)
+{
+    fake_host *host = call->handle.engine->host.user;
+    sgi_call_complete(call, NULL);
+    sgi_call_free(call);
+    fake_host_deliver(host);
+}
+
+/* ---- the rig ---- */
+
+void http_rig_begin(http_rig *rig, const char *name_of_b)
+{
+    test_mem_init(&rig->mem);
+    fake_host_init(&rig->host, &rig->mem.mem, 81);
+    rig->server = fake_server_new(&rig->host);
+    http_wire_init(&rig->a, rig->server, "ada");
+    http_wire_init(&rig->b, rig->server, name_of_b);
+}
+
+void http_rig_end(http_rig *rig)
+{
+    http_wire_free(&rig->a);
+    http_wire_free(&rig->b);
+    fake_server_end(rig->server);
+    fake_host_free(&rig->host);
+    assert_int_equal(rig->mem.live, 0);
+}
+
+void http_rig_open(http_rig *rig)
+{
+    assert_true(http_wire_open(&rig->a, "2025-11-25"));
+    rig->b.head.version = rig->a.head.version;
+    rig->b.head.session = rig->a.head.session;
 }

@@ -7,13 +7,15 @@
  *     http_wire_modern(&a, "1", "tools/call", "\"name\":\"tool\"", "{}");
  *     ... http_wire_text(&a) ... http_wire_cut(&a) ...
  *     http_wire_free(&a);
- */
+ *
+ * A rig is a server with two such wires. */
 #ifndef HTTP_WIRE_H
 #define HTTP_WIRE_H
 
 #include "engine/call.h"
 #include "engine/serve_http.h"
 #include "support/fake_host.h"
+#include "support/test_mem.h"
 
 typedef struct http_wire {
     segue_server *server;
@@ -53,7 +55,29 @@ const char *http_wire_text(http_wire *wire);
 /* Gives the exchange back: the client is gone, or has all. */
 void http_wire_cut(http_wire *wire);
 
+/* How often this part stands in a text; whether it stands in that of the exchange. */
+int http_wire_count(const char *text, const char *part);
+bool http_wire_says(http_wire *wire, const char *part);
+
 /* The handler's call that came last, NULL when there is none. Delivers first. */
 segue_call *http_wire_call(segue_server *server);
+/* A call of the tool in the wire's session; it runs. */
+segue_call *http_wire_start(http_wire *wire, const char *id);
+/* Completes and frees it, and delivers. */
+void http_wire_finish(segue_call *call);
+
+typedef struct http_rig {
+    test_mem mem;
+    fake_host host;
+    segue_server *server;
+    http_wire a, b;
+} http_rig;
+
+/* a speaks for "ada". */
+void http_rig_begin(http_rig *rig, const char *name_of_b);
+/* All memory must be back. */
+void http_rig_end(http_rig *rig);
+/* a opens a session of 2025-11-25, and b speaks in it. */
+void http_rig_open(http_rig *rig);
 
 #endif

@@ -19,8 +19,7 @@ static void a_post_brings_status_headers_and_body(void **state)
     fetch_seen seen = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_start(&rig, &seen, "{\"a\":1}");
     RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &line));
     RUN_UNTIL(rig.rt, http_line_asked(&line));
@@ -56,8 +55,7 @@ static void a_large_body_is_sent_without_asking(void **state)
     (void)state;
     memset(body, 'x', size);
     body[size] = 0;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_start(&rig, &seen, body);
     RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &line));
     RUN_UNTIL(rig.rt, !http_line_asked(&line) && line.in_len == sizeof line.in - 1);
@@ -85,8 +83,7 @@ static void each_method_is_sent_with_its_headers(void **state)
     fetch_rig rig;
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     for (int method = SGI_FETCH_GET; method <= SGI_FETCH_DELETE; method++) {
         fetch_seen seen = {0};
         assert_int_equal(
@@ -121,8 +118,7 @@ static void what_could_break_a_line_is_refused(void **state)
     fetch_rig rig;
     fetch_seen seen = {0};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(fetch_request(&rig, &seen, SGI_FETCH_POST, &bad[i], 1, "x"),
                          SEGUE_E_INVALID);
@@ -161,8 +157,7 @@ static void a_stream_is_handed_out_as_it_comes(void **state)
     fetch_seen seen = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     http_line_say(&line, FETCH_CHUNKED);
     RUN_UNTIL(rig.rt, seen.heads);
@@ -185,8 +180,7 @@ static void a_response_may_come_byte_by_byte(void **state)
     fetch_seen seen = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     for (size_t i = 0; i < sizeof all - 1; i++) {
         assert_int_equal(http_line_push(&line, all + i, 1), 1);
@@ -228,8 +222,7 @@ static void a_paused_stream_holds_the_peer_and_goes_on(void **state)
     fetch_seen seen = {.at_head = pause_at_once};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     http_line_say(&line, "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n");
     RUN_UNTIL(rig.rt, seen.heads);
@@ -263,8 +256,7 @@ static void no_byte_is_lost_or_doubled_by_pauses(void **state)
     http_line line = {.fd = -1};
     char expected[401] = "";
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     http_line_say(&line, FETCH_CHUNKED);
     for (int i = 0; i < 100; i++) {
@@ -302,8 +294,7 @@ static void nothing_is_called_after_a_cancel(void **state)
     fetch_seen done = {.at_done = cancel_now}, later = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_start(&rig, &early, "{}");
     fetch_cancel(&early);
     sgi_runtime_dispatch(rig.rt, 0, 0, NULL);
@@ -342,8 +333,7 @@ static void a_paused_stream_can_be_cancelled(void **state)
     fetch_seen seen = {.at_head = pause_at_once};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     http_line_say(&line, FETCH_CHUNKED "1\r\na\r\n");
     RUN_UNTIL(rig.rt, seen.heads);
@@ -365,8 +355,7 @@ static void a_runtime_may_end_with_exchanges_in_flight(void **state)
     http_line lines[2] = {{.fd = -1}, {.fd = -1}};
     (void)state;
     memset(seen, 0, sizeof seen);
-    fetch_set_up(&rig);
-    fetch_connect(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 3});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 3});
     fetch_open_stream(&rig, &seen[0], &lines[0]);
     http_line_say(&lines[0], FETCH_CHUNKED "1\r\na\r\n");
     RUN_UNTIL(rig.rt, seen[0].total == 1);
@@ -398,8 +387,7 @@ static void a_fetcher_that_is_freed_takes_its_exchanges_along(void **state)
     fetch_seen seen = {0}, queued = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
     fetch_open_stream(&rig, &seen, &line);
     fetch_start(&rig, &queued, "{}");
     sgi_runtime_lock(rig.rt);
@@ -487,8 +475,7 @@ static void a_socket_that_cannot_be_watched_ends_what_runs(void **state)
     struct sgi_fetch_watches taken = LIST_HEAD_INITIALIZER(taken);
     sgi_fetch_watch *watch;
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &first, &line);
     sgi_fetch_pool *pool = rig.fetcher->pool;
     while ((watch = LIST_FIRST(&pool->spare))) {

@@ -113,10 +113,9 @@ static void a_lookup_that_takes_too_long_is_a_timeout(void **state)
     fetch_rig rig;
     fetch_seen seen = {0};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, &(sgi_fetch_settings){.url = "http://slow.test/",
-                                              .proxy = "",
-                                              .connect_timeout_ms = 30});
+    fetch_begin(&rig, &(sgi_fetch_settings){.url = "http://slow.test/",
+                                            .proxy = "",
+                                            .connect_timeout_ms = 30});
     fetch_start(&rig, &seen, "{}");
     expect_fault(&rig, &seen, SGI_FETCH_TIMEOUT);
     fetch_tear_down(&rig);
@@ -131,8 +130,7 @@ static void break_stream(const char *said, ending how, sgi_fetch_fault fault,
     fetch_rig rig;
     fetch_seen seen = {0};
     http_line line = {.fd = -1};
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     http_line_say(&line, said);
     RUN_UNTIL(rig.rt, seen.total == bytes);
@@ -166,8 +164,7 @@ static void answer_and_expect(const char *answer, sgi_fetch_fault fault, const c
     fetch_rig rig;
     fetch_seen seen = {0};
     http_line line = {.fd = -1};
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     size_t len = strlen(answer), at = 0;
     RUN_UNTIL(rig.rt,
@@ -201,8 +198,7 @@ static void a_redirect_without_a_place_is_an_answer(void **state)
     fetch_seen seen = {0};
     http_line line = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     http_line_say(&line, "HTTP/1.1 304 Not Modified\r\n\r\n");
     RUN_UNTIL(rig.rt, seen.dones);
@@ -238,8 +234,7 @@ static void headers_are_bounded(void **state)
     answer_and_expect(more, SGI_FETCH_TOO_LARGE, "the response's headers are too large");
     answer_and_expect(wide, SGI_FETCH_TOO_LARGE, NULL);
     answer_and_expect(endless, SGI_FETCH_TOO_LARGE, NULL);
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     fetch_open_stream(&rig, &seen, &line);
     size_t len = strlen(fits), at = 0;
     RUN_UNTIL(rig.rt, (at += http_line_push(&line, fits + at, len - at)) == len);
@@ -267,8 +262,7 @@ static void connections_are_used_again(void **state)
     fetch_rig rig;
     http_line line = {.fd = -1}, other = {.fd = -1};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     for (int i = 0; i < 5; i++)
         assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
     assert_false(http_peer_accept(&rig.peer, &other));
@@ -283,8 +277,7 @@ static void a_connection_that_died_while_idle_is_replaced(void **state)
     for (int how = RESET; how <= CLOSE; how++) {
         fetch_rig rig;
         http_line line = {.fd = -1}, next = {.fd = -1};
-        fetch_set_up(&rig);
-        fetch_connect(&rig, NULL);
+        fetch_begin(&rig, NULL);
         assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
         if (how == RESET)
             http_line_reset(&line);
@@ -305,8 +298,7 @@ static void a_connection_that_dies_before_it_answers_is_replaced(void **state)
         fetch_rig rig;
         fetch_seen seen = {0};
         http_line line = {.fd = -1}, next = {.fd = -1};
-        fetch_set_up(&rig);
-        fetch_connect(&rig, NULL);
+        fetch_begin(&rig, NULL);
         assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
         http_line_clear(&line);
         fetch_start(&rig, &seen, "{\"a\":2}");
@@ -334,8 +326,7 @@ static void what_is_sent_once_is_not_sent_again(void **state)
         fetch_rig rig;
         fetch_seen seen = {0};
         http_line line = {.fd = -1}, next = {.fd = -1};
-        fetch_set_up(&rig);
-        fetch_connect(&rig, NULL);
+        fetch_begin(&rig, NULL);
         assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
         http_line_clear(&line);
         fetch_start_once(&rig, &seen, "{\"a\":2}");
@@ -363,8 +354,7 @@ static void exchanges_run_side_by_side(void **state)
     fetch_rig rig;
     (void)state;
     memset(seen, 0, sizeof seen);
-    fetch_set_up(&rig);
-    fetch_connect(&rig, NULL);
+    fetch_begin(&rig, NULL);
     for (int i = 0; i < PARALLEL; i++)
         fetch_start(&rig, &seen[i], "{}");
     for (int i = 0; i < PARALLEL; i++) {
@@ -388,8 +378,7 @@ static void exchanges_beyond_the_limit_wait(void **state)
     fetch_rig rig;
     (void)state;
     memset(seen, 0, sizeof seen);
-    fetch_set_up(&rig);
-    fetch_connect(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 2});
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 2});
     for (int i = 0; i < 5; i++)
         fetch_start(&rig, &seen[i], "{}");
     fetch_cancel(&seen[3]); /* while it waits */
@@ -412,6 +401,33 @@ static void exchanges_beyond_the_limit_wait(void **state)
     http_line_close(&lines[0]);
     http_line_close(&lines[1]);
     fetch_tear_down(&rig);
+}
+
+/* A client that streams as much as it may can still ask what its streams wait for. */
+static void streams_do_not_hold_up_what_is_short(void **state)
+{
+    fetch_seen stream = {0}, second = {0}, brief = {0};
+    http_line line = {.fd = -1}, other = {.fd = -1}, third = {.fd = -1};
+    fetch_rig rig;
+    (void)state;
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    rig.lasting = true;
+    fetch_start(&rig, &stream, "{}");
+    fetch_start(&rig, &second, "{}");
+    rig.lasting = false;
+    fetch_start(&rig, &brief, "{}");
+    RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &line));
+    RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &other));
+    for (int i = 0; i < 5; i++)
+        sgi_runtime_dispatch(rig.rt, 1, 0, NULL);
+    assert_false(http_peer_accept(&rig.peer, &third));
+    RUN_UNTIL(rig.rt, http_line_asked(&line));
+    RUN_UNTIL(rig.rt, http_line_asked(&other));
+    http_line_say(&other, FETCH_ANSWER("2", "{}"));
+    RUN_UNTIL(rig.rt, brief.dones || stream.dones);
+    fetch_tear_down(&rig);
+    http_line_close(&line);
+    http_line_close(&other);
 }
 
 static void a_unix_socket_takes_the_place_of_the_host(void **state)
@@ -516,8 +532,7 @@ static void a_pending_lookup_holds_nobody_up(void **state)
     fetch_rig rig;
     fetch_seen seen = {0}, other = {0};
     (void)state;
-    fetch_set_up(&rig);
-    fetch_connect(&rig, &(sgi_fetch_settings){.url = "http://slow.test/", .proxy = ""});
+    fetch_begin(&rig, &(sgi_fetch_settings){.url = "http://slow.test/", .proxy = ""});
     fetch_start(&rig, &seen, "{}");
     fetch_start(&rig, &other, "{}");
     RUN_UNTIL(rig.rt, is_looking_up());
@@ -548,6 +563,7 @@ int main(void)
         cmocka_unit_test(what_is_sent_once_is_not_sent_again),
         cmocka_unit_test(exchanges_run_side_by_side),
         cmocka_unit_test(exchanges_beyond_the_limit_wait),
+        cmocka_unit_test(streams_do_not_hold_up_what_is_short),
         cmocka_unit_test(a_unix_socket_takes_the_place_of_the_host),
         cmocka_unit_test(a_proxy_that_is_named_is_used),
         cmocka_unit_test(the_environment_names_the_proxy),

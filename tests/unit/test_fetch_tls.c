@@ -10,22 +10,63 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "support/certificates.h"
 #include "support/fetch_kit.h"
-#include "support/test_certs.h"
 
-static test_certs certs;
+#define PASSWORD "open sesame"
+
+/* An authority, what it has signed, and another authority that nobody trusts. */
+static struct {
+    char dir[32];
+    char ca[64];
+    char other_ca[64];
+    char server[64];    /* certificate and key, for 127.0.0.1 and here.test */
+    char elsewhere[64]; /* the same for elsewhere.test */
+    char client[64];
+    char client_key[64]; /* encrypted with the password */
+} certs = {.dir = "/tmp/segue_fetch_XXXXXX"};
+
+static void name_file(char path[64], const char *name)
+{
+    snprintf(path, 64, "%s/%s", certs.dir, name);
+}
 
 static int make_certs(void **state)
 {
+    test_cert ca, other_ca, server, elsewhere, client;
     (void)state;
-    test_certs_make(&certs);
+    assert_non_null(mkdtemp(certs.dir));
+    name_file(certs.ca, "ca.pem");
+    name_file(certs.other_ca, "other_ca.pem");
+    name_file(certs.server, "server.pem");
+    name_file(certs.elsewhere, "elsewhere.pem");
+    name_file(certs.client, "client.pem");
+    name_file(certs.client_key, "client_key.pem");
+    test_cert_make(&ca, "authority", TEST_KEY_EC, NULL);
+    test_cert_make(&other_ca, "other authority", TEST_KEY_EC, NULL);
+    test_cert_make_for(&server, "IP:127.0.0.1,DNS:here.test", &ca);
+    test_cert_make_for(&elsewhere, "DNS:elsewhere.test", &ca);
+    test_cert_make_for(&client, NULL, &ca);
+    test_cert_save(&ca, certs.ca, NULL);
+    test_cert_save(&other_ca, certs.other_ca, NULL);
+    test_cert_save_both(&server, certs.server);
+    test_cert_save_both(&elsewhere, certs.elsewhere);
+    test_cert_save(&client, certs.client, NULL);
+    test_cert_save_locked(&client, certs.client_key, PASSWORD);
+    test_cert *const made[] = {&ca, &other_ca, &server, &elsewhere, &client};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        test_cert_free(made[i]);
     return 0;
 }
 
 static int remove_certs(void **state)
 {
+    const char *const files[] = {certs.ca,        certs.other_ca, certs.server,
+                                 certs.elsewhere, certs.client,   certs.client_key};
     (void)state;
-    test_certs_remove(&certs);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(files[i]);
+    rmdir(certs.dir);
     return 0;
 }
 
@@ -132,7 +173,7 @@ static void a_client_certificate_is_shown(void **state)
            &(sgi_fetch_settings){.ca_file = certs.ca,
                                  .client_cert = certs.client,
                                  .client_key = certs.client_key,
-                                 .key_password = TEST_CERTS_PASSWORD},
+                                 .key_password = PASSWORD},
            SGI_FETCH_OK);
     expect(certs.server, true,
            &(sgi_fetch_settings){.ca_file = certs.ca, .client_cert = certs.server},

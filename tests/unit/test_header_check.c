@@ -10,38 +10,23 @@
 #include <cmocka.h>
 
 #include "support/http_wire.h"
-#include "support/test_mem.h"
 
 #define TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
 
-static test_mem tm;
-static fake_host host;
-static segue_server *server;
-static http_wire a;
+static http_rig t;
 
 static int set_up(void **state)
 {
     (void)state;
-    test_mem_init(&tm);
-    fake_host_init(&host, &tm.mem, 91);
-    server = fake_server_new(&host);
-    http_wire_init(&a, server, "ada");
+    http_rig_begin(&t, "ada");
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    http_wire_free(&a);
-    fake_server_end(server);
-    fake_host_free(&host);
-    assert_int_equal(tm.live, 0);
+    http_rig_end(&t);
     return 0;
-}
-
-static bool says(const char *part)
-{
-    return strstr(http_wire_text(&a), part) != NULL;
 }
 
 /* More than one thing wrong: the earlier check speaks. */
@@ -82,17 +67,17 @@ static void headers_are_checked_against_the_body(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        a.head.name = sgi_str_of(rows[i].name);
-        snprintf(a.body, sizeof a.body,
+        t.a.head.name = sgi_str_of(rows[i].name);
+        snprintf(t.a.body, sizeof t.a.body,
                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s%s"
                  "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
                  "\"io.modelcontextprotocol/clientCapabilities\":" TASKS "}}}",
                  rows[i].asked, rows[i].params, *rows[i].params ? "," : "");
-        a.head.version = SGI_STR("2026-07-28");
-        a.head.method = sgi_str_of(rows[i].method);
-        int32_t status = http_wire_post(&a, a.body);
-        fake_store_settle(&host);
-        const char *text = http_wire_text(&a);
+        t.a.head.version = SGI_STR("2026-07-28");
+        t.a.head.method = sgi_str_of(rows[i].method);
+        int32_t status = http_wire_post(&t.a, t.a.body);
+        fake_store_settle(&t.host);
+        const char *text = http_wire_text(&t.a);
         bool mismatch = status == 400 && strstr(text, "-32020") &&
                         strstr(text, rows[i].says ? rows[i].says : "\"id\":1");
         if (mismatch != (rows[i].says != NULL))
@@ -124,38 +109,40 @@ static void params_are_checked_against_the_arguments(void **state)
         {"=?base64?Qm9ub?=", NULL, "{\"city\":\"Bonn\"}",
          "Mcp-Param header is malformed"},
     };
-    segue_item_options tool = TAILQ_FIRST(&server->tools)->options;
+    segue_item_options tool = TAILQ_FIRST(&t.server->tools)->options;
     char params[200];
     (void)state;
-    assert_int_equal(sgi_tool_add(server, sgi_str_of(schema), &tool, NULL), SEGUE_OK);
-    a.head.name = SGI_STR("where");
+    assert_int_equal(sgi_tool_add(t.server, sgi_str_of(schema), &tool, NULL), SEGUE_OK);
+    t.a.head.name = SGI_STR("where");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t n = 0;
-        memset(a.more_names, 0, sizeof a.more_names);
+        memset(t.a.more_names, 0, sizeof t.a.more_names);
         if (rows[i].city)
-            a.more_names[n] = "mcp-param-city", a.more_values[n++] = rows[i].city;
+            t.a.more_names[n] = "mcp-param-city", t.a.more_values[n++] = rows[i].city;
         if (rows[i].floor)
-            a.more_names[n] = "mcp-param-floor", a.more_values[n++] = rows[i].floor;
+            t.a.more_names[n] = "mcp-param-floor", t.a.more_values[n++] = rows[i].floor;
         snprintf(params, sizeof params, "\"name\":\"where\",\"arguments\":%s",
                  rows[i].arguments);
-        int32_t status = http_wire_modern(&a, "1", "tools/call", params, "{}");
-        bool mismatch = status == 400 && rows[i].says && says(rows[i].says);
-        if (mismatch != (rows[i].says != NULL) || (!rows[i].says && says("-32020")))
-            fail_msg("row %zu: %d %s", i, (int)status, http_wire_text(&a));
-        segue_call *call = http_wire_call(server);
-        http_wire_cut(&a);
-        fake_host_deliver(&host);
+        int32_t status = http_wire_modern(&t.a, "1", "tools/call", params, "{}");
+        bool mismatch =
+            status == 400 && rows[i].says && http_wire_says(&t.a, rows[i].says);
+        if (mismatch != (rows[i].says != NULL) ||
+            (!rows[i].says && http_wire_says(&t.a, "-32020")))
+            fail_msg("row %zu: %d %s", i, (int)status, http_wire_text(&t.a));
+        segue_call *call = http_wire_call(t.server);
+        http_wire_cut(&t.a);
+        fake_host_deliver(&t.host);
         if (call)
             sgi_call_free(call);
     }
-    a.more_names[0] = a.more_names[1] = "mcp-param-city"; /* sent twice */
-    a.more_values[0] = a.more_values[1] = "Bonn";
-    assert_int_equal(http_wire_modern(&a, "1", "tools/call",
+    t.a.more_names[0] = t.a.more_names[1] = "mcp-param-city"; /* sent twice */
+    t.a.more_values[0] = t.a.more_values[1] = "Bonn";
+    assert_int_equal(http_wire_modern(&t.a, "1", "tools/call",
                                       "\"name\":\"where\",\"arguments\":{\"city\":"
                                       "\"Bonn\"}",
                                       "{}"),
                      400);
-    memset(a.more_names, 0, sizeof a.more_names);
+    memset(t.a.more_names, 0, sizeof t.a.more_names);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -150,8 +150,7 @@ static void a_drained_server_says_that_it_is_idle(void **state)
         http_stage s = {.on_idle = count_idle};
         http_caller c;
         idles = 0;
-        http_stage_begin(&s);
-        http_caller_open(&s, &c);
+        http_stage_open(&s, &c);
         say(&c, http_call("1", "greet", NULL));
         assert_int_equal(http_caller_status(&c), 200);
         say(&c, http_call("2", "slow_compute", "{\"ms\":100}"));
@@ -163,8 +162,7 @@ static void a_drained_server_says_that_it_is_idle(void **state)
         http_caller_until_closed(&c);
         http_stage_run(&s);
         assert_int_equal(idles, 1);
-        http_caller_close(&c);
-        http_stage_end(&s);
+        http_stage_close(&s, &c);
     }
 }
 

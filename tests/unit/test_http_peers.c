@@ -18,15 +18,8 @@
 
 static void begin(http_stage *s, http_caller *c)
 {
-    http_stage_begin(s);
-    http_caller_open(s, c);
+    http_stage_open(s, c);
     http_stage_run(s);
-}
-
-static void end(http_stage *s, http_caller *c)
-{
-    http_caller_close(c);
-    http_stage_end(s);
 }
 
 static void an_idle_connection_is_closed(void **state)
@@ -45,7 +38,7 @@ static void an_idle_connection_is_closed(void **state)
     http_stage_advance(&s, 2000);
     http_caller_until_closed(&c);
     free(request);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* One byte per second does not move the limit. */
@@ -69,7 +62,7 @@ static void a_slow_head_is_refused(void **state)
     http_caller_say(&c, HEAD "X: ");
     http_stage_run(&s);
     drip_slowly(&s, &c, 11);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void a_slow_body_is_refused(void **state)
@@ -81,7 +74,7 @@ static void a_slow_body_is_refused(void **state)
     http_caller_say(&c, HEAD JSON "Content-Length: 1000\r\n\r\n");
     http_stage_run(&s);
     drip_slowly(&s, &c, 6);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void a_caller_that_vanishes_cancels_its_call(void **state)
@@ -108,7 +101,7 @@ static void a_caller_that_vanishes_cancels_its_call(void **state)
             http_stage_run(&s);
             assert_int_equal(fixtures_jobs(s.fixtures), 0);
             assert_true(s.turns - before < 50);
-            end(&s, &c);
+            http_stage_close(&s, &c);
         }
     }
 }
@@ -131,7 +124,7 @@ static void a_silent_stream_lives_for_minutes(void **state)
         comments++;
     assert_true(comments >= 30 && comments <= 41);
     assert_int_equal(fixtures_jobs(s.fixtures), 1);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* A small one lets the server feel it soon; through a small one nothing moves fast. */
@@ -156,7 +149,7 @@ static void a_caller_that_never_reads_is_cut(void **state)
     assert_true(s.mem.live <= held);
     http_stage_advance(&s, 10000);
     assert_true(s.mem.live < held - 4000000); /* it is let go of */
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* Logs and progress of a call: what the reader does not take is not kept without end. */
@@ -193,7 +186,7 @@ static void a_slow_reader_of_a_stream_holds_little(void **state)
     }
     assert_true(got > 500000);
     assert_false(c.ended);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void the_number_of_connections_has_a_limit(void **state)
@@ -213,7 +206,7 @@ static void the_number_of_connections_has_a_limit(void **state)
     assert_int_equal(http_caller_status(&c), 200);
     free(request);
     http_caller_close(&b);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* subscriptions/listen is a stream that does not end (R-0-4: 429). */

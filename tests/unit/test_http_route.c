@@ -12,7 +12,7 @@
 #define JSON "Content-Type: application/json\r\n"
 #define LOCAL "Host: localhost:80\r\n"
 
-typedef enum place { LOOPBACK, OUTSIDE, LISTED, OPEN, CORS } place;
+typedef enum place { LOOPBACK, OUTSIDE, LISTED, PAGES, OPEN, CORS } place;
 
 static sgi_http_policy policy_of(place where)
 {
@@ -23,6 +23,8 @@ static sgi_http_policy policy_of(place where)
         policy.hosts = SGI_STR("mcp.example.com, other.example:8443");
         policy.origins = SGI_STR("https://app.example.com, http://x.test:81");
     }
+    if (where == PAGES)
+        policy.origins = SGI_STR("https://app.example.com");
     if (where == OPEN)
         policy.hosts = policy.origins = SGI_STR("*");
     policy.cors = where == CORS;
@@ -96,6 +98,15 @@ static const row rows[] = {
     {LISTED,
      "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: http://app.example.com\r\n",
      403, 0},
+    /* ... origins that were named leave no other: a name bound anew has its own Host */
+    {LISTED,
+     "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: http://mcp.example.com\r\n",
+     403, 0},
+    {PAGES, "GET /mcp HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n",
+     403, 0},
+    {PAGES,
+     "GET /mcp HTTP/1.1\r\nHost: any.example\r\nOrigin: https://app.example.com\r\n", 0,
+     SGI_HTTP_GET},
     {OPEN, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: null\r\n", 0, SGI_HTTP_GET},
     /* Accept */
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: */*\r\n", 0, SGI_HTTP_POST},

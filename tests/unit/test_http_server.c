@@ -12,18 +12,6 @@
 
 #define GREET "{\"name\":\"Ada\"}"
 
-static void begin(http_stage *s, http_caller *c)
-{
-    http_stage_begin(s);
-    http_caller_open(s, c);
-}
-
-static void end(http_stage *s, http_caller *c)
-{
-    http_caller_close(c);
-    http_stage_end(s);
-}
-
 static void expect_greeting(http_caller *c, const char *id)
 {
     http_reply reply;
@@ -41,14 +29,14 @@ static void a_call_is_answered(void **state)
     http_stage s = {0};
     http_caller c;
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     for (int i = 0; i < 3; i++) { /* on one connection */
         char *request = http_call("1", "greet", GREET);
         http_caller_say(&c, request);
         expect_greeting(&c, "1");
         free(request);
     }
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* A pipeline of everything, in one write, byte by byte, and cut once at each byte. */
@@ -96,7 +84,7 @@ static void a_pipeline_is_answered_in_order(void **state)
     char *all = make_pipeline();
     size_t len = strlen(all);
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_send(&c, all, len);
     expect_pipeline(&c);
     http_caller_drip(&c, all, len);
@@ -108,7 +96,7 @@ static void a_pipeline_is_answered_in_order(void **state)
         expect_pipeline(&c);
     }
     free(all);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* More than may wait behind a call that takes its time: reading stops and goes on. */
@@ -120,7 +108,7 @@ static void a_long_pipeline_waits(void **state)
     char *slow = http_call("0", "slow_compute", "{\"ms\":100}");
     char *request = http_call("1", "greet", GREET);
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_say(&c, slow);
     http_stage_run(&s);
     for (int i = 0; i < 150; i++)
@@ -138,7 +126,7 @@ static void a_long_pipeline_waits(void **state)
         expect_greeting(&c, "1");
     }
     free(request);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void old_versions_are_closed_unless_kept(void **state)
@@ -149,7 +137,7 @@ static void old_versions_are_closed_unless_kept(void **state)
     static const char body[] = "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}";
     char text[512];
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     snprintf(text, sizeof text,
              "POST /mcp HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n"
              "MCP-Protocol-Version: 2026-07-28\r\n"
@@ -167,7 +155,7 @@ static void old_versions_are_closed_unless_kept(void **state)
     assert_string_equal(http_reply_header(&reply, "Connection"), "close");
     http_reply_free(&reply);
     http_caller_until_closed(&c);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* ---- streams ---- */
@@ -179,7 +167,7 @@ static void a_long_call_becomes_a_stream(void **state)
     http_reply reply;
     char *request = http_call("1", "slow_compute", "{\"seconds\":3}");
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_say(&c, request);
     http_stage_advance(&s, 150);
     http_caller_quiet(&c);
@@ -205,7 +193,7 @@ static void a_long_call_becomes_a_stream(void **state)
     http_caller_say(&c, request);
     expect_greeting(&c, "2");
     free(request);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void a_caller_without_streams_waits(void **state)
@@ -214,7 +202,7 @@ static void a_caller_without_streams_waits(void **state)
     http_caller c;
     char *request = http_call("1", "slow_compute", "{\"seconds\":3}");
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     char *accept = strstr(request, ", text/event-stream");
     memset(accept, ' ', strlen(", text/event-stream"));
     http_caller_say(&c, request);
@@ -223,7 +211,7 @@ static void a_caller_without_streams_waits(void **state)
     http_stage_advance(&s, 1000);
     assert_int_equal(http_caller_status(&c), 200);
     free(request);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void a_stream_of_an_old_version_ends_with_the_connection(void **state)
@@ -233,7 +221,7 @@ static void a_stream_of_an_old_version_ends_with_the_connection(void **state)
     http_reply reply;
     char *request = http_call("1", "slow_compute", "{\"seconds\":1}");
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     memcpy(strstr(request, "HTTP/1.1"), "HTTP/1.0", 8);
     http_caller_say(&c, request);
     http_stage_advance(&s, 1500);
@@ -247,7 +235,7 @@ static void a_stream_of_an_old_version_ends_with_the_connection(void **state)
     assert_non_null(strstr(c.in, "\"result\""));
     assert_string_equal(c.in + c.len - 2, "\n\n");
     free(request);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void a_large_answer_arrives_whole(void **state)
@@ -256,7 +244,7 @@ static void a_large_answer_arrives_whole(void **state)
     http_caller c;
     http_reply reply;
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     for (int bytes = 100; bytes <= 10000000; bytes *= 10) {
         char arguments[64];
         snprintf(arguments, sizeof arguments, "{\"bytes\":%d}", bytes);
@@ -267,7 +255,7 @@ static void a_large_answer_arrives_whole(void **state)
         assert_int_equal(reply.body[reply.body_len - 1], '}');
         http_reply_free(&reply);
     }
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* ---- who asks ---- */
@@ -301,7 +289,7 @@ static void the_application_names_the_caller(void **state)
         "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
         "\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}";
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_ask(&c, http_post("", body), &reply);
     assert_int_equal(reply.status, 401);
     assert_string_equal(http_reply_header(&reply, "WWW-Authenticate"), "Bearer");
@@ -327,7 +315,7 @@ static void the_application_names_the_caller(void **state)
     http_caller_ask(&c, http_post(lines, list), &reply);
     assert_int_equal(reply.status, 200);
     http_reply_free(&reply);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* Gone between the request and the callback: the question is still asked, or not. */
@@ -338,7 +326,7 @@ static void a_caller_leaves_while_it_is_asked_for(void **state)
     int32_t ran;
     char *request = http_call("1", "greet", GREET);
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_say(&c, request);
     segue_runtime_dispatch(s.rt, 0, 0, &ran);
     http_caller_reset(&c);
@@ -359,7 +347,7 @@ static void a_browser_of_an_allowed_origin_may_call(void **state)
     http_caller c;
     http_reply reply;
     (void)state;
-    begin(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_say(&c, "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n"
                         "Origin: https://app.test\r\n"
                         "Access-Control-Request-Method: POST\r\n"
@@ -388,7 +376,7 @@ static void a_browser_of_an_allowed_origin_may_call(void **state)
     assert_string_equal(http_reply_header(&reply, "Access-Control-Expose-Headers"),
                         "Mcp-Session-Id");
     http_reply_free(&reply);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 int main(void)

@@ -21,20 +21,13 @@ static char lines[160]; /* headers of the session */
 static void begin(http_stage *s, http_caller *c)
 {
     http_reply reply;
-    http_stage_begin(s);
-    http_caller_open(s, c);
+    http_stage_open(s, c);
     http_caller_ask(c, http_post("", INITIALIZE), &reply);
     assert_int_equal(reply.status, 200);
     snprintf(lines, sizeof lines,
              "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-11-25\r\n",
              http_reply_header(&reply, "Mcp-Session-Id"));
     http_reply_free(&reply);
-}
-
-static void end(http_stage *s, http_caller *c)
-{
-    http_caller_close(c);
-    http_stage_end(s);
 }
 
 static void say_post(http_caller *c, const char *body)
@@ -92,7 +85,7 @@ static void notifications_are_accepted(void **state)
     assert_int_equal(reply.status, 202);
     assert_int_equal(reply.body_len, 0);
     http_reply_free(&reply);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void a_session_is_asked_for_and_must_exist(void **state)
@@ -123,7 +116,7 @@ static void a_session_is_asked_for_and_must_exist(void **state)
     assert_int_equal(http_caller_status(&c), 204);
     say_post(&c, list);
     assert_int_equal(http_caller_status(&c), 404);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void the_stream_of_a_session_hears_of_changes(void **state)
@@ -149,7 +142,7 @@ static void the_stream_of_a_session_hears_of_changes(void **state)
     assert_null(http_caller_event(&c));
     http_caller_until_closed(&c);
     http_caller_close(&second);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 /* A call outlives its connection and is taken up by another one. */
@@ -181,7 +174,7 @@ static void a_call_that_was_cut_off_is_resumed(void **state)
         assert_non_null(strstr(event, "\"result\""));
         free(event);
         assert_null(http_caller_event(&again));
-        end(&s, &again);
+        http_stage_close(&s, &again);
     }
 }
 
@@ -210,7 +203,7 @@ static void a_stream_is_taken_over_from_a_living_connection(void **state)
     free(event);
     assert_null(http_caller_event(&again));
     http_caller_close(&c);
-    end(&s, &again);
+    http_stage_close(&s, &again);
 }
 
 /* Its session ends while a call runs: nobody is left without an answer. */
@@ -238,7 +231,7 @@ static void a_session_ends_under_its_calls(void **state)
     assert_int_equal(fixtures_jobs(s.fixtures), 0);
     http_caller_close(&open);
     http_caller_close(&streaming);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void sessions_have_a_limit_and_expire(void **state)
@@ -267,7 +260,7 @@ static void sessions_have_a_limit_and_expire(void **state)
     http_stage_advance(&s, 61000);
     say_post(&c, list);
     assert_int_equal(http_caller_status(&c), 404);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 int main(void)

@@ -54,12 +54,6 @@ static void begin(http_stage *s, http_caller *c)
     http_caller_open(s, c);
 }
 
-static void end(http_stage *s, http_caller *c)
-{
-    http_caller_close(c);
-    http_stage_end(s);
-}
-
 /* ---- a TLS client, whose bytes go through a caller ---- */
 
 typedef struct tls_client {
@@ -159,7 +153,7 @@ static void a_call_over_tls(void **state)
         }
         assert_non_null(strstr(seen, "CN=Ada"));
         tls_close(&t);
-        end(&s, &c);
+        http_stage_close(&s, &c);
     }
 }
 
@@ -183,7 +177,7 @@ static void what_is_no_tls_is_not_answered_as_http(void **state)
         c.len = 0;
         http_caller_until_closed(&c);
         assert_true(s.turns - before < 2000);
-        end(&s, &c);
+        http_stage_close(&s, &c);
     }
 }
 
@@ -213,7 +207,7 @@ static void renegotiation_is_refused(void **state)
     tls_handshake(&t);
     tls_ask(&t, http_call("1", "greet", NULL), answer, sizeof answer);
     tls_close(&t);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 static void files_are_read_again(void **state)
@@ -232,7 +226,7 @@ static void files_are_read_again(void **state)
     tls_ask(&t, http_call("1", "greet", NULL), answer, sizeof answer);
     tls_close(&t);
     test_cert_save(&server_cert, cert_file, key_file);
-    end(&s, &c);
+    http_stage_close(&s, &c);
 }
 
 int main(void)

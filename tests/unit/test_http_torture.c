@@ -227,8 +227,7 @@ static void a_chunked_body_has_the_same_limit(void **state)
     http_caller c;
     char *bytes = malloc(70000);
     (void)state;
-    http_stage_begin(&s);
-    http_caller_open(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_say(&c, POST JSON "Transfer-Encoding: chunked\r\n\r\n8000\r\n");
     memset(bytes, ' ', 70000);
     http_caller_send(&c, bytes, 0x8000);
@@ -246,14 +245,12 @@ static void the_head_limit_is_an_option(void **state)
     char head[1200];
     http_caller c;
     (void)state;
-    http_stage_begin(&s);
-    http_caller_open(&s, &c);
+    http_stage_open(&s, &c);
     snprintf(head, sizeof head, POST "X: %0*d\r\n\r\n", 1000, 0);
     http_caller_say(&c, head);
     assert_int_equal(http_caller_status(&c), 431);
     http_caller_until_closed(&c);
-    http_caller_close(&c);
-    http_stage_end(&s);
+    http_stage_close(&s, &c);
 }
 
 static void a_hundred_is_said_when_the_body_is_wanted(void **state)
@@ -262,8 +259,7 @@ static void a_hundred_is_said_when_the_body_is_wanted(void **state)
     http_caller c;
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     (void)state;
-    http_stage_begin(&s);
-    http_caller_open(&s, &c);
+    http_stage_open(&s, &c);
     http_caller_say(&c, POST JSON MODERN
                     "Expect: 100-continue\r\nContent-Length: 30\r\n\r\n");
     http_stage_run(&s);
@@ -274,8 +270,7 @@ static void a_hundred_is_said_when_the_body_is_wanted(void **state)
     assert_int_equal(http_caller_status(&c), 202);
     http_caller_say(&c, GOOD); /* and the connection goes on */
     assert_int_equal(http_caller_status(&c), 202);
-    http_caller_close(&c);
-    http_stage_end(&s);
+    http_stage_close(&s, &c);
 }
 
 int main(void)

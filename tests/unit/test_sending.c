@@ -11,65 +11,55 @@
 
 #include "engine/replay.h"
 #include "support/http_wire.h"
-#include "support/test_mem.h"
 
 /* Line ends where JSON admits them; none of them may reach a frame. */
 #define RAGGED "{\r\n\"a\" :\n[1,\r2\n]\n}"
 #define SMOOTH "{  \"a\" : [1, 2 ] }"
 
-static test_mem tm;
-static fake_host host;
-static segue_server *server;
-static http_wire wire;
+static http_rig t;
 
 static int set_up(void **state)
 {
     (void)state;
-    test_mem_init(&tm);
-    fake_host_init(&host, &tm.mem, 71);
-    server = fake_server_new(&host);
-    http_wire_init(&wire, server, NULL);
-    wire.head.name = SGI_STR("tool");
+    http_rig_begin(&t, NULL);
+    t.b.head.name = SGI_STR("tool");
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    http_wire_free(&wire);
-    fake_server_end(server);
-    fake_host_free(&host);
-    assert_int_equal(tm.live, 0);
+    http_rig_end(&t);
     return 0;
 }
 
 static segue_call *start_call(void)
 {
-    assert_int_equal(
-        http_wire_modern(&wire, "5", "tools/call", "\"name\":\"tool\"", "{}"), 0);
-    segue_call *call = http_wire_call(server);
+    assert_int_equal(http_wire_modern(&t.b, "5", "tools/call", "\"name\":\"tool\"", "{}"),
+                     0);
+    segue_call *call = http_wire_call(t.server);
     assert_non_null(call);
     return call;
 }
 
 static segue_call *start_legacy_call(void)
 {
-    assert_true(http_wire_open(&wire, "2025-11-25"));
-    assert_int_equal(http_wire_legacy(&wire, "5", "tools/call", "\"name\":\"tool\""), 0);
-    return http_wire_call(server);
+    assert_true(http_wire_open(&t.b, "2025-11-25"));
+    assert_int_equal(http_wire_legacy(&t.b, "5", "tools/call", "\"name\":\"tool\""), 0);
+    return http_wire_call(t.server);
 }
 
 static void assert_text(const char *part)
 {
-    const char *text = http_wire_text(&wire);
+    const char *text = http_wire_text(&t.b);
     if (!strstr(text, part))
         fail_msg("%s is not in %s", part, text);
 }
 
 static int32_t status(void)
 {
-    http_wire_text(&wire);
-    return wire.answer.answered ? wire.answer.status : 0;
+    http_wire_text(&t.b);
+    return t.b.answer.answered ? t.b.answer.status : 0;
 }
 
 /* ---- frames ---- */
@@ -81,15 +71,15 @@ static void line_ends_of_json_stay_out_of_frames(void **state)
     for (int events = 0; events < 2; events++) {
         segue_call *call = start_call();
         if (events)
-            sgi_serve_open_stream(wire.conn);
+            sgi_serve_open_stream(t.b.conn);
         assert_int_equal(
             sgi_call_set_field(call, "structuredContent", ragged, sizeof ragged - 1),
             SEGUE_OK);
         assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
         assert_text("\"structuredContent\":" SMOOTH);
-        assert_int_equal(wire.answer.is_events, events);
-        assert_null(strchr(wire.text.p, '\r'));
-        const char *end = strchr(wire.text.p, '\n');
+        assert_int_equal(t.b.answer.is_events, events);
+        assert_null(strchr(t.b.text.p, '\r'));
+        const char *end = strchr(t.b.text.p, '\n');
         if (events)
             assert_string_equal(end, "\n\n");
         else
@@ -108,14 +98,14 @@ static void line_ends_stay_out_of_lines(void **state)
     sgi_conn *conn;
     sgi_buf out;
     (void)state;
-    assert_int_equal(sgi_server_accept(server, NULL, &conn), SEGUE_OK);
+    assert_int_equal(sgi_server_accept(t.server, NULL, &conn), SEGUE_OK);
     sgi_conn_start(conn);
     sgi_conn_feed(conn, call_tool, sizeof call_tool - 1);
-    segue_call *call = http_wire_call(server);
+    segue_call *call = http_wire_call(t.server);
     sgi_call_set_field(call, "structuredContent", RAGGED, sizeof RAGGED - 1);
     sgi_call_complete(call, NULL);
     sgi_call_free(call);
-    sgi_buf_init(&out, &tm.mem);
+    sgi_buf_init(&out, &t.mem.mem);
     sgi_conn_output(conn, &out);
     assert_true(sgi_buf_terminate(&out));
     assert_non_null(strstr(out.p, SMOOTH));
@@ -131,28 +121,27 @@ static void line_ends_stay_out_of_task_events(void **state)
     static const char caps[] = "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
     char params[64];
     (void)state;
-    sgi_op *op = fake_task_new(server);
+    sgi_op *op = fake_task_new(t.server);
     sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR(RAGGED));
     sgi_op_append(op, SGI_ENTRY_FIELDS, SGI_STR(RAGGED));
-    fake_store_settle(&host);
+    fake_store_settle(&t.host);
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", op->task_id);
-    wire.head.name = sgi_str_of(op->task_id);
-    assert_int_equal(http_wire_modern(&wire, "1", "tasks/stream", params, caps), 0);
-    http_wire_text(&wire);
-    fake_store_settle(&host); /* the log is read back */
-    printf("%s | %d %d\n", http_wire_text(&wire), wire.answer.open,
-           wire.answer.is_events);
+    t.b.head.name = sgi_str_of(op->task_id);
+    assert_int_equal(http_wire_modern(&t.b, "1", "tasks/stream", params, caps), 0);
+    http_wire_text(&t.b);
+    fake_store_settle(&t.host); /* the log is read back */
+    http_wire_text(&t.b);
     assert_text("\"payload\":{\"content\":[" SMOOTH "],\"segment\":1}");
     assert_text("\"payload\":" SMOOTH ",");
-    assert_true(wire.answer.is_events);
+    assert_true(t.b.answer.is_events);
     int ends = 0;
-    for (const char *at = wire.text.p; (at = strchr(at, '\n')); at += 2) {
+    for (const char *at = t.b.text.p; (at = strchr(at, '\n')); at += 2) {
         assert_int_equal(at[1], '\n'); /* only behind events */
         ends++;
     }
     assert_int_equal(ends, 2);
-    assert_int_equal(strncmp(wire.text.p, "data: {", 7), 0);
-    assert_null(strchr(wire.text.p, '\r'));
+    assert_int_equal(strncmp(t.b.text.p, "data: {", 7), 0);
+    assert_null(strchr(t.b.text.p, '\r'));
     sgi_op_unref(op);
 }
 
@@ -162,23 +151,23 @@ static void first_message_decides(void **state)
 {
     (void)state;
     segue_call *call = start_call();
-    http_wire_text(&wire);
-    assert_true(wire.answer.open);
+    http_wire_text(&t.b);
+    assert_true(t.b.answer.open);
     assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
     assert_int_equal(status(), 200);
-    assert_false(wire.answer.is_events);
-    assert_int_equal(wire.text.p[0], '{');
+    assert_false(t.b.answer.is_events);
+    assert_int_equal(t.b.text.p[0], '{');
     sgi_call_free(call);
 
     call = start_call();
     assert_int_equal(sgi_call_progress(call, 1, 0, NULL), SEGUE_OK);
-    http_wire_text(&wire);
-    assert_true(wire.answer.is_events);
-    assert_false(wire.answer.answered);
+    http_wire_text(&t.b);
+    assert_true(t.b.answer.is_events);
+    assert_false(t.b.answer.answered);
     assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
     assert_text("\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,");
     assert_int_equal(status(), 200);
-    assert_true(wire.answer.is_events);
+    assert_true(t.b.answer.is_events);
     sgi_call_free(call);
 }
 
@@ -186,12 +175,12 @@ static void stream_can_be_opened_before_anything_is_said(void **state)
 {
     (void)state;
     segue_call *call = start_call();
-    int32_t before = host.outputs;
-    sgi_serve_open_stream(wire.conn);
-    assert_int_equal(host.outputs, before + 1); /* a head is to be written */
-    sgi_serve_open_stream(wire.conn);
-    assert_string_equal(http_wire_text(&wire), "");
-    assert_true(wire.answer.is_events);
+    int32_t before = t.host.outputs;
+    sgi_serve_open_stream(t.b.conn);
+    assert_int_equal(t.host.outputs, before + 1); /* a head is to be written */
+    sgi_serve_open_stream(t.b.conn);
+    assert_string_equal(http_wire_text(&t.b), "");
+    assert_true(t.b.answer.is_events);
     assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
     assert_text("data: {");
     sgi_call_free(call);
@@ -200,21 +189,21 @@ static void stream_can_be_opened_before_anything_is_said(void **state)
 static void client_without_event_streams_gets_one_text(void **state)
 {
     (void)state;
-    wire.head.takes_events = false;
+    t.b.head.takes_events = false;
     segue_call *call = start_call();
-    sgi_serve_open_stream(wire.conn);
-    http_wire_text(&wire);
-    assert_true(wire.answer.open);
+    sgi_serve_open_stream(t.b.conn);
+    http_wire_text(&t.b);
+    assert_true(t.b.answer.open);
     assert_int_equal(sgi_call_progress(call, 1, 0, NULL), SEGUE_OK); /* no failure */
     assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
     assert_text("{\"jsonrpc\":\"2.0\",\"id\":5,");
-    assert_false(wire.answer.is_events);
-    assert_null(strstr(wire.text.p, "progress"));
+    assert_false(t.b.answer.is_events);
+    assert_null(strstr(t.b.text.p, "progress"));
     sgi_call_free(call);
-    wire.head.name = (sgi_str){0};
-    assert_int_equal(http_wire_modern(&wire, "6", "subscriptions/listen",
-                                      "\"notifications\":{}", "{}"),
-                     406);
+    t.b.head.name = (sgi_str){0};
+    assert_int_equal(
+        http_wire_modern(&t.b, "6", "subscriptions/listen", "\"notifications\":{}", "{}"),
+        406);
 }
 
 static void nothing_follows_an_answer(void **state)
@@ -222,10 +211,10 @@ static void nothing_follows_an_answer(void **state)
     (void)state;
     segue_call *call = start_call();
     sgi_call_complete(call, NULL);
-    sgi_send_error(wire.conn, SGI_STR("5"), SGI_RPC_METHOD_NOT_FOUND, SGI_STR("late"),
+    sgi_send_error(t.b.conn, SGI_STR("5"), SGI_RPC_METHOD_NOT_FOUND, SGI_STR("late"),
                    (sgi_json){0});
     assert_int_equal(status(), 200);
-    assert_null(strstr(http_wire_text(&wire), "late"));
+    assert_null(strstr(http_wire_text(&t.b), "late"));
     sgi_call_free(call);
 }
 
@@ -254,12 +243,12 @@ static void errors_have_the_status_of_their_code(void **state)
         if (of_tool)
             assert_int_equal(sgi_call_fail(call, code, "no", NULL, 0), SEGUE_OK);
         else
-            sgi_send_error(wire.conn, SGI_STR("5"), code, SGI_STR("no"), (sgi_json){0});
+            sgi_send_error(t.b.conn, SGI_STR("5"), code, SGI_STR("no"), (sgi_json){0});
         assert_int_equal(status(), !legacy   ? rows[i / 4].modern
                                    : of_tool ? rows[i / 4].legacy_of_tool
                                              : rows[i / 4].legacy);
-        http_wire_cut(&wire);
-        fake_host_deliver(&host);
+        http_wire_cut(&t.b);
+        fake_host_deliver(&t.host);
         sgi_call_free(call);
     }
 }
@@ -268,7 +257,7 @@ static void event_streams_have_no_status_but_200(void **state)
 {
     (void)state;
     segue_call *call = start_call();
-    sgi_serve_open_stream(wire.conn);
+    sgi_serve_open_stream(t.b.conn);
     sgi_call_fail(call, SGI_RPC_METHOD_NOT_FOUND, "no", NULL, 0);
     assert_int_equal(status(), 200);
     sgi_call_free(call);
@@ -283,18 +272,18 @@ static void large_answers_are_stood_in_for(void **state)
     assert_non_null(text);
     memset(text, 't', SGI_REPLAY_MAX);
     segue_call *call = start_legacy_call();
-    sgi_serve_open_stream(wire.conn);
+    sgi_serve_open_stream(t.b.conn);
     assert_int_equal(sgi_call_send_text(call, (sgi_str){text, SGI_REPLAY_MAX}), SEGUE_OK);
     sgi_call_complete(call, NULL);
     sgi_call_free(call);
-    assert_true(strlen(http_wire_text(&wire)) > SGI_REPLAY_MAX); /* who is there has it */
-    assert_true(wire.answer.answered);
-    http_wire_cut(&wire);
-    fake_host_deliver(&host);
-    printf("live %zu\n", (size_t)tm.live);
-    sgi_buf_reset(&host.engine.scratch, 0);    /* what the text was escaped in */
-    assert_true(tm.live < SGI_REPLAY_MAX / 2); /* and it is not kept */
-    assert_int_equal(http_wire_get(&wire, "2-0"), 200);
+    assert_true(strlen(http_wire_text(&t.b)) > SGI_REPLAY_MAX); /* who is there has it */
+    assert_true(t.b.answer.answered);
+    http_wire_cut(&t.b);
+    fake_host_deliver(&t.host);
+    printf("live %zu\n", (size_t)t.mem.live);
+    sgi_buf_reset(&t.host.engine.scratch, 0);     /* what the text was escaped in */
+    assert_true(t.mem.live < SGI_REPLAY_MAX / 2); /* and it is not kept */
+    assert_int_equal(http_wire_get(&t.b, "2-0"), 200);
     assert_text("id: 2-1\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-32603,"
                 "\"message\":\"The answer is too large to be sent again\"}}\n\n");
     free(text);
@@ -307,18 +296,18 @@ static void message_without_memory_closes_the_exchange(void **state)
     (void)state;
     for (int legacy = 0; legacy < 2; legacy++) {
         segue_call *call = legacy ? start_legacy_call() : start_call();
-        int32_t closes = host.closes;
-        test_mem_rearm(&tm);
-        tm.fail_from = 1;
-        sgi_send_error(wire.conn, SGI_STR("5"), SGI_RPC_INTERNAL_ERROR,
+        int32_t closes = t.host.closes;
+        test_mem_rearm(&t.mem);
+        t.mem.fail_from = 1;
+        sgi_send_error(t.b.conn, SGI_STR("5"), SGI_RPC_INTERNAL_ERROR,
                        SGI_STR("an error with a text"), (sgi_json){0});
-        test_mem_rearm(&tm);
-        assert_true(wire.conn->closing);
-        assert_int_equal(host.closes, closes + 1);
-        http_wire_text(&wire);
-        assert_false(wire.answer.answered); /* no empty answer with status 200 */
-        http_wire_cut(&wire);
-        fake_host_deliver(&host);
+        test_mem_rearm(&t.mem);
+        assert_true(t.b.conn->closing);
+        assert_int_equal(t.host.closes, closes + 1);
+        http_wire_text(&t.b);
+        assert_false(t.b.answer.answered); /* no empty answer with status 200 */
+        http_wire_cut(&t.b);
+        fake_host_deliver(&t.host);
         assert_true(call->cancelled);
         sgi_call_free(call);
     }
@@ -328,14 +317,14 @@ static void stream_goes_on_without_its_priming(void **state)
 {
     (void)state;
     segue_call *call = start_legacy_call();
-    sgi_buf_reset(&wire.conn->out, 0);
-    test_mem_rearm(&tm);
-    tm.fail_from = 1;
-    sgi_serve_open_stream(wire.conn);
-    test_mem_rearm(&tm);
+    sgi_buf_reset(&t.b.conn->out, 0);
+    test_mem_rearm(&t.mem);
+    t.mem.fail_from = 1;
+    sgi_serve_open_stream(t.b.conn);
+    test_mem_rearm(&t.mem);
     sgi_call_complete(call, NULL);
-    assert_int_equal(strncmp(http_wire_text(&wire), "id: 2-1\ndata: {", 15), 0);
-    assert_true(wire.answer.is_events && wire.answer.answered);
+    assert_int_equal(strncmp(http_wire_text(&t.b), "id: 2-1\ndata: {", 15), 0);
+    assert_true(t.b.answer.is_events && t.b.answer.answered);
     sgi_call_free(call);
 }
 

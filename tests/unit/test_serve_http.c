@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "support/http_wire.h"
-#include "support/test_mem.h"
 
 #define CALL "\"name\":\"tool\""
 #define TASKS "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
@@ -19,43 +18,27 @@
     "\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" version      \
     "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}"
 
-static test_mem tm;
-static fake_host host;
-static segue_server *server;
-static http_wire a, b;
+static http_rig t;
 
 static int set_up(void **state)
 {
     (void)state;
-    test_mem_init(&tm);
-    fake_host_init(&host, &tm.mem, 91);
-    server = fake_server_new(&host);
-    http_wire_init(&a, server, "ada");
-    http_wire_init(&b, server, "bob");
-    a.head.name = b.head.name = SGI_STR("tool");
+    http_rig_begin(&t, "bob");
+    t.a.head.name = t.b.head.name = SGI_STR("tool");
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    http_wire_free(&a);
-    http_wire_free(&b);
-    fake_server_end(server);
-    fake_host_free(&host);
-    assert_int_equal(tm.live, 0);
+    http_rig_end(&t);
     return 0;
-}
-
-static bool says(const char *part)
-{
-    return strstr(http_wire_text(&a), part) != NULL;
 }
 
 static segue_call *start_call(void)
 {
-    assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, "{}"), 0);
-    segue_call *call = http_wire_call(server);
+    assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, "{}"), 0);
+    segue_call *call = http_wire_call(t.server);
     assert_non_null(call);
     return call;
 }
@@ -106,19 +89,20 @@ static void headers_and_body_decide_the_era(void **state)
     };
     char body[400];
     (void)state;
-    assert_true(http_wire_open(&a, "2025-11-25"));
-    sgi_str session = a.head.session;
+    assert_true(http_wire_open(&t.a, "2025-11-25"));
+    sgi_str session = t.a.head.session;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        a.head.version = sgi_str_of(rows[i].version);
-        a.head.method = sgi_str_of(rows[i].method);
-        a.head.session = rows[i].in_session ? session : (sgi_str){0};
+        t.a.head.version = sgi_str_of(rows[i].version);
+        t.a.head.method = sgi_str_of(rows[i].method);
+        t.a.head.session = rows[i].in_session ? session : (sgi_str){0};
         snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":1,%s}", rows[i].body);
-        int32_t status = http_wire_post(&a, body);
-        const char *text = a.verdict.problem ? a.verdict.problem : http_wire_text(&a);
+        int32_t status = http_wire_post(&t.a, body);
+        const char *text =
+            t.a.verdict.problem ? t.a.verdict.problem : http_wire_text(&t.a);
         if (status != rows[i].status || !strstr(text, rows[i].says))
             fail_msg("row %zu: %d %s", i, (int)status, text);
     }
-    a.head.session = (sgi_str){0};
+    t.a.head.session = (sgi_str){0};
 }
 
 /* ---- bodies that are no request ---- */
@@ -149,28 +133,28 @@ static void bodies_that_are_no_request(void **state)
     };
     (void)state;
     for (int inside = 0; inside < 2; inside++) {
-        a.head.version = a.head.session = (sgi_str){0};
+        t.a.head.version = t.a.head.session = (sgi_str){0};
         if (inside)
-            assert_true(http_wire_open(&a, "2025-03-26"));
+            assert_true(http_wire_open(&t.a, "2025-03-26"));
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            uint64_t warnings = host.engine.warnings;
-            int32_t status = http_wire_post(&a, rows[i].body);
+            uint64_t warnings = t.host.engine.warnings;
+            int32_t status = http_wire_post(&t.a, rows[i].body);
             assert_int_equal(status, inside ? rows[i].inside : rows[i].outside);
-            assert_int_equal(host.engine.warnings > warnings,
+            assert_int_equal(t.host.engine.warnings > warnings,
                              rows[i].says != NULL ||
                                  (inside && i >= sizeof rows / sizeof *rows - 2));
             if (rows[i].says)
-                assert_true(says(rows[i].says));
+                assert_true(http_wire_says(&t.a, rows[i].says));
             else if (status == 202)
-                assert_true(!a.verdict.problem && !a.verdict.conn);
+                assert_true(!t.a.verdict.problem && !t.a.verdict.conn);
         }
     }
-    a.head.session = (sgi_str){0};
-    a.head.version = SGI_STR("2026-07-28"); /* nothing comes of it, and it is taken */
-    assert_int_equal(http_wire_post(&a, rows[11].body), 202);
-    assert_int_equal(http_wire_post(&a, rows[12].body), 400);
-    assert_int_equal(http_wire_get(&a, ""), 405);
-    assert_int_equal(http_wire_delete(&a), 405);
+    t.a.head.session = (sgi_str){0};
+    t.a.head.version = SGI_STR("2026-07-28"); /* nothing comes of it, and it is taken */
+    assert_int_equal(http_wire_post(&t.a, rows[11].body), 202);
+    assert_int_equal(http_wire_post(&t.a, rows[12].body), 400);
+    assert_int_equal(http_wire_get(&t.a, ""), 405);
+    assert_int_equal(http_wire_delete(&t.a), 405);
 }
 
 /* ---- modern exchanges ---- */
@@ -179,13 +163,13 @@ static void cut_is_cancel(void **state)
 {
     (void)state;
     segue_call *call = start_call();
-    http_wire_cut(&a);
+    http_wire_cut(&t.a);
     assert_true(call->cancelled);
     sgi_call_progress(call, 1, 0, NULL); /* answers late */
     sgi_call_complete(call, NULL);
     sgi_call_free(call);
-    assert_non_null(a.spare);
-    assert_int_equal(a.spare->out.len, 0);
+    assert_non_null(t.a.spare);
+    assert_int_equal(t.a.spare->out.len, 0);
 }
 
 /* AS-59 and R-2557-38 */
@@ -193,18 +177,18 @@ static void cut_before_the_task_is_known_leaves_none(void **state)
 {
     (void)state;
     for (int answered = 0; answered < 2; answered++) {
-        assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, TASKS), 0);
-        segue_call *call = http_wire_call(server);
+        assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 0);
+        segue_call *call = http_wire_call(t.server);
         sgi_op *op = call->op;
         sgi_op_ref(op);
         if (answered)
-            fake_store_settle(&host);
-        assert_int_equal(says("\"resultType\":\"task\""), answered);
-        http_wire_cut(&a);
-        fake_store_settle(&host);
+            fake_store_settle(&t.host);
+        assert_int_equal(http_wire_says(&t.a, "\"resultType\":\"task\""), answered);
+        http_wire_cut(&t.a);
+        fake_store_settle(&t.host);
         assert_int_equal(op->final == SGI_FINAL_CANCELLED, !answered);
         assert_int_equal(call->cancelled, !answered);
-        fake_host_deliver(&host);
+        fake_host_deliver(&t.host);
         sgi_call_free(call);
         sgi_op_unref(op);
     }
@@ -215,66 +199,67 @@ static void one_conversation_serves_again_and_again(void **state)
     (void)state;
     sgi_conn *conn = NULL;
     for (int i = 0; i < 9; i++) {
-        int32_t status = i % 3 == 0   ? http_wire_modern(&a, "1", "tools/list", "", "{}")
-                         : i % 3 == 1 ? http_wire_modern(&a, "2", "no/such", "", "{}")
-                                      : http_wire_post(&a, "{bad");
+        int32_t status = i % 3 == 0 ? http_wire_modern(&t.a, "1", "tools/list", "", "{}")
+                         : i % 3 == 1 ? http_wire_modern(&t.a, "2", "no/such", "", "{}")
+                                      : http_wire_post(&t.a, "{bad");
         assert_int_equal(status, i % 3 == 0 ? 200 : i % 3 == 1 ? 404 : 400);
-        assert_false(a.answer.is_events);
-        assert_true(says(i % 3 == 0 ? "\"tools\"" : "\"error\""));
-        assert_null(a.spare);
-        assert_true(!conn || conn == a.conn);
-        conn = a.conn;
-        http_wire_cut(&a);
-        assert_ptr_equal(a.spare, conn);
+        assert_false(t.a.answer.is_events);
+        assert_true(http_wire_says(&t.a, i % 3 == 0 ? "\"tools\"" : "\"error\""));
+        assert_null(t.a.spare);
+        assert_true(!conn || conn == t.a.conn);
+        conn = t.a.conn;
+        http_wire_cut(&t.a);
+        assert_ptr_equal(t.a.spare, conn);
     }
     segue_call *call = start_call(); /* streams, is cut, and serves again */
     sgi_call_progress(call, 1, 0, NULL);
-    http_wire_cut(&a);
-    fake_host_deliver(&host);
+    http_wire_cut(&t.a);
+    fake_host_deliver(&t.host);
     sgi_call_free(call);
-    assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 200);
-    assert_ptr_equal(a.conn, conn);
-    assert_false(a.answer.is_events);
-    http_wire_cut(&a);
-    sgi_principal *who = a.who; /* and serves somebody else behind the same proxy */
-    a.who = b.who;
-    assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 200);
-    a.who = who;
+    assert_int_equal(http_wire_modern(&t.a, "1", "tools/list", "", "{}"), 200);
+    assert_ptr_equal(t.a.conn, conn);
+    assert_false(t.a.answer.is_events);
+    http_wire_cut(&t.a);
+    sgi_principal *who = t.a.who; /* and serves somebody else behind the same proxy */
+    t.a.who = t.b.who;
+    assert_int_equal(http_wire_modern(&t.a, "1", "tools/list", "", "{}"), 200);
+    t.a.who = who;
 }
 
 static void exchange_ends_once(void **state)
 {
     (void)state;
-    http_wire_modern(&a, "1", "tools/list", "", "{}");
-    sgi_conn *conn = a.conn;
+    http_wire_modern(&t.a, "1", "tools/list", "", "{}");
+    sgi_conn *conn = t.a.conn;
     sgi_conn_ref(conn);
-    assert_null(sgi_serve_end(conn, &b)); /* not the one that carries it */
-    http_wire_cut(&a);
-    assert_null(sgi_serve_end(conn, &a));
-    assert_ptr_equal(a.spare, conn);
-    sgi_serve_free_spare(a.spare);
-    a.spare = NULL;
-    assert_null(sgi_serve_end(conn, &a)); /* late */
+    assert_null(sgi_serve_end(conn, &t.b)); /* not the one that carries it */
+    http_wire_cut(&t.a);
+    assert_null(sgi_serve_end(conn, &t.a));
+    assert_ptr_equal(t.a.spare, conn);
+    sgi_serve_free_spare(t.a.spare);
+    t.a.spare = NULL;
+    assert_null(sgi_serve_end(conn, &t.a)); /* late */
     sgi_conn_unref(conn);
 }
 
 static void streams_are_bounded_per_principal(void **state)
 {
     (void)state;
-    a.head.max_streams = 1;
-    a.head.name = (sgi_str){0};
-    assert_int_equal(http_wire_modern(&a, "1", "subscriptions/listen",
+    t.a.head.max_streams = 1;
+    t.a.head.name = (sgi_str){0};
+    assert_int_equal(http_wire_modern(&t.a, "1", "subscriptions/listen",
                                       "\"notifications\":{\"toolsListChanged\":true}",
                                       "{}"),
                      0);
-    assert_true(says("acknowledged") && a.answer.is_events && a.answer.resumable);
+    assert_true(http_wire_says(&t.a, "acknowledged") && t.a.answer.is_events &&
+                t.a.answer.resumable);
     http_wire second;
-    http_wire_init(&second, server, "ada");
-    second.head = a.head;
+    http_wire_init(&second, t.server, "ada");
+    second.head = t.a.head;
     assert_int_equal(http_wire_modern(&second, "1", "subscriptions/listen",
                                       "\"notifications\":{}", "{}"),
                      429);
-    http_wire_cut(&a);
+    http_wire_cut(&t.a);
     assert_int_equal(http_wire_modern(&second, "1", "subscriptions/listen",
                                       "\"notifications\":{}", "{}"),
                      0);
@@ -285,18 +270,18 @@ static void streams_are_bounded_per_principal(void **state)
 static void subscription_is_cut_while_its_tasks_are_looked_up(void **state)
 {
     (void)state;
-    a.head.name = (sgi_str){0};
+    t.a.head.name = (sgi_str){0};
     for (int again = 0; again < 2; again++) {
-        http_wire_modern(&a, "1", "subscriptions/listen",
+        http_wire_modern(&t.a, "1", "subscriptions/listen",
                          "\"notifications\":{\"taskIds\":[\"AAAAAAAAAAAAAAAAAAAAAA\"]}",
                          TASKS);
-        http_wire_cut(&a);
+        http_wire_cut(&t.a);
         if (again)
-            assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 200);
-        http_wire_cut(&a);
-        sgi_serve_free_spare(a.spare);
-        a.spare = NULL;
-        fake_store_settle(&host);
+            assert_int_equal(http_wire_modern(&t.a, "1", "tools/list", "", "{}"), 200);
+        http_wire_cut(&t.a);
+        sgi_serve_free_spare(t.a.spare);
+        t.a.spare = NULL;
+        fake_store_settle(&t.host);
     }
 }
 
@@ -307,23 +292,23 @@ static void tasks_of_others_do_not_exist(void **state)
                                           "tasks/stream"};
     char params[100], first[400];
     (void)state;
-    http_wire_modern(&a, "5", "tools/call", CALL, TASKS);
-    segue_call *call = http_wire_call(server);
-    fake_store_settle(&host);
-    http_wire_text(&a);
+    http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS);
+    segue_call *call = http_wire_call(t.server);
+    fake_store_settle(&t.host);
+    http_wire_text(&t.a);
     for (size_t i = 0; i < 4; i++)
         for (int known = 0; known < 2; known++) {
             const char *id = known ? call->op->task_id : "AAAAAAAAAAAAAAAAAAAAAA";
             snprintf(params, sizeof params, "\"taskId\":\"%s\",\"inputResponses\":{}",
                      id);
-            b.head.name = sgi_str_of(id);
-            http_wire_modern(&b, "1", methods[i], params, TASKS);
-            fake_store_settle(&host);
+            t.b.head.name = sgi_str_of(id);
+            http_wire_modern(&t.b, "1", methods[i], params, TASKS);
+            fake_store_settle(&t.host);
             if (!known)
-                snprintf(first, sizeof first, "%s", http_wire_text(&b));
-            assert_string_equal(http_wire_text(&b), first);
+                snprintf(first, sizeof first, "%s", http_wire_text(&t.b));
+            assert_string_equal(http_wire_text(&t.b), first);
             assert_non_null(strstr(first, "-32602"));
-            assert_int_equal(b.answer.status, 200);
+            assert_int_equal(t.b.answer.status, 200);
         }
     assert_false(sgi_op_has_ended(call->op));
     sgi_call_free(call);
@@ -333,60 +318,61 @@ static void tasks_of_others_do_not_exist(void **state)
 static void strangers_get_no_tasks(void **state)
 {
     (void)state;
-    a.head.stranger = true;
-    assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, TASKS), 0);
-    segue_call *call = http_wire_call(server);
+    t.a.head.stranger = true;
+    assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 0);
+    segue_call *call = http_wire_call(t.server);
     assert_false(call->op->is_task);
     sgi_call_complete(call, NULL);
-    assert_true(says("\"resultType\":\"complete\""));
+    assert_true(http_wire_says(&t.a, "\"resultType\":\"complete\""));
     sgi_call_free(call);
-    TAILQ_FIRST(&server->tools)->options.task = SEGUE_TASK_MUST;
-    assert_int_equal(http_wire_modern(&a, "5", "tools/call", CALL, TASKS), 200);
-    assert_true(says("-32603") && says("unauthenticated"));
-    a.head.name = SGI_STR("T");
-    assert_int_equal(http_wire_modern(&a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
+    TAILQ_FIRST(&t.server->tools)->options.task = SEGUE_TASK_MUST;
+    assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 200);
+    assert_true(http_wire_says(&t.a, "-32603") &&
+                http_wire_says(&t.a, "unauthenticated"));
+    t.a.head.name = SGI_STR("T");
+    assert_int_equal(http_wire_modern(&t.a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
                      400);
-    assert_true(says("-32021"));
-    a.head.stranger = false; /* the conversation is the same, the caller is not */
-    assert_int_equal(http_wire_modern(&a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
+    assert_true(http_wire_says(&t.a, "-32021"));
+    t.a.head.stranger = false; /* the conversation is the same, the caller is not */
+    assert_int_equal(http_wire_modern(&t.a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
                      0);
-    fake_store_settle(&host);
-    assert_true(says("-32602"));
+    fake_store_settle(&t.host);
+    assert_true(http_wire_says(&t.a, "-32602"));
 }
 
 static void closed_server_serves_nobody(void **state)
 {
     (void)state;
     segue_call *call = start_call(); /* drains */
-    sgi_server_close(server);
+    sgi_server_close(t.server);
     assert_false(call->cancelled);
     sgi_call_complete(call, NULL);
-    assert_true(says("\"result\""));
+    assert_true(http_wire_says(&t.a, "\"result\""));
     sgi_call_free(call);
-    assert_int_equal(http_wire_modern(&a, "1", "tools/list", "", "{}"), 503);
-    assert_int_equal(http_wire_get(&a, ""), 503);
+    assert_int_equal(http_wire_modern(&t.a, "1", "tools/list", "", "{}"), 503);
+    assert_int_equal(http_wire_get(&t.a, ""), 503);
 }
 
 /* ---- no memory ---- */
 
 static bool play(void)
 {
-    bool whole = http_wire_modern(&a, "1", "tools/list", "", "{}") == 200;
-    http_wire_text(&a);
-    http_wire_modern(&a, "5", "tools/call", CALL, "{}");
-    segue_call *call = http_wire_call(server);
+    bool whole = http_wire_modern(&t.a, "1", "tools/list", "", "{}") == 200;
+    http_wire_text(&t.a);
+    http_wire_modern(&t.a, "5", "tools/call", CALL, "{}");
+    segue_call *call = http_wire_call(t.server);
     if (call) {
         sgi_call_progress(call, 1, 0, NULL);
-        http_wire_text(&a);
+        http_wire_text(&t.a);
         sgi_call_send_text(call, SGI_STR("text"));
         sgi_call_complete(call, NULL);
-        whole = says("\"text\":\"text\"") && whole;
+        whole = http_wire_says(&t.a, "\"text\":\"text\"") && whole;
         sgi_call_free(call);
     }
-    http_wire_modern(&a, "6", "no/such", "", "{}");
-    whole = says("-32601") && call && whole;
-    http_wire_cut(&a);
-    fake_host_deliver(&host);
+    http_wire_modern(&t.a, "6", "no/such", "", "{}");
+    whole = http_wire_says(&t.a, "-32601") && call && whole;
+    http_wire_cut(&t.a);
+    fake_host_deliver(&t.host);
     return whole;
 }
 
@@ -396,20 +382,20 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     for (int from = 0; from < 2; from++, failed = true)
         for (size_t n = 1; failed; n++) {
-            test_mem_rearm(&tm);
+            test_mem_rearm(&t.mem);
             if (from)
-                tm.fail_from = n;
+                t.mem.fail_from = n;
             else
-                tm.fail_at = n;
+                t.mem.fail_at = n;
             bool whole = play();
-            failed = tm.failed > 0;
-            test_mem_rearm(&tm);
-            fake_host_advance(&host, 1000);
-            fake_host_deliver(&host);
+            failed = t.mem.failed > 0;
+            test_mem_rearm(&t.mem);
+            fake_host_advance(&t.host, 1000);
+            fake_host_deliver(&t.host);
             assert_true(failed || whole);
-            assert_true(LIST_EMPTY(&server->calls));
-            sgi_serve_free_spare(a.spare); /* the next one makes its own */
-            a.spare = NULL;
+            assert_true(LIST_EMPTY(&t.server->calls));
+            sgi_serve_free_spare(t.a.spare); /* the next one makes its own */
+            t.a.spare = NULL;
         }
     assert_true(play());
 }

@@ -10,13 +10,17 @@
 #include <segue/segue.h>
 #include <segue/segue_ext.h>
 
+#include "support/test_mem.h"
+
 #define TURNS 1000
 
 typedef struct stage {
+    test_mem mem;
     segue_runtime *runtime;
     segue_server *server;
     segue_session *session;
     segue_call *held; /* by `hold` */
+    int opened;
     int completed;
     int ended; /* free_user of the server has run */
 } stage;
@@ -51,6 +55,12 @@ static void hold(void *user, segue_call *call)
     s->held = call;
 }
 
+static void opened(void *user, segue_session *session)
+{
+    (void)session;
+    ((stage *)user)->opened++;
+}
+
 static void server_ended(void *user)
 {
     ((stage *)user)->ended++;
@@ -76,14 +86,20 @@ static void set_up(stage *s, segue_call_fn tool)
     segue_runtime_options options;
     segue_server_options server_options;
     segue_item_options item;
+    segue_session_events events;
     segue_transport *near_end, *far_end;
     *s = (stage){0};
+    test_mem_init(&s->mem);
     hooks.struct_size = sizeof hooks;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     segue_struct_init(&server_options, sizeof server_options,
                       SEGUE_STRUCT_SERVER_OPTIONS);
     segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    options.allocator = &s->mem.mem;
     options.hooks = &hooks;
+    events.user = s;
+    events.on_open = opened;
     server_options.user = s;
     server_options.free_user = server_ended;
     item.user = s;
@@ -96,7 +112,7 @@ static void set_up(stage *s, segue_call_fn tool)
         SEGUE_OK);
     assert_int_equal(segue_transport_pair(s->runtime, &near_end, &far_end), SEGUE_OK);
     assert_int_equal(segue_server_attach(s->server, far_end), SEGUE_OK);
-    assert_int_equal(segue_session_open(s->runtime, near_end, NULL, NULL, &s->session),
+    assert_int_equal(segue_session_open(s->runtime, near_end, NULL, &events, &s->session),
                      SEGUE_OK);
 }
 
@@ -104,6 +120,7 @@ static void tear_down(stage *s)
 {
     segue_session_free(s->session);
     segue_runtime_free(s->runtime);
+    assert_int_equal(s->mem.live, 0);
 }
 
 /* Turns the loop until *flag is set, or nothing would ever set it. */
@@ -176,9 +193,26 @@ static void with_its_last_call_when_the_client_went_first(void **state)
     tear_down(&s);
 }
 
+/* What is on its way when the runtime ends reaches a server that is over: it must not
+ * start anything that nobody would end. */
+static void with_the_runtime_while_calls_arrive(void **state)
+{
+    stage s;
+    (void)state;
+    set_up(&s, answer);
+    turn_until(&s, &s.opened);
+    for (int i = 0; i < 3; i++)
+        call_tool(&s);
+    segue_server_free(s.server);
+    tear_down(&s);
+    assert_int_equal(s.completed, 3);
+    assert_int_equal(s.ended, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
+        cmocka_unit_test(with_the_runtime_while_calls_arrive),
         cmocka_unit_test(with_its_last_client_when_a_task_has_ended),
         cmocka_unit_test(with_its_handle_when_the_client_went_first),
         cmocka_unit_test(with_its_last_call_when_the_client_went_first),

@@ -12,66 +12,23 @@
 #include "engine/replay.h"
 #include "engine/wire_session.h"
 #include "support/http_wire.h"
-#include "support/test_mem.h"
 
 #define IDLE_MS 60000
 
-static test_mem tm;
-static fake_host host;
-static segue_server *server;
-static http_wire a, b;
+static http_rig t;
 
 static int set_up(void **state)
 {
     (void)state;
-    test_mem_init(&tm);
-    fake_host_init(&host, &tm.mem, 81);
-    server = fake_server_new(&host);
-    http_wire_init(&a, server, "ada");
-    http_wire_init(&b, server, "ada");
+    http_rig_begin(&t, "ada");
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    http_wire_free(&a);
-    http_wire_free(&b);
-    fake_server_end(server);
-    fake_host_free(&host);
-    assert_int_equal(tm.live, 0);
+    http_rig_end(&t);
     return 0;
-}
-
-/* b speaks in the session of a. */
-static void open_session(void)
-{
-    assert_true(http_wire_open(&a, "2025-11-25"));
-    b.head.version = a.head.version;
-    b.head.session = a.head.session;
-}
-
-static segue_call *start_call(http_wire *wire, const char *id)
-{
-    assert_int_equal(http_wire_legacy(wire, id, "tools/call", "\"name\":\"tool\""), 0);
-    segue_call *call = http_wire_call(server);
-    assert_non_null(call);
-    return call;
-}
-
-static void finish(segue_call *call)
-{
-    sgi_call_complete(call, NULL);
-    sgi_call_free(call);
-    fake_host_deliver(&host);
-}
-
-static int count_of(const char *text, const char *part)
-{
-    int count = 0;
-    for (const char *at = text; (at = strstr(at, part)); at++)
-        count++;
-    return count;
 }
 
 /* ---- the end ---- */
@@ -79,25 +36,25 @@ static int count_of(const char *text, const char *part)
 static void session_ends_with_calls_in_flight(void **state)
 {
     (void)state;
-    open_session();
-    segue_call *parked = start_call(&a, "7");
-    http_wire_cut(&a);
-    segue_call *carried = start_call(&a, "8");
+    http_rig_open(&t);
+    segue_call *parked = http_wire_start(&t.a, "7");
+    http_wire_cut(&t.a);
+    segue_call *carried = http_wire_start(&t.a, "8");
     http_wire answered;
-    http_wire_init(&answered, server, "ada");
-    answered.head = a.head;
+    http_wire_init(&answered, t.server, "ada");
+    answered.head = t.a.head;
     assert_int_equal(http_wire_legacy(&answered, "9", "ping", ""), 200);
-    assert_int_equal(http_wire_delete(&b), 204);
+    assert_int_equal(http_wire_delete(&t.b), 204);
     assert_true(parked->cancelled && carried->cancelled);
-    assert_ptr_equal(host.closing, a.conn);
-    sgi_serve_look(a.conn, &a.answer);
-    assert_false(a.answer.answered || a.answer.resumable);
+    assert_ptr_equal(t.host.closing, t.a.conn);
+    sgi_serve_look(t.a.conn, &t.a.answer);
+    assert_false(t.a.answer.answered || t.a.answer.resumable);
     assert_non_null(strstr(http_wire_text(&answered), "\"id\":9")); /* it was there */
-    http_wire_cut(&a);
-    http_wire_cut(&a);
-    assert_int_equal(http_wire_legacy(&a, "2", "ping", ""), 404);
+    http_wire_cut(&t.a);
+    http_wire_cut(&t.a);
+    assert_int_equal(http_wire_legacy(&t.a, "2", "ping", ""), 404);
     http_wire_free(&answered);
-    fake_host_deliver(&host);
+    fake_host_deliver(&t.host);
     sgi_call_free(parked);
     sgi_call_free(carried);
 }
@@ -105,14 +62,14 @@ static void session_ends_with_calls_in_flight(void **state)
 static void strangers_see_no_session(void **state)
 {
     (void)state;
-    open_session();
-    segue_call *call = start_call(&a, "7");
-    sgi_serve_open_stream(a.conn);
+    http_rig_open(&t);
+    segue_call *call = http_wire_start(&t.a, "7");
+    sgi_serve_open_stream(t.a.conn);
     http_wire eve;
-    http_wire_init(&eve, server, "eve");
-    eve.head.version = a.head.version;
+    http_wire_init(&eve, t.server, "eve");
+    eve.head.version = t.a.head.version;
     for (int known = 0; known < 2; known++) { /* the same for what is and what is not */
-        eve.head.session = known ? a.head.session : SGI_STR("no-such-session");
+        eve.head.session = known ? t.a.head.session : SGI_STR("no-such-session");
         assert_int_equal(http_wire_legacy(&eve, "2", "ping", ""), 404);
         assert_string_equal(eve.verdict.problem, "There is no such session");
         assert_int_equal(http_wire_get(&eve, "2-0"), 404);
@@ -125,41 +82,41 @@ static void strangers_see_no_session(void **state)
     }
     assert_false(call->cancelled);
     http_wire_free(&eve);
-    finish(call);
+    http_wire_finish(call);
 }
 
 static void initialize_that_fails_leaves_no_session(void **state)
 {
     (void)state;
-    assert_int_equal(http_wire_legacy(&a, "1", "initialize", ""), 200);
-    assert_non_null(strstr(http_wire_text(&a), "-32602"));
-    assert_null(a.answer.session);
-    http_wire_cut(&a);
-    assert_int_equal(server->sessions.count, 0);
+    assert_int_equal(http_wire_legacy(&t.a, "1", "initialize", ""), 200);
+    assert_non_null(strstr(http_wire_text(&t.a), "-32602"));
+    assert_null(t.a.answer.session);
+    http_wire_cut(&t.a);
+    assert_int_equal(t.server->sessions.count, 0);
 }
 
 static void server_closes_and_what_is_awaited_is_answered(void **state)
 {
     (void)state;
-    open_session();
-    segue_call *parked = start_call(&b, "7");
-    http_wire_cut(&b);
-    assert_int_equal(http_wire_get(&b, ""), 0);
-    segue_call *carried = start_call(&a, "8");
-    sgi_server_close(server);
-    assert_int_equal(server->sessions.count, 0);
+    http_rig_open(&t);
+    segue_call *parked = http_wire_start(&t.b, "7");
+    http_wire_cut(&t.b);
+    assert_int_equal(http_wire_get(&t.b, ""), 0);
+    segue_call *carried = http_wire_start(&t.a, "8");
+    sgi_server_close(t.server);
+    assert_int_equal(t.server->sessions.count, 0);
     assert_true(parked->cancelled);
     assert_false(carried->cancelled);
-    assert_ptr_equal(host.closing, b.conn);
+    assert_ptr_equal(t.host.closing, t.b.conn);
     sgi_call_progress(carried, 1, 0, NULL);
-    finish(carried);
-    assert_int_equal(count_of(http_wire_text(&a), "\"id\":8,\"result\""), 1);
-    assert_true(a.answer.answered && !a.answer.resumable);
-    assert_int_equal(http_wire_get(&b, ""), 503);
+    http_wire_finish(carried);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"id\":8,\"result\""), 1);
+    assert_true(t.a.answer.answered && !t.a.answer.resumable);
+    assert_int_equal(http_wire_get(&t.b, ""), 503);
     assert_int_equal(
-        http_wire_legacy(&b, "1", "initialize", "\"protocolVersion\":\"2025-11-25\""),
+        http_wire_legacy(&t.b, "1", "initialize", "\"protocolVersion\":\"2025-11-25\""),
         503);
-    fake_host_deliver(&host);
+    fake_host_deliver(&t.host);
     sgi_call_free(parked);
 }
 
@@ -192,61 +149,61 @@ static void initialize_without_memory_leaves_no_session(void **state)
     bool failed = true;
     (void)state;
     for (size_t n = 1; failed; n++) {
-        test_mem_rearm(&tm);
-        tm.fail_at = n;
-        int32_t status =
-            http_wire_legacy(&a, "1", "initialize", "\"protocolVersion\":\"2025-11-25\"");
-        failed = tm.failed > 0;
-        test_mem_rearm(&tm);
-        const sgi_peer *peer = a.conn ? a.conn->self : NULL;
-        assert_int_equal(server->sessions.count, peer && peer->session ? 1 : 0);
-        assert_true(a.conn || status == 503);
-        http_wire_text(&a);
-        http_wire_cut(&a);
-        fake_host_advance(&host, 2 * IDLE_MS);
+        test_mem_rearm(&t.mem);
+        t.mem.fail_at = n;
+        int32_t status = http_wire_legacy(&t.a, "1", "initialize",
+                                          "\"protocolVersion\":\"2025-11-25\"");
+        failed = t.mem.failed > 0;
+        test_mem_rearm(&t.mem);
+        const sgi_peer *peer = t.a.conn ? t.a.conn->self : NULL;
+        assert_int_equal(t.server->sessions.count, peer && peer->session ? 1 : 0);
+        assert_true(t.a.conn || status == 503);
+        http_wire_text(&t.a);
+        http_wire_cut(&t.a);
+        fake_host_advance(&t.host, 2 * IDLE_MS);
     }
 }
 
 static void stream_that_lost_a_message_is_not_taken_up(void **state)
 {
     (void)state;
-    open_session();
-    assert_int_equal(http_wire_get(&a, ""), 0);
-    http_wire_text(&a);
-    test_mem_rearm(&tm);
-    tm.fail_from = 1;
-    sgi_tools_changed(server);
-    test_mem_rearm(&tm);
-    assert_ptr_equal(host.closing, a.conn);
-    assert_int_equal(http_wire_get(&b, ""), 409); /* still carried */
-    http_wire_cut(&a);
-    assert_int_equal(http_wire_get(&b, "2-0"), 0); /* a new one */
-    assert_int_equal(count_of(http_wire_text(&b), "id: 3-0\n"), 1);
-    sgi_tools_changed(server);
-    assert_int_equal(count_of(http_wire_text(&b), "id: 3-1\n"), 1);
+    http_rig_open(&t);
+    assert_int_equal(http_wire_get(&t.a, ""), 0);
+    http_wire_text(&t.a);
+    test_mem_rearm(&t.mem);
+    t.mem.fail_from = 1;
+    sgi_tools_changed(t.server);
+    test_mem_rearm(&t.mem);
+    assert_ptr_equal(t.host.closing, t.a.conn);
+    assert_int_equal(http_wire_get(&t.b, ""), 409); /* still carried */
+    http_wire_cut(&t.a);
+    assert_int_equal(http_wire_get(&t.b, "2-0"), 0); /* a new one */
+    assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-0\n"), 1);
+    sgi_tools_changed(t.server);
+    assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-1\n"), 1);
 }
 
 static void taking_up_without_memory_loses_nothing(void **state)
 {
     (void)state;
     for (int carried = 0; carried < 2; carried++) {
-        open_session();
-        segue_call *call = start_call(&a, "7");
+        http_rig_open(&t);
+        segue_call *call = http_wire_start(&t.a, "7");
         sgi_call_progress(call, 1, 0, NULL);
         if (!carried)
-            http_wire_cut(&a);
+            http_wire_cut(&t.a);
         else
-            http_wire_text(&a);
-        test_mem_rearm(&tm);
-        tm.fail_from = 1;
-        assert_int_equal(http_wire_get(&b, "2-0"), 503);
-        test_mem_rearm(&tm);
-        http_wire_cut(&a);
-        finish(call);
-        assert_int_equal(http_wire_get(&b, "2-0"), 200);
-        assert_int_equal(count_of(http_wire_text(&b), "id: 2-"), 2);
-        http_wire_cut(&b);
-        assert_int_equal(http_wire_delete(&a), 204);
+            http_wire_text(&t.a);
+        test_mem_rearm(&t.mem);
+        t.mem.fail_from = 1;
+        assert_int_equal(http_wire_get(&t.b, "2-0"), 503);
+        test_mem_rearm(&t.mem);
+        http_wire_cut(&t.a);
+        http_wire_finish(call);
+        assert_int_equal(http_wire_get(&t.b, "2-0"), 200);
+        assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 2-"), 2);
+        http_wire_cut(&t.b);
+        assert_int_equal(http_wire_delete(&t.a), 204);
     }
 }
 
@@ -255,36 +212,36 @@ static bool play(void)
 {
     bool whole = false;
     segue_call *call = NULL;
-    if (http_wire_open(&a, "2025-11-25")) {
-        b.head.session = a.head.session;
-        b.head.version = a.head.version;
-        http_wire_legacy(&a, "7", "tools/call", "\"name\":\"tool\"");
-        call = http_wire_call(server);
+    if (http_wire_open(&t.a, "2025-11-25")) {
+        t.b.head.session = t.a.head.session;
+        t.b.head.version = t.a.head.version;
+        http_wire_legacy(&t.a, "7", "tools/call", "\"name\":\"tool\"");
+        call = http_wire_call(t.server);
     }
     if (call) {
-        if (a.conn)
-            sgi_serve_open_stream(a.conn);
+        if (t.a.conn)
+            sgi_serve_open_stream(t.a.conn);
         sgi_call_progress(call, 1, 0, NULL);
-        http_wire_text(&a);
-        http_wire_cut(&a);
+        http_wire_text(&t.a);
+        http_wire_cut(&t.a);
         sgi_call_progress(call, 2, 0, NULL);
-        http_wire_get(&b, "2-0");
-        http_wire_text(&b);
-        http_wire_get(&a, "2-1");
-        http_wire_cut(&b);
+        http_wire_get(&t.b, "2-0");
+        http_wire_text(&t.b);
+        http_wire_get(&t.a, "2-1");
+        http_wire_cut(&t.b);
         sgi_call_send_text(call, SGI_STR("text"));
         sgi_call_complete(call, NULL);
         sgi_call_free(call);
-        http_wire_text(&a);
-        http_wire_get(&b, "2-2");
-        whole = count_of(http_wire_text(&b), "\"result\"") == 1;
-        http_wire_get(&a, "");
-        sgi_tools_changed(server);
-        http_wire_delete(&b);
+        http_wire_text(&t.a);
+        http_wire_get(&t.b, "2-2");
+        whole = http_wire_count(http_wire_text(&t.b), "\"result\"") == 1;
+        http_wire_get(&t.a, "");
+        sgi_tools_changed(t.server);
+        http_wire_delete(&t.b);
     }
-    http_wire_cut(&a);
-    http_wire_cut(&b);
-    fake_host_deliver(&host);
+    http_wire_cut(&t.a);
+    http_wire_cut(&t.b);
+    fake_host_deliver(&t.host);
     return whole;
 }
 
@@ -294,24 +251,25 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     for (int from = 0; from < 2; from++, failed = true)
         for (size_t n = 1; failed; n++) {
-            test_mem_rearm(&tm);
+            test_mem_rearm(&t.mem);
             if (from)
-                tm.fail_from = n;
+                t.mem.fail_from = n;
             else
-                tm.fail_at = n;
+                t.mem.fail_at = n;
             bool whole = play();
-            failed = tm.failed > 0;
+            failed = t.mem.failed > 0;
             assert_true(failed || whole);
-            test_mem_rearm(&tm);
-            fake_host_advance(&host, 3 * IDLE_MS);
-            fake_host_deliver(&host);
-            assert_int_equal(server->sessions.count, 0);
-            assert_true(LIST_EMPTY(&server->calls));
-            assert_int_equal(a.who->refs, 2 + (a.spare != NULL) + (b.spare != NULL));
+            test_mem_rearm(&t.mem);
+            fake_host_advance(&t.host, 3 * IDLE_MS);
+            fake_host_deliver(&t.host);
+            assert_int_equal(t.server->sessions.count, 0);
+            assert_true(LIST_EMPTY(&t.server->calls));
+            assert_int_equal(t.a.who->refs,
+                             2 + (t.a.spare != NULL) + (t.b.spare != NULL));
         }
-    open_session();
-    finish(start_call(&a, "7"));
-    assert_non_null(strstr(http_wire_text(&a), "\"result\""));
+    http_rig_open(&t);
+    http_wire_finish(http_wire_start(&t.a, "7"));
+    assert_non_null(strstr(http_wire_text(&t.a), "\"result\""));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

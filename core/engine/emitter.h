@@ -1,0 +1,68 @@
+/* A request of a client's session on the wire: one emitter per id in flight, which hears
+ * exactly one outcome.
+ *
+ * Requests of the application sit above emitters: a request may use several, one after
+ * another or side by side (tools/call, then tasks/stream, tasks/get, tasks/update), and
+ * survives the loss of all of them. */
+#ifndef SGI_EMITTER_H
+#define SGI_EMITTER_H
+
+#include "engine/conn.h"
+#include "engine/sending.h"
+
+typedef struct sgi_emitter sgi_emitter;
+
+typedef enum sgi_outcome_kind {
+    SGI_OUTCOME_RESULT = 0, /* json: the result object */
+    SGI_OUTCOME_ERROR,      /* json: the error object */
+    SGI_OUTCOME_TIMEOUT,
+    SGI_OUTCOME_LOST,    /* the connection broke first, or nothing could be sent */
+    SGI_OUTCOME_REFUSED, /* over HTTP: a status, or something else that stays so */
+} sgi_outcome_kind;
+
+typedef struct sgi_outcome {
+    sgi_outcome_kind kind;
+    sgi_json json;   /* view into the message */
+    const char *why; /* LOST, REFUSED: what happened */
+    int32_t status;  /* REFUSED: of HTTP; 0 = none */
+    bool unsent;     /* LOST: the server cannot have heard of it */
+} sgi_outcome;
+
+struct sgi_emitter {
+    sgi_map_node node;
+    int64_t id;
+    segue_session *session;
+    sgi_conn *conn;         /* the session's, or an exchange's of its own */
+    segue_request *request; /* not counted: the request outlives its emitters */
+    sgi_timer timer;
+    int64_t timeout_ms; /* 0 = none */
+    void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
+};
+
+/* Begins a request on the wire: write its params into sending->w, then sgi_emitter_send.
+ * NULL when out of memory. The session must be up. */
+sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
+                               sgi_str method);
+/* Ends the message: adds _meta (extra: further members, each preceded by a comma, or
+ * empty; user: the application's own _meta, or empty). false: nothing was sent, the
+ * emitter is gone and done does not run. */
+bool sgi_emitter_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
+                      sgi_json user);
+/* The exchange with this id, NULL when none is in flight. */
+sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id);
+/* Forgets an exchange: notifications/cancelled is sent when notify is set. done does not
+ * run. */
+void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
+/* Starts its timeout anew: the server is alive. */
+void sgi_emitter_touch(sgi_emitter *emitter);
+
+/* Its outcome: done runs, and the emitter is gone. */
+void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
+void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
+/* The server answered with something that is neither. */
+void sgi_emitter_malformed(sgi_emitter *emitter);
+/* Its exchange came to an end that is no message. why NULL = the status says it. */
+void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
+void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
+
+#endif

@@ -1,0 +1,76 @@
+"""Stands between an HTTP server on loopback and its clients, writing down what both say.
+
+    http_tap.py [--cut] LOG PORT
+
+Prints its own port. Connection N is kept as LOG.N.up and LOG.N.down, the bytes as they
+came; whoever ends it is followed by the other side. With --cut what is relayed arrives in
+pieces of changing, small size. Standard library only."""
+import asyncio
+import contextlib
+import socket
+import sys
+
+CUTS = (1, 2, 3, 5, 8, 13, 4096, 1, 60000)
+
+
+def pieces(data, cut):
+    if not cut:
+        return [data]
+    parts, at, turn = [], 0, len(data)
+    while at < len(data):
+        size = CUTS[turn % len(CUTS)]
+        parts.append(data[at:at + size])
+        at, turn = at + size, turn + 1
+    return parts
+
+
+async def relay(source, sink, path, cut):
+    """Bytes until the end; the end itself is passed on too."""
+    with open(path, "wb") as log, contextlib.suppress(OSError):
+        while data := await source.read(256 * 1024):
+            log.write(data)
+            log.flush()
+            for piece in pieces(data, cut):
+                sink.write(piece)
+                await sink.drain()
+        sink.write_eof()
+
+
+class Tap:
+    def __init__(self, prefix, port, cut):
+        self.prefix, self.port, self.cut = prefix, port, cut
+        self.count = 0
+
+    async def serve(self, client_in, client_out):
+        self.count += 1
+        path = f"{self.prefix}.{self.count:04}"
+        try:
+            server_in, server_out = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:  # it is not there: neither is this
+            client_out.transport.abort()
+            return
+        for out in (client_out, server_out):
+            out.get_extra_info("socket").setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        up = asyncio.create_task(
+            relay(client_in, server_out, path + ".up", self.cut))
+        down = asyncio.create_task(
+            relay(server_in, client_out, path + ".down", self.cut))
+        await down  # a server that has ended its answers hears no more
+        up.cancel()
+        for out in (client_out, server_out):
+            out.close()
+
+
+async def main():
+    args = sys.argv[1:]
+    cut = args[0] == "--cut"
+    prefix, port = args[cut:]
+    tap = Tap(prefix, int(port), cut)
+    server = await asyncio.start_server(tap.serve, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+asyncio.run(main())

@@ -1,0 +1,103 @@
+/* Signals only set flags; the loop looks at them between two rounds. */
+#include "listening.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t asked_to_end;
+static volatile sig_atomic_t asked_to_reload;
+
+static const struct {
+    const char *name;
+    size_t at; /* in segue_listen_options */
+    enum { A_TEXT, A_NUMBER, A_TIME } kind;
+} fields[] = {
+    {"--http", offsetof(segue_listen_options, address), A_TEXT},
+    {"--port", offsetof(segue_listen_options, port), A_NUMBER},
+    {"--reuse-port", offsetof(segue_listen_options, reuse_port), A_NUMBER},
+    {"--cert", offsetof(segue_listen_options, cert_file), A_TEXT},
+    {"--key", offsetof(segue_listen_options, key_file), A_TEXT},
+    {"--origins", offsetof(segue_listen_options, origins), A_TEXT},
+    {"--cors", offsetof(segue_listen_options, cors), A_NUMBER},
+    {"--health", offsetof(segue_listen_options, health_path), A_TEXT},
+    {"--keepalive", offsetof(segue_listen_options, keepalive_ms), A_TIME},
+    {"--stream-after", offsetof(segue_listen_options, stream_after_ms), A_TIME},
+    {"--drain", offsetof(segue_listen_options, drain_ms), A_TIME},
+};
+
+int listening_take(listening *l, const char *name, const char *value)
+{
+    if (!l->is_wanted)
+        segue_struct_init(&l->options, sizeof l->options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        void *field = (char *)&l->options + fields[i].at;
+        if (strcmp(name, fields[i].name) != 0)
+            continue;
+        l->is_wanted = 1;
+        if (fields[i].kind == A_TEXT)
+            *(const char **)field = value;
+        else if (fields[i].kind == A_NUMBER)
+            *(int32_t *)field = atoi(value);
+        else
+            *(int64_t *)field = atoi(value);
+        return 1;
+    }
+    return 0;
+}
+
+static void note_end(int number)
+{
+    (void)number;
+    asked_to_end = 1;
+}
+
+static void note_reload(int number)
+{
+    (void)number;
+    asked_to_reload = 1;
+}
+
+segue_status listening_begin(listening *l, segue_server *server)
+{
+    segue_error *error = NULL;
+    l->server = server;
+    signal(SIGTERM, note_end);
+    signal(SIGINT, note_end);
+    signal(SIGHUP, note_reload);
+    segue_status status = segue_server_listen(server, &l->options, &l->listener, &error);
+    if (status == SEGUE_OK)
+        printf("%s\n", segue_listener_url(l->listener));
+    else
+        fprintf(stderr, "fixture_server: %s\n", segue_error_message(error));
+    fflush(stdout);
+    segue_error_free(error);
+    return status;
+}
+
+static void reload(listening *l)
+{
+    segue_error *error = NULL;
+    asked_to_reload = 0;
+    segue_status status = segue_listener_reload(l->listener, &error);
+    printf("%s\n", status == SEGUE_OK ? "reloaded" : segue_error_message(error));
+    fflush(stdout);
+    segue_error_free(error);
+}
+
+int listening_tick(listening *l, int64_t now_ms)
+{
+    if (!l->listener)
+        return 0;
+    if (asked_to_reload)
+        reload(l);
+    if (asked_to_end && !l->is_closing) {
+        l->is_closing = 1;
+        l->deadline_ms =
+            now_ms + (l->options.drain_ms > 0 ? l->options.drain_ms : 10000) + 500;
+        segue_server_close(l->server);
+    }
+    return l->is_closing && now_ms >= l->deadline_ms;
+}
