@@ -2,10 +2,10 @@
  *
  * At the limit of connections the watcher rests: what comes waits in the system's
  * backlog, and is taken when a connection is returned. When the system has no descriptor
- * or memory to spare, or refuses for another reason that lasts, accepting would fail again
- * and again while the socket stays readable; so it pauses, and tries anew after a while or
- * when a connection is returned. A few connections per event, so that those that are there
- * get their turn. */
+ * or memory to spare, or refuses for another reason that lasts, accepting would fail
+ * again and again while the socket stays readable; so it pauses, and tries anew after a
+ * while or when a connection is returned. A few connections per event, so that those that
+ * are there get their turn. */
 #include "transport/listen_socket.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
  * Host and Origin are what keeps a page in somebody's browser from talking to a server on
  * his machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security &
  * Transport"). A listener that only this machine reaches therefore knows its own names by
- * itself. Elsewhere the names are the operator's to give. Where he names no origins a page
- * of the server's own is let in; where he does it is not, for the page of a name that was
- * bound anew is of the same origin, too. Health comes first because a machine that asks
- * for it may name no host, and learns nothing from the answer.
+ * itself. Elsewhere the names are the operator's to give. Where he names no origins a
+ * page of the server's own is let in; where he does it is not, for the page of a name
+ * that was bound anew is of the same origin, too. Health comes first because a machine
+ * that asks for it may name no host, and learns nothing from the answer.
  *
  * Accept is read leniently: a missing one admits everything, and one that admits a single
  * of the two types of an answer is taken at its word. */
