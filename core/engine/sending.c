@@ -25,6 +25,8 @@ sgi_str sgi_frame_tail(const sgi_conn *conn)
 void sgi_frame_flatten(sgi_buf *out, size_t from)
 {
     static const char ends[] = {'\n', '\r'};
+    if (!out->p)
+        return; /* there was no memory for anything */
     for (size_t i = 0; i < sizeof ends; i++) {
         char *at = out->p + from;
         char *stop = out->p + out->len;

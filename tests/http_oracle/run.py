@@ -107,6 +107,7 @@ def loose_chunk(body):
 
 # Rules that not every version of the others needs: llhttp 9.3 or 9.4.
 BY_VERSION = {"a tab stands behind Content-Length",
+              "a tab stands behind Transfer-Encoding",
               "Content-Length and Transfer-Encoding contradict"}
 WAITING = "more is waited for"  # what we say in place of a fault
 
@@ -158,6 +159,10 @@ REFUSED = [
                    for option in options(f))),
     ("a tab stands behind Content-Length", ("node",), "older ones refuse it",
      lambda f: f.any_header(rb"^(?i:content-length):[^\t]*\d *\t")),
+    ("a tab stands behind Transfer-Encoding", ("node",),
+     "beside Upgrade it looks at no coding",
+     lambda f: f.any_header(rb"^(?i:transfer-encoding):[^\t]*chunked *\t") and
+     f.values(b"upgrade")),
     ("Content-Length and Transfer-Encoding contradict", BOTH, "RFC 9112 6.1",
      lambda f: f.values(b"content-length") and f.values(b"transfer-encoding")),
     ("HTTP/1.0 has no Transfer-Encoding", BOTH, "RFC 9112 6.1",

@@ -66,6 +66,21 @@ void wire_cut(wire *c)
     c->ops->cut(c);
 }
 
+void wire_drop(wire *c)
+{
+    world *w = c->w;
+    wire **at = &w->wires;
+    wire_cut(c);
+    for (int i = 0; i < 1000 && c->transport && !c->detached; i++)
+        world_run(w); /* its transport still speaks to it */
+    assert_true(!c->transport || c->detached);
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    c->ops->lose(c);
+    wire_free(c);
+}
+
 void wire_stall(wire *c, int stalled)
 {
     c->stalled = stalled;

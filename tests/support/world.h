@@ -77,6 +77,9 @@ wire *world_connect(world *w, const char *principal);
 /* The connection breaks (HTTP: all of them), without a goodbye. STDIO: the server behind
  * it dies with it. */
 void wire_cut(wire *c);
+/* The same, and its texts and itself are gone: for scenarios that connect thousands of
+ * times, as each wire that is left is looked at in each turn. */
+void wire_drop(wire *c);
 /* HERE: the client stops reading (1), or goes on (0). */
 void wire_stall(wire *c, int stalled);
 int wire_is_closed(wire *c); /* by the server */
