@@ -701,8 +701,8 @@ SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *l
 
 /* Who is at the other end? Called once for each attached transport, and over HTTP for
  * each request, before its body is read, where segue_transport_header and
- * segue_transport_peer tell what it says of itself. Operations belong to the principal that made them; another one cannot see
- * that they exist.
+ * segue_transport_peer tell what it says of itself. Operations belong to the principal
+ * that made them; another one cannot see that they exist.
  *
  * principal receives a stable name; NULL or "" means "nobody in particular". The text
  *           must live until the callback returns.
