@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import lint
 
@@ -28,6 +29,9 @@ def dump(library, headers, output):
         ["abidw", "--headers-dir", str(headers), "--drop-private-types",
          "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--no-architecture",
          "--no-elf-needed", "--out-file", str(output), str(library)], check=True)
+    output = Path(output)
+    text = output.read_text(encoding="utf-8")
+    output.write_text(text.replace(f"{lint.ROOT}/", ""), encoding="utf-8")
 
 
 def compare(stored, current):
