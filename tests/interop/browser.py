@@ -10,6 +10,7 @@ import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,11 +66,12 @@ def look(program, pages, endpoint):
          "--remote-debugging-port=0",  # or it prints the page and ends
          "--no-proxy-server", f"--user-data-dir={directory}",
          f"{pages.origin}/?endpoint={endpoint}"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True)  # it starts others, which end with it
     try:
         return pages.seen.get(timeout=PAGE_SECONDS)
     finally:
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         shutil.rmtree(directory, ignore_errors=True)
 
