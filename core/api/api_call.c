@@ -1,6 +1,6 @@
 /* Call: the handler's side of an inbound request. */
 #include "api/guard.h"
-#include "engine/call.h"
+#include "engine/serving/call.h"
 
 const char *segue_call_name(const segue_call *call)
 {

@@ -1,6 +1,6 @@
 /* Session, request, segment, task. */
 #include "api/guard.h"
-#include "engine/request.h"
+#include "engine/asking/request.h"
 #include "transport/transport.h"
 
 /* ---- session ---- */

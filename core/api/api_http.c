@@ -1,7 +1,7 @@
 /* Serving HTTP. */
 #include "api/guard.h"
 #include "engine/error.h"
-#include "engine/server.h"
+#include "engine/serving/server.h"
 #include "transport/http_conn.h"
 
 segue_status segue_server_listen(segue_server *server,

@@ -1,6 +1,6 @@
 /* Content, server, call. */
 #include "api/guard.h"
-#include "engine/call.h"
+#include "engine/serving/call.h"
 #include "engine/error.h"
 #include "store/store.h"
 #include "transport/transport.h"

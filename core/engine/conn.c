@@ -1,6 +1,6 @@
 #include "engine/conn.h"
 
-#include "engine/replay.h"
+#include "engine/serving/replay.h"
 
 #define FILL_BYTES (256 * 1024)
 #define KEEP_ROOM (512 * 1024)

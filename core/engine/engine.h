@@ -13,7 +13,7 @@
 #include "base/crypto.h"
 #include "base/map.h"
 #include "base/timer.h"
-#include "engine/places.h"
+#include "engine/asking/places.h"
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 

@@ -4,7 +4,7 @@
  * because the frame depends on it. */
 #include "engine/sending.h"
 
-#include "engine/replay.h"
+#include "engine/serving/replay.h"
 
 #define PARKED_ROOM 1024 /* of an exchange that nobody carries */
 

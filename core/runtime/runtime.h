@@ -11,7 +11,7 @@
 #ifndef SGI_RUNTIME_H
 #define SGI_RUNTIME_H
 
-#include "engine/keeper.h"
+#include "engine/log/keeper.h"
 #include "runtime/exchange.h"
 
 #define SGI_MAGIC_RUNTIME 0x53475254u /* a runtime begins with it */

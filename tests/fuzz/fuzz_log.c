@@ -12,8 +12,8 @@
  * In its other half the input is a log as a damaged store may return it: applied entry by
  * entry it may be refused, but not crash, and what was accepted replays as what it
  * was. */
-#include "engine/reader.h"
-#include "engine/task.h"
+#include "engine/log/reader.h"
+#include "engine/serving/task.h"
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"

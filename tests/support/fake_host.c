@@ -4,7 +4,7 @@
  * the accounts of a test allocator show the engine alone. */
 #include "fake_host.h"
 
-#include "engine/record.h"
+#include "engine/log/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,8 @@
 #ifndef FAKE_HOST_H
 #define FAKE_HOST_H
 
-#include "engine/request.h"
-#include "engine/server.h"
+#include "engine/asking/request.h"
+#include "engine/serving/server.h"
 
 #define FAKE_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */
 

@@ -12,8 +12,8 @@
 #ifndef HTTP_WIRE_H
 #define HTTP_WIRE_H
 
-#include "engine/call.h"
-#include "engine/serve_http.h"
+#include "engine/serving/call.h"
+#include "engine/serving/serve_http.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 

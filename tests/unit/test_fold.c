@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/fold.h"
+#include "engine/log/fold.h"
 #include "support/test_mem.h"
 
 static test_mem tm;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/reader.h"
-#include "engine/task.h"
+#include "engine/log/reader.h"
+#include "engine/serving/task.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 

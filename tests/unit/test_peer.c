@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/peer.h"
+#include "engine/serving/peer.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 

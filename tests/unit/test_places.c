@@ -1,6 +1,6 @@
 /* What is remembered of endpoints: the latest so many whose servers spoke a handshake
  * era. */
-#include "engine/places.h"
+#include "engine/asking/places.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

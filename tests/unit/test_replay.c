@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/replay.h"
+#include "engine/serving/replay.h"
 #include "support/test_mem.h"
 
 static test_mem tm;

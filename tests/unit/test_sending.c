@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/replay.h"
+#include "engine/serving/replay.h"
 #include "support/http_wire.h"
 
 /* Line ends where JSON admits them; none of them may reach a frame. */

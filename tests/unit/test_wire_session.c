@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/replay.h"
-#include "engine/wire_session.h"
+#include "engine/serving/replay.h"
+#include "engine/serving/wire_session.h"
 #include "support/http_wire.h"
 
 #define IDLE_MS 60000

@@ -4,7 +4,7 @@
 #ifndef SGI_DIALECT_H
 #define SGI_DIALECT_H
 
-#include "engine/peer.h"
+#include "engine/serving/peer.h"
 
 typedef struct sgi_dialect {
     const char *name;

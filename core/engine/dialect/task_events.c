@@ -3,8 +3,8 @@
  * empty result. A stream is a source of its conversation: it is asked for events when
  * there is room, so it follows as fast as its client reads and no faster. */
 #include "engine/dialect/dialect.h"
-#include "engine/reader.h"
-#include "engine/task.h"
+#include "engine/log/reader.h"
+#include "engine/serving/task.h"
 
 #include <stdio.h>
 

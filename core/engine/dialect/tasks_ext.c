@@ -3,8 +3,8 @@
  * durable. Field names are X's own: ttlMs and pollIntervalMs, never ttl, task or
  * requestState. */
 #include "engine/dialect/dialect.h"
-#include "engine/reader.h"
-#include "engine/task.h"
+#include "engine/log/reader.h"
+#include "engine/serving/task.h"
 
 /* ---- rendering ---- */
 

@@ -1,0 +1,393 @@
+#include "engine/asking/ask_http.h"
+
+#include "engine/asking/request.h"
+#include "engine/asking/tool_headers.h"
+#include "wire/mcp_headers.h"
+
+#include <stdio.h>
+
+struct sgi_exchange {
+    TAILQ_ENTRY(sgi_exchange) link; /* of those on which there is something to do */
+    bool marked;
+    bool taken;      /* the transport has its reference */
+    bool over;       /* nobody waits for its answer */
+    bool waited_for; /* ... or never did */
+    sgi_conn *conn;
+    segue_session *session; /* counted */
+    sgi_emitter *emitter;   /* who waits, or NULL */
+    sgi_ask_kind kind;
+    sgi_version version;
+    sgi_buf method; /* plain text */
+    sgi_buf name;   /* the value of Mcp-Name */
+    bool has_name;
+    sgi_buf params;       /* Mcp-Param-*, packed */
+    int32_t wire_session; /* of the session's, when it was written */
+    bool heard;           /* something has come back */
+    bool unsent;          /* nothing of it has reached the server */
+    bool announces; /* notifications/initialized: the session waits for its acceptance */
+};
+
+/* ---- as a conversation ---- */
+
+static void start(void *self)
+{
+    (void)self;
+}
+
+static void message(void *self, const sgi_message *msg)
+{
+    const sgi_exchange *exchange = self;
+    exchange->session->conn->role->message(exchange->session, msg);
+}
+
+static void bad_input(void *self, int32_t rpc_code, const char *problem)
+{
+    const sgi_exchange *exchange = self;
+    exchange->session->conn->role->bad_input(exchange->session, rpc_code, problem);
+}
+
+static void lost(void *self, const char *why)
+{
+    sgi_exchange *exchange = self;
+    if (exchange->emitter)
+        sgi_emitter_lost(exchange->emitter, why, exchange->unsent);
+    else if (exchange->announces && exchange->unsent)
+        sgi_session_lost(exchange->session, why);
+    else if (exchange->announces)
+        sgi_session_announced(exchange->session);
+    else if (exchange->kind == SGI_ASK_LISTEN && !exchange->over)
+        sgi_session_unheard(exchange->session, exchange->heard);
+}
+
+/* Only what may bring more than its answer waits for the application. */
+static bool wants_input(void *self)
+{
+    sgi_exchange *exchange = self;
+    const sgi_emitter *emitter = exchange->emitter;
+    const segue_request *request = emitter ? emitter->request : NULL;
+    return !request || !request->behind ||
+           (emitter != request->calling && emitter != request->streaming);
+}
+
+static void detached(void *self)
+{
+    (void)self;
+}
+
+static void freed(void *self)
+{
+    sgi_exchange *exchange = self;
+    const sgi_mem *mem = sgi_engine_mem(exchange->conn->engine);
+    segue_session *session = exchange->session;
+    sgi_buf_free(&exchange->method);
+    sgi_buf_free(&exchange->name);
+    sgi_buf_free(&exchange->params);
+    if (!exchange->waited_for)
+        session->telling--;
+    sgi_release(mem, exchange, sizeof *exchange);
+    sgi_session_unref(session);
+}
+
+static const sgi_role asking_once = {.start = start,
+                                     .message = message,
+                                     .bad_input = bad_input,
+                                     .lost = lost,
+                                     .wants_input = wants_input,
+                                     .detached = detached,
+                                     .freed = freed};
+
+/* ---- life ---- */
+
+/* The transport is to look at it. */
+static void mark(sgi_exchange *exchange)
+{
+    segue_session *session = exchange->session;
+    sgi_host *host = &session->engine->host;
+    if (exchange->marked || session->conn->detached)
+        return;
+    exchange->marked = true;
+    sgi_conn_ref(exchange->conn);
+    TAILQ_INSERT_TAIL(&session->exchanges, exchange, link);
+    host->output(host->user, session->conn);
+}
+
+sgi_conn *sgi_ask_new(segue_session *session)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    sgi_exchange *exchange = sgi_zalloc(mem, sizeof *exchange);
+    if (!exchange)
+        return NULL;
+    exchange->conn = sgi_conn_new(session->engine, &asking_once, exchange, NULL);
+    if (!exchange->conn) {
+        sgi_release(mem, exchange, sizeof *exchange);
+        return NULL;
+    }
+    exchange->conn->exchange = exchange;
+    exchange->session = session;
+    sgi_session_ref(session);
+    session->telling++;
+    exchange->version = session->version;
+    exchange->wire_session = session->wire_session;
+    sgi_buf_init(&exchange->method, mem);
+    sgi_buf_init(&exchange->name, mem);
+    sgi_buf_init(&exchange->params, mem);
+    sgi_conn_start(exchange->conn);
+    exchange->conn->frames = SGI_FRAMES_BODY;
+    return exchange->conn;
+}
+
+/* What the headers repeat of the body, which is our own and so well-formed. False when
+ * out of memory. */
+static bool read_head(sgi_exchange *exchange)
+{
+    sgi_str body = sgi_buf_str(&exchange->conn->out);
+    sgi_json method = sgi_json_get(body, "method");
+    sgi_json params = sgi_json_get(body, "params");
+    if (!method.n)
+        return true; /* an answer to the server */
+    sgi_json_decode(method, &exchange->method);
+    sgi_str plain = sgi_buf_str(&exchange->method);
+    if (sgi_str_eq(plain, SGI_STR("initialize")))
+        exchange->kind = SGI_ASK_INITIALIZE;
+    exchange->announces = sgi_str_eq(plain, SGI_STR("notifications/initialized"));
+    if (!sgi_version_is_modern(exchange->version))
+        return !exchange->method.failed;
+    const char *member = sgi_mcp_name_member(plain);
+    sgi_json name = member ? sgi_json_get(params, member) : (sgi_json){0};
+    exchange->has_name = sgi_json_kind_of(name) == SGI_JSON_STRING;
+    if (exchange->has_name) {
+        sgi_buf text;
+        sgi_buf_init(&text, sgi_engine_mem(exchange->conn->engine));
+        sgi_json_decode(name, &text);
+        sgi_mcp_add_value(&exchange->name, sgi_buf_str(&text));
+        if (sgi_str_eq(plain, SGI_STR("tools/call")))
+            sgi_tool_headers_write(&exchange->session->tools, sgi_buf_str(&text),
+                                   sgi_json_get(params, "arguments"), &exchange->params);
+        exchange->name.failed |= text.failed;
+        sgi_buf_free(&text);
+    }
+    return !exchange->method.failed && !exchange->name.failed && !exchange->params.failed;
+}
+
+bool sgi_ask_send(sgi_conn *conn, sgi_emitter *emitter)
+{
+    sgi_exchange *exchange = conn->exchange;
+    bool fits = read_head(exchange);
+    exchange->emitter = emitter;
+    exchange->over = !emitter; /* heard or not, nobody waits */
+    if (emitter) {
+        exchange->waited_for = true;
+        exchange->session->telling--;
+    }
+    if (fits)
+        mark(exchange);
+    if (!emitter)
+        sgi_conn_unref(exchange->conn);
+    return fits;
+}
+
+void sgi_ask_end(sgi_conn *conn)
+{
+    sgi_exchange *exchange = conn->exchange;
+    exchange->emitter = NULL;
+    exchange->over = true;
+    if (!exchange->taken)
+        conn->up = false; /* never sent: the transport passes it over */
+    else if (!conn->answered && conn->transport)
+        mark(exchange); /* else what is left of its stream may end in peace */
+    sgi_conn_unref(exchange->conn);
+}
+
+void sgi_ask_listen(segue_session *session)
+{
+    sgi_conn *conn = sgi_ask_new(session);
+    if (!conn)
+        return; /* nothing is promised on it */
+    session->listening = conn;
+    conn->exchange->kind = SGI_ASK_LISTEN;
+    mark(conn->exchange);
+}
+
+void sgi_ask_resume(sgi_conn *conn)
+{
+    if (conn->stalled && conn->up && sgi_conn_wants_input(conn))
+        mark(conn->exchange);
+}
+
+void sgi_ask_forget(segue_session *session)
+{
+    sgi_exchange *exchange;
+    while ((exchange = TAILQ_FIRST(&session->exchanges))) {
+        TAILQ_REMOVE(&session->exchanges, exchange, link);
+        exchange->marked = false;
+        sgi_conn_unref(exchange->conn);
+    }
+}
+
+/* ---- for the transport ---- */
+
+sgi_conn *sgi_ask_next(sgi_conn *parent)
+{
+    segue_session *session = parent->self;
+    sgi_exchange *exchange;
+    while ((exchange = TAILQ_FIRST(&session->exchanges))) {
+        sgi_conn *conn = exchange->conn;
+        TAILQ_REMOVE(&session->exchanges, exchange, link);
+        exchange->marked = false;
+        if (!exchange->taken && conn->up) {
+            exchange->taken = true; /* the reference of the list becomes its own */
+            return conn;
+        }
+        bool carried = conn->transport != NULL; /* then it has a reference of its own */
+        sgi_conn_unref(conn);
+        if (carried)
+            return conn;
+    }
+    return NULL;
+}
+
+void sgi_ask_bind(sgi_conn *conn, void *transport)
+{
+    conn->transport = transport;
+}
+
+bool sgi_ask_is_over(const sgi_conn *conn)
+{
+    return conn->exchange->over && !conn->answered;
+}
+
+bool sgi_ask_waits(const sgi_conn *conn)
+{
+    const sgi_exchange *exchange = conn->exchange;
+    return exchange->emitter || (exchange->kind == SGI_ASK_LISTEN && !exchange->over);
+}
+
+void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
+{
+    const sgi_exchange *exchange = conn->exchange;
+    bool modern = sgi_version_is_modern(exchange->version);
+    bool names_version = modern || exchange->kind != SGI_ASK_INITIALIZE;
+    *head = (sgi_ask_head){.kind = exchange->kind,
+                           .modern = modern,
+                           .has_limit =
+                               exchange->emitter && exchange->emitter->timeout_ms > 0,
+                           .params = sgi_buf_str(&exchange->params)};
+    if (names_version)
+        head->version = sgi_str_of(sgi_version_name(exchange->version));
+    if (modern)
+        head->method = sgi_buf_str(&exchange->method);
+    const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
+    head->once = sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("tools/call")) &&
+                 !(request && request->key_sent);
+    if (exchange->has_name)
+        head->name =
+            (sgi_str){exchange->name.p ? exchange->name.p : "", exchange->name.len};
+}
+
+void sgi_ask_alive(sgi_conn *conn)
+{
+    conn->exchange->heard = true;
+    if (conn->exchange->emitter)
+        sgi_emitter_touch(conn->exchange->emitter);
+}
+
+/* An error without an id, or with null: whose else than this exchange's? */
+static bool take_error(sgi_exchange *exchange, sgi_str body)
+{
+    sgi_json_member members[SGI_MESSAGE_MEMBERS];
+    size_t count = 0;
+    sgi_json_error fault;
+    if (!body.n ||
+        !sgi_json_read(&exchange->conn->engine->reader, body, members,
+                       SGI_MESSAGE_MEMBERS, &count, &fault) ||
+        sgi_json_kind_of(sgi_json_trim(body)) != SGI_JSON_OBJECT)
+        return false;
+    sgi_json error = sgi_json_get(body, "error");
+    int64_t number;
+    if (sgi_json_kind_of(error) != SGI_JSON_OBJECT ||
+        !sgi_json_int(sgi_json_get(error, "code"), &number))
+        return false;
+    sgi_emitter_error(exchange->emitter, error);
+    return true;
+}
+
+bool sgi_ask_may_pass(int32_t status)
+{
+    return status == 408 || status == 429 || status == 502 || status == 503 ||
+           status == 504;
+}
+
+/* To be let in is a matter of HTTP, whatever JSON says it; before anything is known of
+ * the server, so is what it lets nobody do. */
+static bool is_denied(const sgi_exchange *exchange, int32_t status)
+{
+    return status == 401 || status == 407 ||
+           (status == 403 && !sgi_session_is_open(exchange->session));
+}
+
+void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
+{
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->kind == SGI_ASK_LISTEN) {
+        exchange->over = !sgi_ask_may_pass(status); /* it offers none */
+    } else if (!exchange->emitter ||
+               (!is_denied(exchange, status) && take_error(exchange, body))) {
+        return;
+    } else if (sgi_ask_may_pass(status)) {
+        char why[32];
+        snprintf(why, sizeof why, "HTTP status %d", (int)status);
+        sgi_emitter_lost(exchange->emitter, why, false);
+    } else {
+        sgi_emitter_refused(exchange->emitter, status, NULL);
+    }
+}
+
+/* What was refused so was not done: it is asked again in a new wire session, once. What
+ * else is under way in the old one hears for itself (2025-11-25 basic/transports,
+ * "Session Management", 4). */
+void sgi_ask_forgotten(sgi_conn *conn)
+{
+    static const char why[] = "the server has forgotten the session";
+    sgi_exchange *exchange = conn->exchange;
+    segue_session *session = exchange->session;
+    sgi_emitter *emitter = exchange->emitter;
+    segue_request *request = emitter ? emitter->request : NULL;
+    bool again = request && !request->moved;
+    if (exchange->kind == SGI_ASK_LISTEN && !exchange->heard) {
+        exchange->over = true; /* it offers none, and says so in this way */
+        return;
+    }
+    if (again)
+        request->moved = true;
+    if (exchange->wire_session == session->wire_session)
+        sgi_session_renew(session, why);
+    if (again)
+        sgi_emitter_lost(emitter, why, true);
+    else if (emitter)
+        sgi_emitter_refused(emitter, 404, NULL);
+}
+
+void sgi_ask_unanswered(sgi_conn *conn, sgi_str body)
+{
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->emitter && !take_error(exchange, body))
+        sgi_emitter_malformed(exchange->emitter);
+}
+
+void sgi_ask_denied(sgi_conn *conn, const char *why)
+{
+    if (conn->exchange->emitter)
+        sgi_emitter_refused(conn->exchange->emitter, 0, why);
+}
+
+void sgi_ask_unsent(sgi_conn *conn)
+{
+    conn->exchange->unsent = true;
+}
+
+void sgi_ask_release(sgi_conn *conn)
+{
+    conn->transport = NULL;
+    conn->up = false;
+    sgi_conn_unref(conn);
+}

@@ -1,0 +1,203 @@
+/* An emitter is in `in_flight` from the moment its request is written until its outcome,
+ * or until it is dropped, and is freed with that. Its conversation is the session's, or
+ * over HTTP an exchange of its own, which ends with it. `done` may drop other emitters
+ * and end the session; the session is held meanwhile. */
+#include "engine/asking/emitter.h"
+
+#include "engine/asking/ask_http.h"
+#include "engine/asking/session.h"
+
+#include <stdio.h>
+
+static sgi_str id_key(const sgi_emitter *emitter)
+{
+    return (sgi_str){(const char *)&emitter->id, sizeof emitter->id};
+}
+
+sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
+                               sgi_str method)
+{
+    sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
+    if (!emitter)
+        return NULL;
+    emitter->session = session;
+    emitter->conn = sgi_session_tell(session);
+    if (!emitter->conn) {
+        sgi_release(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
+        return NULL;
+    }
+    emitter->id = session->next_id++;
+    emitter->timeout_ms = session->options.request_timeout_ms;
+    sgi_send_request(sending, emitter->conn, emitter->id, method);
+    return emitter;
+}
+
+static void free_emitter(sgi_emitter *emitter)
+{
+    if (emitter->conn->exchange)
+        sgi_ask_end(emitter->conn);
+    sgi_engine_timer_clear(emitter->session->engine, &emitter->timer);
+    sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
+}
+
+sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id)
+{
+    int64_t number;
+    if (!sgi_json_int(id, &number))
+        return NULL;
+    sgi_map_node *node =
+        sgi_map_find(&session->in_flight, (sgi_str){(char *)&number, sizeof number});
+    return node ? SGI_OWNER(node, sgi_emitter, node) : NULL;
+}
+
+/* ---- outcomes ---- */
+
+/* The one outcome of an exchange. */
+static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    if (outcome->kind == SGI_OUTCOME_RESULT || outcome->kind == SGI_OUTCOME_ERROR)
+        emitter->conn->answered = emitter->conn->exchange != NULL;
+    sgi_map_remove(&session->in_flight, &emitter->node);
+    sgi_engine_timer_clear(session->engine, &emitter->timer);
+    sgi_session_ref(session);
+    emitter->done(emitter, outcome);
+    free_emitter(emitter);
+    sgi_session_unref(session);
+}
+
+static void conclude_with(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json json)
+{
+    sgi_outcome outcome = {.kind = kind, .json = json};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent)
+{
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_LOST, .why = why, .unsent = unsent};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
+{
+    char text[40];
+    snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
+    sgi_outcome outcome = {
+        .kind = SGI_OUTCOME_REFUSED, .status = status, .why = why ? why : text};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_result(sgi_emitter *emitter, sgi_json result)
+{
+    conclude_with(emitter, SGI_OUTCOME_RESULT, result);
+}
+
+void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
+{
+    conclude_with(emitter, SGI_OUTCOME_ERROR, error);
+}
+
+void sgi_emitter_malformed(sgi_emitter *emitter)
+{
+    sgi_emitter_result(emitter, (sgi_json){0});
+}
+
+/* ---- timeouts ---- */
+
+/* 2026-07-28 over HTTP: that the stream closes says it (basic/patterns/cancellation). */
+static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
+{
+    segue_session *session = emitter->session;
+    sgi_sending sending;
+    if (!sgi_session_is_open(session) ||
+        (emitter->conn->exchange && sgi_version_is_modern(session->version)))
+        return;
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return;
+    sgi_send_notification(&sending, conn, "notifications/cancelled");
+    sgi_jw_member_int(&sending.w, "requestId", emitter->id);
+    if (reason)
+        sgi_jw_member_string(&sending.w, "reason", sgi_str_of(reason));
+    sgi_send_end(&sending);
+    sgi_session_told(session, conn);
+}
+
+static void timed_out(sgi_timer *timer)
+{
+    sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
+    /* of a handshake nothing is told: it cannot be cancelled */
+    tell_cancelled(emitter, "timeout");
+    conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
+}
+
+void sgi_emitter_touch(sgi_emitter *emitter)
+{
+    if (emitter->timeout_ms)
+        sgi_engine_timer(emitter->session->engine, &emitter->timer, emitter->timeout_ms,
+                         timed_out);
+}
+
+/* ---- sending ---- */
+
+static void write_meta(segue_session *session, sgi_sending *sending, sgi_str extra,
+                       sgi_json user)
+{
+    sgi_json_member member;
+    sgi_jw *w = &sending->w;
+    bool modern = sgi_version_is_modern(session->version);
+    if (!modern && !extra.n && !user.n)
+        return;
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    if (modern) {
+        sgi_buf_add_str(w->buf, sgi_buf_str(&session->meta));
+        w->comma = true;
+    }
+    if (extra.n) {
+        sgi_str members = extra;
+        if (!w->comma) {
+            members.p++; /* its leading comma */
+            members.n--;
+        }
+        sgi_buf_add_str(w->buf, members);
+        w->comma = true;
+    }
+    for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
+        if (w->comma)
+            sgi_buf_add_char(w->buf, ',');
+        sgi_buf_add_char(w->buf, '"');
+        sgi_buf_add_str(w->buf, member.key);
+        sgi_buf_add_lit(w->buf, "\":");
+        w->comma = false;
+        sgi_jw_raw(w, member.value);
+    }
+    sgi_jw_close(w, '}');
+}
+
+bool sgi_emitter_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
+                      sgi_json user)
+{
+    segue_session *session = emitter->session;
+    write_meta(session, sending, extra, user);
+    if (!sgi_send_end(sending)) {
+        free_emitter(emitter);
+        return false;
+    }
+    if (emitter->conn->exchange && !sgi_ask_send(emitter->conn, emitter)) {
+        free_emitter(emitter);
+        return false;
+    }
+    sgi_map_put(&session->in_flight, &emitter->node, id_key(emitter));
+    sgi_emitter_touch(emitter);
+    return true;
+}
+
+void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
+{
+    segue_session *session = emitter->session;
+    if (notify)
+        tell_cancelled(emitter, NULL);
+    sgi_map_remove(&session->in_flight, &emitter->node);
+    free_emitter(emitter);
+}

@@ -1,0 +1,491 @@
+/* Following a task. The stream brings segments and says when a question is open or the
+ * task has ended; tasks/get brings questions, errors and, where the stream could not
+ * bring it all, the result. Without a stream, tasks/get is asked every poll interval.
+ *
+ * The tracker is next_event: events come in order without holes, so a lower number is a
+ * repeat and is dropped, a higher one a hole, which is repaired by opening the stream
+ * again after the last contiguous event. */
+#include "engine/asking/request.h"
+
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 60000
+
+static void send_get(segue_request *request);
+static void send_stream(segue_request *request);
+
+/* ---- time ---- */
+
+static void poll_later(segue_request *request)
+{
+    int64_t ms = request->poll_ms;
+    ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
+    sgi_request_later(request, ms);
+}
+
+/* ---- beginning ---- */
+
+void sgi_follow_begin(segue_request *request, sgi_json task)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
+    sgi_json nested = sgi_json_get(task, "task"); /* as drafts had it */
+    sgi_json id;
+    sgi_buf text;
+    if (sgi_json_kind_of(nested) == SGI_JSON_OBJECT)
+        task = nested;
+    id = sgi_json_get(task, "taskId");
+    if (sgi_json_kind_of(id) != SGI_JSON_STRING || id.n > 4096 + 2) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task without a usable taskId");
+        return;
+    }
+    sgi_buf_init(&text, mem);
+    sgi_json_decode(id, &text);
+    bool plain = text.failed || !memchr(text.p, 0, text.len);
+    if (plain && !text.failed)
+        request->task_id = sgi_text_dup(mem, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    if (!request->task_id) {
+        sgi_request_fail(request, plain ? SEGUE_E_NOMEM : SEGUE_E_PROTOCOL,
+                         "the taskId cannot be kept");
+        return;
+    }
+    request->phase = SGI_PHASE_FOLLOW;
+    sgi_questions_clear(request); /* those of rounds; the task has its own */
+    sgi_task_note_poll(request, task);
+    request->hook_pending = request->events.on_task != NULL;
+    if (request->hook_pending &&
+        !sgi_deliver(request, &head, sgi_str_of(request->task_id))) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task's id");
+        return;
+    }
+    sgi_task_note_status(request, task);
+    if (!request->hook_pending)
+        sgi_follow_go(request);
+}
+
+void sgi_follow_go(segue_request *request)
+{
+    sgi_question *question;
+    if (request->phase != SGI_PHASE_FOLLOW || request->hook_pending)
+        return;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (question->answer && !question->updating && !question->settled)
+            sgi_follow_answer(request, question);
+    if (request->getting || request->retry.slot)
+        return;
+    bool streams = request->session->has_streams && !request->no_stream;
+    if (streams && !request->streaming && !request->paused)
+        send_stream(request);
+    if (request->look_due || !streams)
+        send_get(request);
+}
+
+/* The stream of this request is over, or is being dropped. */
+static void forget_stream(segue_request *request)
+{
+    if (request->streaming)
+        sgi_map_remove(&request->session->streams, &request->by_stream);
+    request->streaming = NULL;
+}
+
+static void drop_stream(segue_request *request)
+{
+    sgi_emitter *emitter = request->streaming;
+    forget_stream(request);
+    if (emitter)
+        sgi_emitter_drop(emitter, true);
+}
+
+void sgi_follow_end(segue_request *request)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link) {
+        if (question->updating)
+            sgi_emitter_drop(question->updating, false);
+        question->updating = NULL;
+    }
+    drop_stream(request);
+    if (request->getting)
+        sgi_emitter_drop(request->getting, false);
+    request->getting = NULL;
+}
+
+static sgi_emitter *begin(segue_request *request, sgi_sending *sending,
+                          const char *method,
+                          void (*done)(sgi_emitter *, const sgi_outcome *))
+{
+    sgi_emitter *emitter =
+        sgi_emitter_begin(request->session, sending, sgi_str_of(method));
+    if (!emitter)
+        return NULL;
+    emitter->request = request;
+    emitter->done = done;
+    sgi_jw_member_string(&sending->w, "taskId", sgi_str_of(request->task_id));
+    return emitter;
+}
+
+/* ---- tasks/get ---- */
+
+static void take_question(segue_request *request, const sgi_json_member *member)
+{
+    segue_status status = sgi_question_take(request, member);
+    if (status == SEGUE_E_PROTOCOL) {
+        request->engine->warnings++;
+    } else if (status == SEGUE_E_LIMIT) {
+        sgi_request_fail(request, SEGUE_E_LIMIT, "the server asks too many questions");
+    } else if (status != SEGUE_OK) {
+        request->look_due = true; /* it is read again a little later */
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+static void take_questions(segue_request *request, sgi_json task)
+{
+    sgi_json inputs = sgi_json_get(task, "inputRequests");
+    sgi_json_member member;
+    if (sgi_json_kind_of(inputs) != SGI_JSON_OBJECT)
+        return;
+    for (size_t at = 0; sgi_json_next_member(inputs, &at, &member);)
+        if (request->phase == SGI_PHASE_FOLLOW)
+            take_question(request, &member);
+}
+
+static void take_completed(segue_request *request, sgi_json task)
+{
+    sgi_json result = sgi_json_get(task, "result");
+    if (sgi_json_kind_of(result) != SGI_JSON_OBJECT) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a completed task without a result");
+        return;
+    }
+    sgi_deliver_rest(request, result);
+    sgi_request_finish(request, result);
+}
+
+static void take_task(segue_request *request, sgi_json task)
+{
+    request->failures = 0;
+    sgi_task_note_poll(request, task);
+    sgi_task_note_status(request, task);
+    switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
+    case SEGUE_TASK_COMPLETED:
+        take_completed(request, task);
+        break;
+    case SEGUE_TASK_FAILED:
+        sgi_request_finish_error(request, sgi_json_get(task, "error"));
+        break;
+    case SEGUE_TASK_CANCELLED:
+        sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
+        break;
+    case SEGUE_TASK_INPUT_REQUIRED:
+    case SEGUE_TASK_WORKING:
+        take_questions(request, task);
+        if (request->phase != SGI_PHASE_FOLLOW)
+            return;
+        if (request->retry.slot)
+            break;
+        if (request->look_due)
+            send_get(request);        /* something was said after this answer was given */
+        else if (!request->streaming) /* else the stream says when to look again */
+            poll_later(request);
+        break;
+    default:
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task with an unknown status");
+    }
+}
+
+static int64_t retry_after(sgi_json error)
+{
+    int64_t ms = 0;
+    sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
+    return ms < 0 ? 0 : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
+}
+
+static void take_get_error(segue_request *request, sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (code == SGI_RPC_INVALID_PARAMS)
+        sgi_request_fail(request, SEGUE_E_TASK_LOST, "the server does not know the task");
+    else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY)
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the server cannot be asked for a task");
+    else
+        sgi_request_back_off(request, retry_after(error));
+}
+
+static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_json type = sgi_json_get(outcome->json, "resultType");
+    request->getting = NULL;
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (outcome->kind != SGI_OUTCOME_RESULT)
+        request->look_due = true;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        take_get_error(request, outcome->json);
+    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        sgi_request_back_off(request, 0);
+    else if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED)
+        sgi_request_cut_off(request, outcome);
+    else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
+             sgi_json_string_is(type, SGI_STR("task")))
+        take_task(request, outcome->json);
+    else
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "an unknown resultType on tasks/get");
+}
+
+static void send_get(segue_request *request)
+{
+    sgi_sending sending;
+    request->look_due = true;
+    if (request->getting)
+        return; /* its answer may be older than what made this necessary */
+    sgi_emitter *emitter = begin(request, &sending, "tasks/get", got);
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+        request->getting = emitter;
+        request->look_due = false;
+    } else {
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+/* ---- tasks/stream ---- */
+
+static void reopen_stream(segue_request *request)
+{
+    drop_stream(request);
+    sgi_request_back_off(request, 0);
+}
+
+/* The stream ended and said how: the merged events are the result, if they are all
+ * there. */
+static bool complete_from_events(segue_request *request, sgi_json result)
+{
+    sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
+    bool is_error = sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
+    if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
+        request->partial || sgi_fold_failed(&request->fold))
+        return false;
+    sgi_buf merged;
+    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_on(&merged);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&request->fold, &w, is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    bool ok = !merged.failed;
+    if (ok) {
+        sgi_task_note_status(request, final);
+        sgi_request_finish(request, sgi_buf_str(&merged));
+    }
+    sgi_buf_free(&merged);
+    return ok;
+}
+
+static void take_stream_error(segue_request *request, sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (sgi_json_string_is(reason, SGI_STR("events_gone"))) {
+        request->no_stream = request->partial = true; /* the result has it all */
+        send_get(request);
+    } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
+        request->session->has_streams = false;
+        send_get(request);
+    } else if (code == SGI_RPC_INVALID_PARAMS) {
+        request->no_stream = true; /* streamed by another request, or gone: get tells */
+        send_get(request);
+    } else {
+        sgi_request_back_off(request, retry_after(error));
+    }
+}
+
+static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    forget_stream(request);
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (outcome->kind == SGI_OUTCOME_ERROR) {
+        take_stream_error(request, outcome->json);
+    } else if (outcome->kind == SGI_OUTCOME_RESULT) {
+        request->failures = 0;
+        if (!complete_from_events(request, outcome->json))
+            send_get(request);
+    } else {
+        sgi_request_cut_off(request, outcome);
+    }
+}
+
+static void send_stream(segue_request *request)
+{
+    sgi_sending sending;
+    sgi_map *streams = &request->session->streams;
+    sgi_str id = sgi_str_of(request->task_id);
+    if (sgi_map_find(streams, id)) { /* one stream per task and connection (R-E-4) */
+        send_get(request);
+        return;
+    }
+    sgi_emitter *emitter = begin(request, &sending, "tasks/stream", stream_ended);
+    if (emitter) {
+        emitter->timeout_ms = 0; /* it lasts as long as the task */
+        if (request->next_event)
+            sgi_jw_member_int(&sending.w, "after", (int64_t)request->next_event - 1);
+    }
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+        request->streaming = emitter;
+        sgi_map_put(streams, &request->by_stream, id);
+    } else {
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+static void take_segments(segue_request *request, uint64_t event, sgi_json payload)
+{
+    sgi_json content = sgi_json_get(payload, "content");
+    sgi_json block;
+    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+        return;
+    for (size_t at = 0; sgi_json_next_item(content, &at, &block);) {
+        if (!request->options.discard)
+            sgi_fold_segment(&request->fold, block);
+        sgi_deliver_segment(request, request->next_segment++, event, block);
+    }
+}
+
+static void take_event(segue_request *request, uint64_t seq, const sgi_task_event *event)
+{
+    sgi_json type = event->type;
+    sgi_json payload = event->payload;
+    if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
+        take_segments(request, seq + 1, payload);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
+        if (sgi_json_kind_of(payload) == SGI_JSON_OBJECT)
+            sgi_fold_fields(&request->fold, payload);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
+        sgi_fold_replace(&request->fold);
+        request->void_segments = request->next_segment - 1;
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
+        sgi_task_note_status(request, payload);
+        if (request->state == SEGUE_TASK_INPUT_REQUIRED)
+            send_get(request);
+    }
+}
+
+void sgi_follow_event(segue_request *request, const sgi_task_event *event)
+{
+    int64_t seq;
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    if (!sgi_json_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
+        request->engine->warnings++;
+        return;
+    }
+    if ((uint64_t)seq < request->next_event) {
+        request->dropped++; /* a repeat (R-E-7) */
+        return;
+    }
+    /* without a cursor the stream begins with the earliest event that is retained */
+    if ((uint64_t)seq > request->next_event) {
+        if (request->next_event) {
+            request->engine->warnings++;
+            reopen_stream(request);
+            return;
+        }
+        request->partial = true;
+    }
+    request->failures = 0;
+    request->next_event = (uint64_t)seq + 1;
+    take_event(request, (uint64_t)seq, event);
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (sgi_fold_size(&request->fold) > limit) {
+        sgi_follow_cancel(request);
+        sgi_request_fail(request, SEGUE_E_TOO_LARGE,
+                         "the result is larger than max_result_bytes");
+    } else if (sgi_deliver_is_full(request)) {
+        sgi_deliver_hold(request);
+    }
+}
+
+void sgi_follow_pause(segue_request *request)
+{
+    request->paused = true;
+    drop_stream(request);
+}
+
+void sgi_follow_resume(segue_request *request)
+{
+    request->paused = false;
+    if (sgi_session_is_open(request->session))
+        sgi_follow_go(request);
+}
+
+/* ---- tasks/update, tasks/cancel ---- */
+
+static sgi_question *question_of(segue_request *request, const sgi_emitter *emitter)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (question->updating == emitter)
+            return question;
+    return NULL;
+}
+
+static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_question *question = question_of(request, emitter);
+    question->updating = NULL;
+    if (outcome->kind == SGI_OUTCOME_RESULT)
+        question->settled = true;
+    else if (outcome->kind == SGI_OUTCOME_ERROR)
+        take_get_error(request, outcome->json);
+    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        sgi_request_back_off(request, 0);
+    else
+        sgi_request_cut_off(request, outcome);
+    if (question->settled && request->phase == SGI_PHASE_FOLLOW) {
+        sgi_engine_timer_clear(request->engine, &request->retry);
+        request->look_due =
+            true; /* at once: the answer was waited for, or more is asked */
+        sgi_follow_go(request);
+    }
+}
+
+void sgi_follow_answer(segue_request *request, sgi_question *question)
+{
+    sgi_sending sending;
+    sgi_emitter *emitter = begin(request, &sending, "tasks/update", answered);
+    if (!emitter) {
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+        return;
+    }
+    sgi_jw_key(&sending.w, "inputResponses");
+    sgi_jw_open(&sending.w, '{');
+    sgi_jw_key_str(&sending.w, sgi_str_of(question->key));
+    sgi_jw_raw(&sending.w, (sgi_str){question->answer, question->answer_len});
+    sgi_jw_close(&sending.w, '}');
+    if (sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        question->updating = emitter;
+    else
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+}
+
+static void cancel_acknowledged(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    (void)emitter; /* X: the client may forget the task once it has said so (R-2557-39) */
+    (void)outcome;
+}
+
+void sgi_follow_cancel(segue_request *request)
+{
+    sgi_sending sending;
+    if (!sgi_session_is_open(request->session))
+        return;
+    sgi_emitter *emitter = begin(request, &sending, "tasks/cancel", cancel_acknowledged);
+    if (!emitter)
+        return;
+    emitter->request = NULL;
+    sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+}

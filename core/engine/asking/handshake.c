@@ -1,0 +1,340 @@
+/* Which era does the server speak? (2026-07-28 basic/transports/stdio, backward
+ * compatibility): server/discover first. A DiscoverResult or a modern error means modern;
+ * any other error, or silence, means initialize. What is found out holds for the
+ * connection, and is found out again after a reconnect: the program at the other end may
+ * be another. */
+#include "engine/asking/emitter.h"
+#include "engine/asking/session.h"
+
+#define META "io.modelcontextprotocol/"
+
+/* ---- what this client says of itself ---- */
+
+static void write_client_info(sgi_jw *w, const segue_session *session, const char *name)
+{
+    sgi_jw_key(w, name);
+    sgi_jw_open(w, '{');
+    sgi_jw_member_string(w, "name", sgi_str_of(session->options.name));
+    sgi_jw_member_string(w, "version", sgi_str_of(session->options.version));
+    sgi_jw_close(w, '}');
+}
+
+/* The application's capabilities, and among their extensions the tasks of this
+ * library. */
+static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
+{
+    sgi_json_member member;
+    sgi_json extensions = sgi_json_get(given, "extensions");
+    sgi_jw_open(w, '{');
+    for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
+        if (sgi_json_key_is(&member, "extensions"))
+            continue;
+        sgi_jw_key_str(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+    if (extensions.n || !session->options.no_tasks) {
+        sgi_jw_key(w, "extensions");
+        sgi_jw_open(w, '{');
+        for (size_t at = 0;
+             extensions.n && sgi_json_next_member(extensions, &at, &member);) {
+            if (sgi_json_key_is(&member, META "tasks"))
+                continue;
+            sgi_jw_key_str(w, member.key);
+            sgi_jw_raw(w, member.value);
+        }
+        if (!session->options.no_tasks)
+            sgi_jw_member_raw(w, META "tasks", SGI_STR("{}"));
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
+/* For initialize. What a server of these eras would ask by requests of its own is left
+ * out: this client answers questions of tasks only, and must not promise more. */
+static void write_legacy_capabilities(sgi_jw *w, sgi_json given)
+{
+    sgi_json_member member;
+    sgi_jw_open(w, '{');
+    for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
+        if (sgi_json_key_is(&member, "elicitation") ||
+            sgi_json_key_is(&member, "sampling") || sgi_json_key_is(&member, "roots"))
+            continue;
+        sgi_jw_key_str(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+    sgi_jw_close(w, '}');
+}
+
+bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
+{
+    sgi_jw w = sgi_jw_on(&session->meta);
+    sgi_jw_member_string(&w, META "protocolVersion", SGI_STR("2026-07-28"));
+    write_client_info(&w, session, META "clientInfo");
+    sgi_jw_key(&w, META "clientCapabilities");
+    write_capabilities(&w, session, capabilities);
+    w = sgi_jw_on(&session->capabilities);
+    write_legacy_capabilities(&w, capabilities);
+    return !session->meta.failed && !session->capabilities.failed;
+}
+
+/* ---- what the server says of itself ---- */
+
+static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabilities,
+                      sgi_json instructions)
+{
+    sgi_buf *peer = &session->peer;
+    sgi_buf_reset(peer, SIZE_MAX);
+    sgi_jw w = sgi_jw_on(peer);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "protocolVersion",
+                         sgi_str_of(sgi_version_name(session->version)));
+    if (info.n)
+        sgi_jw_member_raw(&w, "serverInfo", info);
+    if (capabilities.n)
+        sgi_jw_member_raw(&w, "capabilities", capabilities);
+    if (instructions.n)
+        sgi_jw_member_raw(&w, "instructions", instructions);
+    sgi_jw_close(&w, '}');
+    return sgi_buf_terminate(peer) && !peer->failed;
+}
+
+/* Which era the server spoke last: where it was the handshakes', the next session begins
+ * with it. */
+static void remember(segue_session *session, bool legacy)
+{
+    if (session->conn->exchanging)
+        sgi_places_note(&session->engine->places, session->conn->place, legacy);
+    session->guessed = false;
+}
+
+static void open_modern(segue_session *session, sgi_json result)
+{
+    sgi_json capabilities = sgi_json_get(result, "capabilities");
+    sgi_json extensions = sgi_json_get(capabilities, "extensions");
+    sgi_json tasks = sgi_json_get(extensions, META "tasks");
+    sgi_json info = sgi_json_get(sgi_json_get(result, "_meta"), META "serverInfo");
+    session->has_tasks =
+        !session->options.no_tasks && sgi_json_kind_of(tasks) == SGI_JSON_OBJECT;
+    session->has_streams =
+        session->has_tasks && (sgi_json_get(tasks, "eventStreams").n > 0 ||
+                               sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
+    session->has_idempotency = !session->options.no_idempotency &&
+                               sgi_json_get(extensions, "dev.segue/idempotency").n > 0;
+    if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions"))) {
+        remember(session, false);
+        sgi_session_opened(session);
+    } else {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+    }
+}
+
+/* No answer of a server. Over a byte stream the session hears of a loss by itself. */
+static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
+{
+    if (outcome->kind == SGI_OUTCOME_LOST) {
+        if (session->conn->exchanging)
+            sgi_session_lost(session, outcome->why);
+        return true;
+    }
+    bool denied = outcome->kind == SGI_OUTCOME_REFUSED &&
+                  (outcome->status == 0 || outcome->status == 401 ||
+                   outcome->status == 403 || outcome->status == 407);
+    if (denied)
+        sgi_session_failed(session, SEGUE_E_REFUSED, outcome->why);
+    return denied;
+}
+
+/* Out of memory is a loss like others: a byte stream closes by itself then. */
+static void send_it(sgi_emitter *emitter, sgi_sending *sending)
+{
+    segue_session *session = emitter->session;
+    if (!sgi_emitter_send(emitter, sending, (sgi_str){0}, (sgi_json){0}) &&
+        session->conn->exchanging)
+        sgi_session_lost(session, "out of memory");
+}
+
+/* ---- initialize ---- */
+
+static void send_discover(segue_session *session);
+
+/* The server is another than it was: what it speaks is found out anew. */
+static bool guessed_wrong(segue_session *session)
+{
+    if (!session->guessed)
+        return false;
+    remember(session, false);
+    send_discover(session);
+    return true;
+}
+
+static bool announce(segue_session *session)
+{
+    sgi_sending sending;
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return false;
+    sgi_send_notification(&sending, conn, "notifications/initialized");
+    bool sent = sgi_send_end(&sending);
+    return sgi_session_told(session, conn) && sent;
+}
+
+/* A server that does not answer a notification may have heard it. */
+static void announced_in_vain(sgi_timer *timer)
+{
+    sgi_session_announced(SGI_OWNER(timer, segue_session, timer));
+}
+
+static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    sgi_str version;
+    if (is_out_of_reach(session, outcome))
+        return;
+    if (outcome->kind != SGI_OUTCOME_RESULT) {
+        if (guessed_wrong(session))
+            return;
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
+                           outcome->kind == SGI_OUTCOME_TIMEOUT
+                               ? "the server did not answer initialize"
+                               : "the server refused initialize");
+        return;
+    }
+    if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),
+                               &version) ||
+        (session->version = sgi_version_parse(version)) == SGI_VERSION_UNKNOWN ||
+        session->version > SGI_VERSION_2025_11_25) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
+                           "the server chose a protocol version unknown here");
+        return;
+    }
+    session->has_tasks = session->has_streams = session->has_idempotency = false;
+    if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
+                   sgi_json_get(outcome->json, "capabilities"),
+                   sgi_json_get(outcome->json, "instructions")) ||
+        !announce(session)) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    remember(session, true);
+    if (!session->conn->exchanging) /* else requests might overtake what was announced */
+        sgi_session_opened(session);
+    else
+        sgi_engine_timer(session->engine, &session->timer,
+                         session->options.probe_timeout_ms, announced_in_vain);
+}
+
+void sgi_session_announced(segue_session *session)
+{
+    if (session->stage == SGI_STAGE_INITIALIZING)
+        sgi_session_opened(session);
+}
+
+static void send_initialize(segue_session *session)
+{
+    sgi_sending sending;
+    session->stage = SGI_STAGE_INITIALIZING;
+    session->wire_session++;
+    session->version = SGI_VERSION_2025_11_25;
+    sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("initialize"));
+    if (!emitter) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    emitter->done = initialized;
+    sgi_jw_member_string(&sending.w, "protocolVersion", SGI_STR("2025-11-25"));
+    sgi_jw_member_raw(&sending.w, "capabilities", sgi_buf_str(&session->capabilities));
+    write_client_info(&sending.w, session, "clientInfo");
+    send_it(emitter, &sending);
+}
+
+/* ---- server/discover ---- */
+
+static bool lists_modern(sgi_json versions)
+{
+    sgi_json version;
+    if (sgi_json_kind_of(versions) != SGI_JSON_ARRAY)
+        return false;
+    for (size_t at = 0; sgi_json_next_item(versions, &at, &version);)
+        if (sgi_json_string_is(version, SGI_STR("2026-07-28")))
+            return true;
+    return false;
+}
+
+static bool is_modern_error(sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_MISSING_CAPABILITY ||
+           code == SGI_RPC_HEADER_MISMATCH;
+}
+
+static bool lists_legacy(sgi_json error)
+{
+    sgi_json versions = sgi_json_get(sgi_json_get(error, "data"), "supported");
+    sgi_json version;
+    sgi_str text;
+    if (sgi_json_kind_of(versions) != SGI_JSON_ARRAY)
+        return false;
+    for (size_t at = 0; sgi_json_next_item(versions, &at, &version);) {
+        sgi_version known = sgi_json_plain_string(version, &text)
+                                ? sgi_version_parse(text)
+                                : SGI_VERSION_UNKNOWN;
+        if (known != SGI_VERSION_UNKNOWN && known <= SGI_VERSION_2025_11_25)
+            return true;
+    }
+    return false;
+}
+
+static void fall_back(segue_session *session)
+{
+    if (session->options.era == SEGUE_ERA_MODERN)
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
+                           "the server does not speak 2026-07-28");
+    else
+        send_initialize(session);
+}
+
+static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    if (is_out_of_reach(session, outcome))
+        return;
+    if (outcome->kind == SGI_OUTCOME_RESULT &&
+        lists_modern(sgi_json_get(outcome->json, "supportedVersions"))) {
+        open_modern(session, outcome->json);
+    } else if (outcome->kind == SGI_OUTCOME_ERROR && is_modern_error(outcome->json) &&
+               !lists_legacy(outcome->json)) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
+                           "the server speaks no protocol version known here");
+    } else {
+        fall_back(session);
+    }
+}
+
+static void send_discover(segue_session *session)
+{
+    sgi_sending sending;
+    session->stage = SGI_STAGE_PROBING;
+    session->version = SGI_VERSION_2026_07_28;
+    sgi_emitter *emitter =
+        sgi_emitter_begin(session, &sending, SGI_STR("server/discover"));
+    if (!emitter) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    emitter->done = discovered;
+    emitter->timeout_ms = session->options.probe_timeout_ms;
+    send_it(emitter, &sending);
+}
+
+void sgi_handshake_begin(segue_session *session)
+{
+    int32_t era = session->options.era;
+    session->guessed =
+        era == SEGUE_ERA_AUTO && session->conn->exchanging &&
+        sgi_places_is_legacy(&session->engine->places, session->conn->place);
+    if (era == SEGUE_ERA_LEGACY || session->guessed)
+        send_initialize(session);
+    else
+        send_discover(session);
+}

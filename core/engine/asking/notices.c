@@ -1,0 +1,107 @@
+/* What a session tells its requests: that it is open, that it is closed, and what the
+ * server says without being asked. A notification names its request by a progress token
+ * or a task id; a log message names none. */
+#include "engine/asking/request.h"
+
+void sgi_requests_opened(segue_session *session)
+{
+    segue_request *request, *next;
+    SGI_TAILQ_EACH(request, &session->requests, link, next) {
+        if (!sgi_session_is_open(session))
+            return;
+        if (request->phase == SGI_PHASE_WAIT && request->key_sent &&
+            !session->has_idempotency)
+            sgi_request_fail(request, SEGUE_E_DISCONNECTED,
+                             "the server that came back knows no idempotency keys");
+        else
+            sgi_request_go(request);
+    }
+}
+
+void sgi_requests_closed(segue_session *session, segue_status status, const char *text)
+{
+    segue_request *request, *next;
+    SGI_TAILQ_EACH(request, &session->requests, link, next) {
+        sgi_request_fail(request, status, text);
+        sgi_deliver_queue(request); /* one that has its result may wait for credit */
+    }
+}
+
+static segue_request *find_by_call(segue_session *session, sgi_json token)
+{
+    sgi_emitter *emitter = sgi_emitter_find(session, token);
+    segue_request *request = emitter ? emitter->request : NULL;
+    return request && request->calling == emitter ? request : NULL;
+}
+
+static void take_progress(segue_request *request, sgi_json params)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_PROGRESS};
+    sgi_buf text;
+    sgi_buf_init(&text, sgi_engine_mem(request->engine));
+    sgi_json message = sgi_json_get(params, "message");
+    bool ok = sgi_json_double(sgi_json_get(params, "progress"), &head.progress);
+    sgi_json_double(sgi_json_get(params, "total"), &head.total);
+    if (message.n)
+        sgi_json_decode(message, &text);
+    sgi_emitter_touch(request->calling);
+    ok = ok && request->events.on_progress; /* else nobody asked for it */
+    if (ok && !text.failed && !sgi_deliver_is_full(request))
+        sgi_deliver(request, &head, sgi_buf_str(&text));
+    else
+        request->dropped++;
+    sgi_buf_free(&text);
+}
+
+/* On stdio a log message does not say which request it is for: it goes to the oldest one
+ * that asked for messages. */
+static bool take_log(segue_session *session, sgi_json params)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_LOG};
+    segue_request *request;
+    TAILQ_FOREACH(request, &session->requests, link) {
+        if (!request->calling || !request->events.on_log)
+            continue;
+        if (sgi_deliver_is_full(request))
+            request->dropped++;
+        else
+            sgi_deliver(request, &head, params.n ? params : SGI_STR("{}"));
+        return true;
+    }
+    return false;
+}
+
+static segue_request *find_by_stream(segue_session *session, sgi_json task_id)
+{
+    sgi_str id;
+    if (!sgi_json_plain_string(task_id, &id))
+        return NULL;
+    sgi_map_node *node = sgi_map_find(&session->streams, id);
+    return node ? SGI_OWNER(node, segue_request, by_stream) : NULL;
+}
+
+bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params)
+{
+    segue_request *request;
+    if (sgi_str_eq(method, SGI_STR("notifications/tasks/event"))) {
+        static const sgi_str names[] = {SGI_STR_INIT("taskId"), SGI_STR_INIT("seq"),
+                                        SGI_STR_INIT("type"), SGI_STR_INIT("payload")};
+        sgi_json found[4];
+        sgi_json_pick(params, names, 4, found);
+        sgi_task_event event = {found[1], found[2], found[3]};
+        request = find_by_stream(session, found[0]);
+        if (request)
+            sgi_follow_event(request, &event);
+        else
+            session->engine->warnings++; /* of a stream that was closed: dropped */
+        return true;
+    }
+    if (sgi_str_eq(method, SGI_STR("notifications/progress"))) {
+        request = find_by_call(session, sgi_json_get(params, "progressToken"));
+        if (request)
+            take_progress(request, params);
+        return true;
+    }
+    return sgi_str_eq(method, SGI_STR("notifications/message")) &&
+           take_log(session, params);
+}

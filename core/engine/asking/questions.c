@@ -1,0 +1,187 @@
+/* Questions of the server, on the client. Those of a task come and go one by one
+ * (follow.c); those of a round (SEP-2322) answer a request that is no task yet: when each
+ * has its answer the request is sent again, with the answers and the state that the
+ * server gave. A round replaces the one before it, and a task's questions begin anew:
+ * keys are good for one of them only.
+ *
+ * Between rounds nothing is in flight. What holds for the request holds there: its
+ * timeout goes on, cancel ends it, a connection that comes back lets it go on. Answers
+ * stay until the next result, so a request that is lost on the way can be sent again. */
+#include "engine/asking/request.h"
+
+#define QUESTIONS_MAX 1024
+#define ROUNDS_MAX 16
+#define BACKOFF_DOUBLINGS 6
+
+void sgi_questions_clear(segue_request *request)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_question *question;
+    while ((question = TAILQ_FIRST(&request->questions))) {
+        TAILQ_REMOVE(&request->questions, question, link);
+        sgi_text_free(mem, question->key);
+        if (question->answer)
+            sgi_release(mem, question->answer, question->answer_len + 1);
+        sgi_release(mem, question, sizeof *question);
+    }
+    if (request->round_state)
+        sgi_release(mem, request->round_state, request->round_state_len + 1);
+    request->round_state = NULL;
+}
+
+/* ---- one question ---- */
+
+static bool is_known(const segue_request *request, sgi_str key)
+{
+    const sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (sgi_str_eq(sgi_str_of(question->key), key))
+            return true;
+    return false;
+}
+
+/* To the application and into the list, or neither. */
+static segue_status add(segue_request *request, sgi_str key, sgi_str method,
+                        sgi_json params)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
+    sgi_question *question = sgi_zalloc(mem, sizeof *question);
+    sgi_buf text;
+    sgi_buf_init(&text, mem);
+    sgi_buf_add_str(&text, key);
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, method);
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
+    if (question)
+        question->key = sgi_text_dup(mem, key);
+    bool ok = question && question->key && !text.failed &&
+              sgi_deliver(request, &head, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    if (ok) {
+        TAILQ_INSERT_TAIL(&request->questions, question, link);
+        request->question_count++;
+        return SEGUE_OK;
+    }
+    if (question)
+        sgi_text_free(mem, question->key);
+    sgi_release(mem, question, sizeof *question);
+    return SEGUE_E_NOMEM;
+}
+
+segue_status sgi_question_take(segue_request *request, const sgi_json_member *member)
+{
+    sgi_json params = sgi_json_get(member->value, "params");
+    sgi_str method;
+    if (member->escaped ||
+        !sgi_json_plain_string(sgi_json_get(member->value, "method"), &method) ||
+        (params.n && sgi_json_kind_of(params) != SGI_JSON_OBJECT))
+        return SEGUE_E_PROTOCOL;
+    if (is_known(request, member->key))
+        return SEGUE_OK;
+    if (request->question_count >= QUESTIONS_MAX)
+        return SEGUE_E_LIMIT;
+    return add(request, member->key, method, params);
+}
+
+/* ---- rounds ---- */
+
+bool sgi_questions_are_open(const segue_request *request)
+{
+    const sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (!question->answer)
+            return true;
+    return false;
+}
+
+static bool keep_state(segue_request *request, sgi_json state)
+{
+    if (!state.n)
+        return true;
+    request->round_state = sgi_text_dup(sgi_engine_mem(request->engine), state);
+    request->round_state_len = state.n;
+    return request->round_state != NULL;
+}
+
+/* The server wants to be asked again, and nothing else: at once, then ever later. */
+static void ask_again(segue_request *request)
+{
+    int32_t doublings = request->rounds - 2;
+    if (request->rounds == 1) {
+        sgi_request_go(request);
+        return;
+    }
+    if (doublings > BACKOFF_DOUBLINGS)
+        doublings = BACKOFF_DOUBLINGS;
+    sgi_request_later(request, (int64_t)SGI_BACKOFF_FIRST_MS << doublings);
+}
+
+static const char *take_all(segue_request *request, sgi_json inputs, segue_status *status)
+{
+    sgi_json_member member;
+    for (size_t at = 0; inputs.n && sgi_json_next_member(inputs, &at, &member);) {
+        *status = request->events.on_input ? sgi_question_take(request, &member)
+                                           : SEGUE_E_UNSUPPORTED;
+        if (*status == SEGUE_E_UNSUPPORTED)
+            return "the server asks for input, and there is no on_input";
+        if (*status == SEGUE_E_LIMIT)
+            return "the server asks too many questions";
+        if (*status == SEGUE_E_NOMEM)
+            return "out of memory for a question";
+        if (*status != SEGUE_OK)
+            return "the server asks a malformed question";
+    }
+    return NULL;
+}
+
+void sgi_questions_round(segue_request *request, sgi_json result)
+{
+    sgi_json inputs = sgi_json_get(result, "inputRequests");
+    sgi_json state = sgi_json_get(result, "requestState");
+    segue_status status = SEGUE_E_PROTOCOL;
+    const char *problem = NULL;
+    sgi_questions_clear(request);
+    if ((inputs.n && sgi_json_kind_of(inputs) != SGI_JSON_OBJECT) ||
+        (state.n && sgi_json_kind_of(state) != SGI_JSON_STRING)) {
+        problem = "a malformed round of questions";
+    } else if (++request->rounds > ROUNDS_MAX) {
+        status = SEGUE_E_LIMIT;
+        problem = "the server asks in too many rounds";
+    } else if (!keep_state(request, state)) {
+        status = SEGUE_E_NOMEM;
+        problem = "out of memory for a round";
+    } else {
+        problem = take_all(request, inputs, &status);
+        if (!problem && !state.n && TAILQ_EMPTY(&request->questions))
+            problem = "a round without a question";
+    }
+    if (problem)
+        sgi_request_fail(request, status, problem);
+    else if (TAILQ_EMPTY(&request->questions))
+        ask_again(request);
+}
+
+bool sgi_questions_own(const segue_request *request, const sgi_json_member *member)
+{
+    return request->rounds && (sgi_json_key_is(member, "inputResponses") ||
+                               sgi_json_key_is(member, "requestState"));
+}
+
+void sgi_questions_write(const segue_request *request, sgi_jw *w)
+{
+    const sgi_question *question;
+    if (!TAILQ_EMPTY(&request->questions)) {
+        sgi_jw_key(w, "inputResponses");
+        sgi_jw_open(w, '{');
+        TAILQ_FOREACH(question, &request->questions, link) {
+            sgi_jw_key_str(w, sgi_str_of(question->key));
+            sgi_jw_raw(w, (sgi_str){question->answer, question->answer_len});
+        }
+        sgi_jw_close(w, '}');
+    }
+    if (request->round_state)
+        sgi_jw_member_raw(w, "requestState",
+                          (sgi_str){request->round_state, request->round_state_len});
+}

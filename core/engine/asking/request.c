@@ -1,0 +1,485 @@
+#include "engine/asking/request.h"
+
+#define BACKOFF_MAX_MS 30000
+
+static void deadline_passed(sgi_timer *timer);
+static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
+
+/* ---- life ---- */
+
+static void free_request(segue_request *request)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    request->handle.magic = SGI_MAGIC_FREED;
+    sgi_engine_timer_clear(request->engine, &request->deadline);
+    sgi_engine_timer_clear(request->engine, &request->retry);
+    sgi_questions_clear(request);
+    sgi_text_free(mem, request->method);
+    if (request->params)
+        sgi_release(mem, request->params, request->params_len + 1);
+    sgi_text_free(mem, request->log_level);
+    sgi_text_free(mem, request->key);
+    sgi_text_free(mem, request->task_id);
+    sgi_fold_free(&request->fold);
+    sgi_buf_free(&request->inbox);
+    sgi_buf_free(&request->taken);
+    sgi_buf_free(&request->result);
+    sgi_error_free(request->error);
+    if (request->task)
+        sgi_task_handle_unref(request->task);
+    segue_session *session = request->session;
+    sgi_release(mem, request, sizeof *request);
+    sgi_session_unref(session);
+}
+
+void sgi_request_ref(segue_request *request)
+{
+    request->refs++;
+}
+
+void sgi_request_unref(segue_request *request)
+{
+    if (--request->refs == 0)
+        free_request(request);
+}
+
+static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    const segue_request_options *options = spec->options;
+    sgi_str key = spec->key;
+    char fresh[SGI_RANDOM_TEXT + 1];
+    if (!key.n && options->idempotency_key)
+        key = sgi_str_of(options->idempotency_key);
+    if (!key.n && request->is_call && !spec->task_id.n &&
+        !request->session->options.no_idempotency &&
+        sgi_engine_random_text(request->engine, fresh))
+        key = sgi_str_of(fresh);
+    request->options = *options;
+    request->options.idempotency_key = NULL;
+    request->options.log_level = NULL;
+    if (options->log_level &&
+        !(request->log_level = sgi_text_dup(mem, sgi_str_of(options->log_level))))
+        return false;
+    if (key.n && !(request->key = sgi_text_dup(mem, key)))
+        return false;
+    if (spec->params.n && !(request->params = sgi_text_dup(mem, spec->params)))
+        return false;
+    request->params_len = spec->params.n;
+    if (spec->task_id.n && !(request->task_id = sgi_text_dup(mem, spec->task_id)))
+        return false;
+    request->method = sgi_text_dup(mem, spec->method);
+    return request->method != NULL;
+}
+
+static segue_request *make_request(segue_session *session, const sgi_request_spec *spec)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    segue_request *request = sgi_zalloc(mem, sizeof *request);
+    if (!request)
+        return NULL;
+    request->handle = (sgi_handle){SGI_MAGIC_REQUEST, session->engine};
+    request->engine = session->engine;
+    request->refs = 1;
+    request->session = session;
+    sgi_session_ref(session);
+    request->is_call = sgi_str_eq(spec->method, SGI_STR("tools/call"));
+    request->phase = spec->task_id.n ? SGI_PHASE_FOLLOW : SGI_PHASE_WAIT;
+    request->credit = spec->options->credit > 0 ? spec->options->credit : -1;
+    request->poll_ms = 1000;
+    request->next_event = request->delivered_event = spec->next_event;
+    request->next_segment = spec->next_segment ? spec->next_segment : 1;
+    request->delivered_segment = request->next_segment - 1;
+    request->void_segments = spec->void_segments;
+    request->partial = request->look_due =
+        spec->next_event > 0; /* what was asked before? */
+    request->ready.run = sgi_deliver_run;
+    TAILQ_INIT(&request->questions);
+    sgi_fold_init(&request->fold, mem);
+    sgi_buf_init(&request->inbox, mem);
+    sgi_buf_init(&request->taken, mem);
+    sgi_buf_init(&request->result, mem);
+    if (!copy_spec(request, spec)) {
+        free_request(request);
+        return NULL;
+    }
+    return request;
+}
+
+segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spec,
+                             segue_request **out)
+{
+    if (session->stage == SGI_STAGE_CLOSED)
+        return SEGUE_E_CLOSED;
+    if (session->request_count >= session->options.max_requests)
+        return SEGUE_E_LIMIT;
+    segue_request *request = make_request(session, spec);
+    if (!request)
+        return SEGUE_E_NOMEM;
+    if (spec->events)
+        request->events = *spec->events;
+    if (spec->task) {
+        request->task = spec->task;
+        spec->task->refs++;
+    }
+    request->refs++; /* the session's list, until on_complete has run */
+    TAILQ_INSERT_TAIL(&session->requests, request, link);
+    session->request_count++;
+    if (request->options.timeout_ms > 0)
+        sgi_engine_timer(session->engine, &request->deadline, request->options.timeout_ms,
+                         deadline_passed);
+    *out = request;
+    if (sgi_session_is_open(session))
+        sgi_request_go(request);
+    return SEGUE_OK;
+}
+
+/* ---- the end ---- */
+
+static void end(segue_request *request, segue_status status)
+{
+    request->phase = SGI_PHASE_DONE;
+    request->status = status;
+    sgi_engine_timer_clear(request->engine, &request->deadline);
+    sgi_engine_timer_clear(request->engine, &request->retry);
+    if (request->calling)
+        sgi_emitter_drop(request->calling, false);
+    request->calling = NULL;
+    sgi_follow_end(request);
+    sgi_deliver_queue(request);
+}
+
+void sgi_request_finish(segue_request *request, sgi_json result)
+{
+    segue_status status = SEGUE_OK;
+    if (request->phase == SGI_PHASE_DONE)
+        return;
+    sgi_buf_add_str(&request->result, result);
+    if (!sgi_buf_terminate(&request->result) || request->result.failed) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+        return;
+    }
+    end(request, status);
+}
+
+void sgi_request_finish_error(segue_request *request, sgi_json error)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    int64_t code = 0;
+    sgi_buf text;
+    if (request->phase == SGI_PHASE_DONE)
+        return;
+    sgi_buf_init(&text, mem);
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (!sgi_json_decode(sgi_json_get(error, "message"), &text) || text.failed)
+        sgi_buf_cut(&text, 0);
+    request->error = sgi_error_new(
+        mem, SEGUE_E_REMOTE, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
+        sgi_buf_str(&text), sgi_json_get(error, "data"));
+    sgi_buf_free(&text);
+    end(request, SEGUE_E_REMOTE);
+}
+
+/* What was received so far, merged, goes with the error. */
+static void keep_received(segue_request *request)
+{
+    if (!request->fold.count && !request->fold.fields.len)
+        return;
+    sgi_jw w = sgi_jw_on(&request->result);
+    sgi_buf_cut(&request->result, 0);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&request->fold, &w, false, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    if (!sgi_buf_terminate(&request->result) || request->result.failed)
+        sgi_buf_reset(&request->result, 0);
+}
+
+void sgi_request_fail(segue_request *request, segue_status status, const char *text)
+{
+    if (request->phase == SGI_PHASE_DONE)
+        return;
+    keep_received(request);
+    request->error = sgi_error_new(sgi_engine_mem(request->engine), status, 0,
+                                   sgi_str_of(text), (sgi_str){0});
+    end(request, status);
+}
+
+segue_status sgi_request_cancel(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_DONE)
+        return SEGUE_E_TERMINAL;
+    if (request->phase == SGI_PHASE_FOLLOW)
+        sgi_follow_cancel(request);
+    if (request->calling) {
+        sgi_emitter_drop(request->calling, true);
+        request->calling = NULL;
+    }
+    sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
+    return SEGUE_OK;
+}
+
+segue_status sgi_request_detach(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_DONE)
+        return SEGUE_E_TERMINAL;
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return SEGUE_E_NOT_RESUMABLE;
+    sgi_request_fail(request, SEGUE_E_CLOSED, "detached");
+    return SEGUE_OK;
+}
+
+static void deadline_passed(sgi_timer *timer)
+{
+    segue_request *request = SGI_OWNER(timer, segue_request, deadline);
+    if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout)
+        sgi_follow_cancel(request);
+    if (request->calling) {
+        sgi_emitter_drop(request->calling, true);
+        request->calling = NULL;
+    }
+    sgi_request_fail(request, SEGUE_E_TIMEOUT,
+                     "the request took longer than its timeout");
+}
+
+segue_status sgi_request_grant(segue_request *request, int64_t n)
+{
+    if (request->completed)
+        return SEGUE_E_TERMINAL;
+    if (n < 1)
+        return SEGUE_E_INVALID;
+    if (request->credit >= 0) {
+        request->credit =
+            n > INT64_MAX - request->credit ? INT64_MAX : request->credit + n;
+        sgi_deliver_queue(request);
+    }
+    return SEGUE_OK;
+}
+
+segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_question *question;
+    if (request->phase == SGI_PHASE_DONE)
+        return SEGUE_E_TERMINAL;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (!strcmp(question->key, key))
+            break;
+    if (!question || question->answer || question->settled)
+        return SEGUE_E_NOT_FOUND;
+    question->answer = sgi_text_dup(mem, answer);
+    if (!question->answer)
+        return SEGUE_E_NOMEM;
+    question->answer_len = answer.n;
+    if (!sgi_session_is_open(request->session))
+        return SEGUE_OK; /* it goes out when it is */
+    if (request->phase == SGI_PHASE_FOLLOW)
+        sgi_follow_answer(request, question);
+    else
+        sgi_request_go(request);
+    return SEGUE_OK;
+}
+
+/* ---- the exchange of the request itself ---- */
+
+/* params without _meta, which is written with the rest of the meta. */
+static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
+{
+    sgi_json_member member;
+    for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
+        if (sgi_json_key_is(&member, "_meta") || sgi_questions_own(request, &member))
+            continue;
+        if (w->comma)
+            sgi_buf_add_char(w->buf, ',');
+        sgi_buf_add_char(w->buf, '"');
+        sgi_buf_add_str(w->buf, member.key);
+        sgi_buf_add_lit(w->buf, "\":");
+        w->comma = false;
+        sgi_jw_raw(w, member.value);
+    }
+    if (request->rounds)
+        sgi_questions_write(request, w);
+}
+
+/* Members of _meta that this request needs, each preceded by a comma. */
+static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
+{
+    bool modern = sgi_version_is_modern(request->session->version);
+    if (request->events.on_progress) {
+        sgi_buf_add_lit(out, ",\"progressToken\":");
+        sgi_buf_add_int(out, id);
+    }
+    if (request->log_level && modern) {
+        sgi_buf_add_lit(out, ",\"io.modelcontextprotocol/logLevel\":\"");
+        sgi_json_escape(out, sgi_str_of(request->log_level));
+        sgi_buf_add_char(out, '"');
+    }
+    if (request->key && request->session->has_idempotency) {
+        sgi_buf_add_lit(out, ",\"dev.segue/idempotencyKey\":\"");
+        sgi_json_escape(out, sgi_str_of(request->key));
+        sgi_buf_add_char(out, '"');
+        request->key_sent = true;
+    }
+}
+
+static void send_call(segue_request *request)
+{
+    segue_session *session = request->session;
+    sgi_json params = {request->params, request->params_len};
+    sgi_sending sending;
+    sgi_buf extra;
+    sgi_emitter *emitter =
+        sgi_emitter_begin(session, &sending, sgi_str_of(request->method));
+    if (!emitter) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    emitter->request = request;
+    emitter->done = call_done;
+    if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
+        emitter->timeout_ms = 0; /* its answer is its end, which may be days away */
+    sgi_buf_init(&extra, sgi_engine_mem(request->engine));
+    write_extra(request, &extra, emitter->id);
+    write_params(request, &sending.w, params);
+    bool sent = sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra),
+                                 sgi_json_get(params, "_meta"));
+    sgi_buf_free(&extra);
+    if (sent)
+        request->calling = emitter;
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
+}
+
+static bool is_complete(sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
+}
+
+/* segue_task_get: its handle remembers what it saw. */
+static void note_task_state(segue_request *request, sgi_json result)
+{
+    int32_t state = sgi_task_state_of(sgi_json_get(result, "status"));
+    if (request->task && state != SEGUE_TASK_UNKNOWN)
+        request->task->state = state;
+}
+
+static void take_result(segue_request *request, sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    bool is_task = sgi_json_string_is(type, SGI_STR("task"));
+    if (!result.n) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "the answer is malformed");
+    } else if (is_complete(result)) {
+        if (request->is_call)
+            sgi_deliver_rest(request, result);
+        note_task_state(request, result);
+        sgi_request_finish(request, result);
+    } else if (is_task && request->is_call && request->session->has_tasks) {
+        sgi_follow_begin(request, result);
+    } else if (is_task && sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/get"))) {
+        note_task_state(request, result);
+        sgi_request_finish(request,
+                           result); /* as the SEP's examples have it (R-2557-20) */
+    } else if (sgi_json_string_is(type, SGI_STR("input_required"))) {
+        sgi_questions_round(request, result);
+    } else {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         is_task ? "a task in answer to a request that cannot be one"
+                                 : "an unknown resultType");
+    }
+}
+
+static void take_clean_result(segue_request *request, sgi_json result)
+{
+    sgi_buf cleaned;
+    sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
+    if (!sgi_tool_lookup_clean(request, result, &cleaned))
+        take_result(request, result);
+    else if (!cleaned.failed)
+        take_result(request, sgi_buf_str(&cleaned));
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the list");
+    sgi_buf_free(&cleaned);
+}
+
+static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    request->calling = NULL;
+    switch (outcome->kind) {
+    case SGI_OUTCOME_RESULT:
+        take_clean_result(request, outcome->json);
+        break;
+    case SGI_OUTCOME_ERROR:
+        if (!sgi_tool_lookup(request, outcome->json))
+            sgi_request_finish_error(request, outcome->json);
+        break;
+    case SGI_OUTCOME_TIMEOUT:
+        sgi_request_fail(request, SEGUE_E_TIMEOUT, "the server did not answer in time");
+        break;
+    case SGI_OUTCOME_LOST:
+        if (!request->key_sent && !outcome->unsent)
+            sgi_request_fail(request, SEGUE_E_DISCONNECTED,
+                             request->session->conn->exchanging && outcome->why
+                                 ? outcome->why
+                                 : "the connection broke before the answer came");
+        else
+            sgi_request_cut_off(request, outcome);
+        break;
+    case SGI_OUTCOME_REFUSED:
+        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
+    }
+}
+
+/* ---- trying again ---- */
+
+static void go_again(sgi_timer *timer)
+{
+    segue_request *request = SGI_OWNER(timer, segue_request, retry);
+    if (sgi_session_is_open(request->session))
+        sgi_request_go(request);
+}
+
+/* Plus or minus a tenth, so that many who wait do not come at once. */
+void sgi_request_later(segue_request *request, int64_t ms)
+{
+    uint8_t chance = 128;
+    sgi_random(&request->engine->env, &chance, 1);
+    sgi_engine_timer(request->engine, &request->retry, ms - ms / 10 + ms * chance / 1280,
+                     go_again);
+}
+
+void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
+{
+    int64_t ms = 0;
+    if (request->failures++ > 0) {
+        ms = SGI_BACKOFF_FIRST_MS;
+        for (int32_t i = 2; i < request->failures && ms < BACKOFF_MAX_MS; i++)
+            ms *= 2;
+        if (ms > BACKOFF_MAX_MS)
+            ms = BACKOFF_MAX_MS;
+    }
+    sgi_request_later(request, ms > at_least_ms ? ms : at_least_ms);
+}
+
+void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome)
+{
+    segue_session *session = request->session;
+    if (outcome->kind == SGI_OUTCOME_REFUSED)
+        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
+    else if (!sgi_session_is_open(session))
+        return; /* asked again when it is */
+    else if (request->failures >= session->options.max_reconnects)
+        sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);
+    else
+        sgi_request_back_off(request, 0);
+}
+
+void sgi_request_go(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_WAIT && !request->calling && !request->retry.slot &&
+        !sgi_questions_are_open(request))
+        send_call(request);
+    else if (request->phase == SGI_PHASE_FOLLOW)
+        sgi_follow_go(request);
+}

@@ -1,0 +1,266 @@
+/* An outbound request, as the application sees it: one start, segments and questions as
+ * they come, exactly one end, whatever the wire does in between (requirements 5.4.3).
+ *
+ * Phases: WAIT   the call is to be sent or answered, or its questions are (questions.c)
+ *         FOLLOW it is a task: streamed if the server streams, else polled
+ *         DONE   the outcome is known; on_complete follows what is still in the inbox
+ *
+ * A request outlives its exchanges: when the connection breaks, WAIT sends the call again
+ * if it has an idempotency key, FOLLOW goes on from its cursor, anything else ends. */
+#ifndef SGI_REQUEST_H
+#define SGI_REQUEST_H
+
+#include "engine/error.h"
+#include "engine/log/fold.h"
+#include "engine/asking/emitter.h"
+#include "engine/asking/session.h"
+
+typedef enum sgi_phase { SGI_PHASE_WAIT = 0, SGI_PHASE_FOLLOW, SGI_PHASE_DONE } sgi_phase;
+
+/* Events and segments are counted up to here; whoever names a larger number is wrong. */
+#define SGI_COUNT_MAX (INT64_C(1) << 53)
+
+/* A question of the server. */
+typedef struct sgi_question {
+    TAILQ_ENTRY(sgi_question) link;
+    char *key;
+    char *answer; /* JSON, while its acknowledgement is outstanding */
+    size_t answer_len;
+    sgi_emitter *updating; /* the exchange under way, or NULL */
+    bool settled;          /* acknowledged, or no longer asked */
+} sgi_question;
+
+/* What arrived and is not delivered: records of this head, each followed by its bytes. */
+typedef enum sgi_record_kind {
+    SGI_RECORD_TASK = 1, /* text: the id */
+    SGI_RECORD_SEGMENT,  /* number, event; bytes: the block */
+    SGI_RECORD_PROGRESS, /* progress, total; text: the message, may be empty */
+    SGI_RECORD_LOG,      /* bytes: params */
+    SGI_RECORD_STATUS,   /* text: status NUL message; number: has a message */
+    SGI_RECORD_INPUT     /* text: key NUL method NUL params */
+} sgi_record_kind;
+
+typedef struct sgi_inbox_head {
+    int32_t kind;
+    uint32_t len; /* of the bytes behind, without the NUL that ends them */
+    uint64_t number;
+    uint64_t event; /* number of the event + 1 that carried it; 0 = none */
+    double progress;
+    double total;
+} sgi_inbox_head;
+
+struct segue_request {
+    sgi_handle handle;
+    sgi_engine *engine;
+    int32_t refs; /* the application's handle, the session's list, the ready queue */
+    segue_session *session; /* counted */
+    TAILQ_ENTRY(segue_request) link;
+    segue_task *task; /* counted; the handle it was made from, or NULL */
+    bool is_call;     /* tools/call: may become a task */
+    sgi_phase phase;
+    char *method;
+    char *params; /* JSON object or NULL */
+    size_t params_len;
+    segue_request_options options;
+    char *log_level;
+    char *key; /* idempotency */
+    bool key_sent;
+    int32_t pages; /* of tools/list, looked through because they did not fit */
+    bool moved;    /* sent again, as the server had forgotten its wire session */
+    bool listed;   /* sent again, as its headers did not fit the tool */
+    segue_request_events events;
+    sgi_timer deadline;
+    sgi_timer retry; /* next poll, or next try */
+
+    /* exchanges under way */
+    sgi_emitter *calling; /* the request itself */
+    sgi_emitter *streaming;
+    sgi_map_node by_stream; /* in the session's streams, while streaming */
+    sgi_emitter *getting;
+
+    /* the task */
+    char *task_id;
+    int32_t state; /* segue_task_state */
+    int64_t poll_ms;
+    int32_t failures;  /* in a row, of exchanges about the task */
+    bool no_stream;    /* the server streams, but not this */
+    bool look_due;     /* tasks/get is owed, whatever the stream does */
+    bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
+    int32_t question_count; /* all that were ever asked */
+    int32_t rounds;         /* answers that were questions (questions.c) */
+    char *round_state;      /* JSON: what the last of them wants to have back, or NULL */
+    size_t round_state_len;
+    bool paused; /* the stream was stopped: the inbox is full and credit is out */
+    bool behind; /* the inbox is full, callbacks are due: the session reads no more */
+    uint64_t next_event;
+    uint64_t next_segment;
+    uint64_t void_segments; /* so many were thrown away by the last replace */
+    bool partial;           /* the fold lacks what came before the cursor of a token */
+    sgi_fold fold;
+    TAILQ_HEAD(, sgi_question) questions;
+
+    /* for the application */
+    sgi_ready ready;
+    sgi_buf inbox;
+    sgi_buf taken; /* the part under delivery */
+    size_t taken_at;
+    bool delivering;
+    int64_t credit;           /* -1 = no limit */
+    uint64_t delivered_event; /* event + 1 of the last segment whose delivery has begun */
+    uint64_t delivered_segment;
+    uint64_t dropped;
+
+    /* the end */
+    segue_status status;
+    sgi_buf result;
+    segue_error *error;
+    bool completed; /* on_complete has run */
+};
+
+/* ---- request.c ---- */
+
+typedef struct sgi_request_spec {
+    sgi_str method;
+    sgi_json params; /* an object, or empty */
+    const segue_request_options *options;
+    const segue_request_events *events; /* NULL = none */
+    sgi_str key;     /* idempotency, of a token; empty = as the options say */
+    sgi_str task_id; /* follow this task; empty = send the method */
+    uint64_t next_event;
+    uint64_t next_segment;
+    uint64_t void_segments;
+    segue_task *task;
+} sgi_request_spec;
+
+segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spec,
+                             segue_request **out);
+void sgi_request_ref(segue_request *request);
+void sgi_request_unref(segue_request *request);
+
+segue_status sgi_request_cancel(segue_request *request);
+segue_status sgi_request_detach(segue_request *request);
+segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer);
+segue_status sgi_request_grant(segue_request *request, int64_t n);
+
+/* The end, each once; later ones are ignored. */
+void sgi_request_finish(segue_request *request, sgi_json result);
+void sgi_request_finish_error(segue_request *request, sgi_json error);
+void sgi_request_fail(segue_request *request, segue_status status, const char *text);
+
+/* Sends what is due in its phase; for a session that is open. */
+void sgi_request_go(segue_request *request);
+/* The same, about so much later. */
+void sgi_request_later(segue_request *request, int64_t ms);
+/* After a failure: the first try at once, then ever later (R-2557-63). */
+#define SGI_BACKOFF_FIRST_MS 250
+void sgi_request_back_off(segue_request *request, int64_t at_least_ms);
+/* An exchange was lost or refused: tries again if that is of use. While the session is
+ * not open, whatever is due waits for it. */
+void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome);
+
+/* ---- notices.c: what the session tells ---- */
+
+void sgi_requests_opened(segue_session *session);
+void sgi_requests_closed(segue_session *session, segue_status status, const char *text);
+/* false: the notification belongs to no request. */
+bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params);
+
+/* ---- follow.c: a request that is a task ---- */
+
+/* The answer of tools/call was a task. */
+void sgi_follow_begin(segue_request *request, sgi_json task);
+void sgi_follow_go(segue_request *request);
+/* Members of notifications/tasks/event; views. */
+typedef struct sgi_task_event {
+    sgi_json seq, type, payload;
+} sgi_task_event;
+
+void sgi_follow_event(segue_request *request, const sgi_task_event *event);
+void sgi_follow_answer(segue_request *request, sgi_question *question);
+void sgi_follow_cancel(segue_request *request);
+/* The application has given no credit for what is there: the stream is stopped. */
+void sgi_follow_pause(segue_request *request);
+/* There is room again: a paused stream goes on. */
+void sgi_follow_resume(segue_request *request);
+/* Drops the exchanges about the task. */
+void sgi_follow_end(segue_request *request);
+
+/* ---- task_state.c: what a server says of a task ---- */
+
+int32_t sgi_task_state_of(sgi_json status);
+/* Takes status and statusMessage over; on_status follows when there is news. */
+void sgi_task_note_status(segue_request *request, sgi_json object);
+void sgi_task_note_poll(segue_request *request, sgi_json task);
+
+/* ---- questions.c ---- */
+
+void sgi_questions_clear(segue_request *request);
+/* A member of inputRequests. SEGUE_OK also for one that is known; SEGUE_E_PROTOCOL when
+ * it is no question that could be asked; SEGUE_E_LIMIT; SEGUE_E_NOMEM. */
+segue_status sgi_question_take(segue_request *request, const sgi_json_member *member);
+/* Some have no answer yet. */
+bool sgi_questions_are_open(const segue_request *request);
+/* The answer was a round of questions. */
+void sgi_questions_round(segue_request *request, sgi_json result);
+/* What goes with the request when it is sent again, into its params; is a member of the
+ * application's params one of these? */
+void sgi_questions_write(const segue_request *request, sgi_jw *w);
+bool sgi_questions_own(const segue_request *request, const sgi_json_member *member);
+
+/* ---- tool_lookup.c ---- */
+
+/* The answer of tools/call: true when its headers did not fit, and will. */
+bool sgi_tool_lookup(segue_request *request, sgi_json error);
+/* Any result: true when out, which may have failed, is to be taken instead. */
+bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out);
+
+/* ---- deliver.c: what the application gets ---- */
+
+/* Appends a record; false when it was dropped for lack of memory. */
+bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str bytes);
+void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
+                         sgi_json block);
+/* Blocks of a whole result that were not delivered as segments. */
+void sgi_deliver_rest(segue_request *request, sgi_json result);
+bool sgi_deliver_is_full(const segue_request *request);
+/* The inbox of a stream is full: without credit the stream is stopped at its source, else
+ * the session reads no more until callbacks have caught up. */
+void sgi_deliver_hold(segue_request *request);
+void sgi_deliver_queue(segue_request *request);
+int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget);
+
+struct segue_segment {
+    uint64_t number;
+    sgi_json block;
+    sgi_buf type; /* decoded when asked for */
+    sgi_buf text;
+};
+
+/* ---- token.c ---- */
+
+segue_status sgi_token_write(segue_request *request, sgi_buf *out);
+/* Makes the request that a token stands for. */
+segue_status sgi_token_resume(segue_session *session, const char *token,
+                              const segue_request_options *options,
+                              const segue_request_events *events, segue_request **out);
+
+/* ---- task_handle.c ---- */
+
+struct segue_task {
+    sgi_handle handle;
+    int32_t refs;
+    segue_session *session; /* counted */
+    char *id;
+    int32_t state;
+};
+
+segue_status sgi_task_handle_new(segue_session *session, sgi_str id, segue_task **out);
+void sgi_task_handle_unref(segue_task *task);
+segue_status sgi_task_handle_request(segue_task *task, const char *method,
+                                     const segue_request_events *events,
+                                     segue_request **out);
+segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options *options,
+                                   const segue_request_events *events,
+                                   segue_request **out);
+
+#endif

@@ -1,0 +1,468 @@
+#include "engine/asking/session.h"
+
+#include "engine/asking/ask_http.h"
+#include "engine/asking/emitter.h"
+#include "engine/error.h"
+#include "engine/asking/request.h"
+
+#define INBOX_MAX (256 * 1024)
+#define BACKOFF_FIRST_MS 250
+#define BACKOFF_MAX_MS 30000
+
+static void start(void *self);
+static void message(void *self, const sgi_message *msg);
+static void bad_input(void *self, int32_t rpc_code, const char *problem);
+static void lost(void *self, const char *why);
+static bool wants_input(void *self);
+static void detached(void *self);
+static int32_t deliver(sgi_ready *ready, int32_t budget);
+
+/* Answers to the server under way, and other messages without an answer. */
+#define TELLING_MAX 64
+
+static const sgi_role asking = {.start = start,
+                                .message = message,
+                                .bad_input = bad_input,
+                                .lost = lost,
+                                .wants_input = wants_input,
+                                .detached = detached};
+
+/* ---- life ---- */
+
+static bool copy_texts(segue_session *session)
+{
+    const char **slots[] = {&session->options.name, &session->options.version};
+    for (size_t i = 0; i < 2; i++) {
+        session->texts[i] =
+            sgi_text_dup(sgi_engine_mem(session->engine), sgi_str_of(*slots[i]));
+        if (!session->texts[i])
+            return false;
+        *slots[i] = session->texts[i];
+    }
+    session->options.capabilities = NULL; /* lives on in meta and capabilities */
+    return true;
+}
+
+static void free_session(segue_session *session)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    session->handle.magic = SGI_MAGIC_FREED;
+    if (session->gone)
+        session->gone(session, session->gone_user);
+    sgi_engine_timer_clear(session->engine, &session->timer);
+    sgi_engine_timer_clear(session->engine, &session->listen_again);
+    sgi_map_free(&session->in_flight);
+    sgi_map_free(&session->streams);
+    sgi_tool_headers_free(&session->tools);
+    sgi_buf_free(&session->meta);
+    sgi_buf_free(&session->capabilities);
+    sgi_buf_free(&session->peer);
+    sgi_buf_free(&session->inbox);
+    sgi_error_free(session->error);
+    for (size_t i = 0; i < 2; i++)
+        sgi_text_free(mem, session->texts[i]);
+    sgi_release(mem, session, sizeof *session);
+}
+
+segue_status sgi_session_new(sgi_engine *engine, void *transport,
+                             const segue_session_options *options, sgi_json capabilities,
+                             const segue_session_events *events, segue_session **out)
+{
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    segue_session *session = sgi_zalloc(mem, sizeof *session);
+    if (!session)
+        return SEGUE_E_NOMEM;
+    session->handle = (sgi_handle){SGI_MAGIC_SESSION, engine};
+    session->engine = engine;
+    session->options = *options;
+    session->ready.run = deliver;
+    session->next_id = 1;
+    TAILQ_INIT(&session->requests);
+    TAILQ_INIT(&session->exchanges);
+    sgi_map_init(&session->in_flight, &engine->env);
+    sgi_map_init(&session->streams, &engine->env);
+    sgi_tool_headers_init(&session->tools, engine);
+    sgi_buf_init(&session->meta, mem);
+    sgi_buf_init(&session->capabilities, mem);
+    sgi_buf_init(&session->peer, mem);
+    sgi_buf_init(&session->inbox, mem);
+    session->conn = sgi_conn_new(engine, &asking, session, transport);
+    if (!session->conn || !copy_texts(session) ||
+        !sgi_handshake_prepare(session, capabilities)) {
+        if (session->conn)
+            sgi_conn_unref(session->conn);
+        free_session(session);
+        return SEGUE_E_NOMEM;
+    }
+    session->refs = 2; /* the handle and the conversation */
+    if (events)
+        session->events = *events;
+    *out = session;
+    return SEGUE_OK;
+}
+
+void sgi_session_ref(segue_session *session)
+{
+    session->refs++;
+}
+
+void sgi_session_unref(segue_session *session)
+{
+    if (--session->refs == 0)
+        free_session(session);
+}
+
+/* ---- messages that are no requests ---- */
+
+sgi_conn *sgi_session_tell(segue_session *session)
+{
+    return session->conn->exchanging ? sgi_ask_new(session) : session->conn;
+}
+
+bool sgi_session_told(segue_session *session, sgi_conn *conn)
+{
+    (void)session;
+    if (!conn->exchange)
+        return true;
+    if (conn->out.len)
+        return sgi_ask_send(conn, NULL);
+    sgi_ask_end(conn);
+    return false;
+}
+
+/* ---- what the server says ---- */
+
+/* A notification that belongs to no request goes to the application. */
+static void keep_notification(segue_session *session, sgi_str method, sgi_json params)
+{
+    sgi_buf *inbox = &session->inbox;
+    size_t mark = inbox->len;
+    if (!session->events.on_notification || !session->stage)
+        return;
+    if (inbox->len + method.n + params.n > INBOX_MAX) {
+        session->dropped++;
+        return;
+    }
+    sgi_buf_add_str(inbox, method);
+    sgi_buf_add_char(inbox, 0);
+    sgi_buf_add(inbox, &params.n, sizeof params.n);
+    sgi_buf_add_str(inbox, params);
+    sgi_buf_add_char(inbox, 0);
+    if (inbox->failed) {
+        sgi_buf_cut(inbox, mark);
+        session->dropped++;
+        return;
+    }
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+}
+
+static void handle_notification(segue_session *session, const sgi_message *msg)
+{
+    sgi_str method;
+    if (!sgi_json_plain_string(msg->method, &method))
+        return;
+    if (!sgi_requests_notified(session, method, msg->params))
+        keep_notification(session, method, msg->params);
+}
+
+/* Requests of the server exist in the handshake eras only; ping is answered, others are
+ * refused until this client has somebody to ask. Over HTTP each answer is an exchange,
+ * and a server that does not take them gets no more. */
+static void handle_request(segue_session *session, const sgi_message *msg)
+{
+    sgi_sending sending;
+    sgi_buf id;
+    bool over_http = session->conn->exchanging;
+    if (over_http &&
+        (sgi_version_is_modern(session->version) || session->telling >= TELLING_MAX)) {
+        session->engine->warnings++;
+        return;
+    }
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return;
+    sgi_buf_init(&id, sgi_engine_mem(session->engine));
+    sgi_id_canonical(msg->id, &id);
+    if (sgi_json_string_is(msg->method, SGI_STR("ping"))) {
+        sgi_send_result(&sending, conn, sgi_buf_str(&id), NULL);
+        sgi_send_end(&sending);
+    } else {
+        sgi_send_error(conn, sgi_buf_str(&id), SGI_RPC_METHOD_NOT_FOUND,
+                       SGI_STR("Method not found"), (sgi_json){0});
+    }
+    sgi_session_told(session, conn);
+    sgi_buf_free(&id);
+}
+
+static void message(void *self, const sgi_message *msg)
+{
+    segue_session *session = self;
+    sgi_emitter *emitter = NULL;
+    switch (msg->kind) {
+    case SGI_MESSAGE_RESULT:
+    case SGI_MESSAGE_ERROR:
+        emitter = sgi_emitter_find(session, msg->id);
+        if (!emitter)
+            session->engine->warnings++; /* late, or never asked: dropped (AS-118) */
+        else if (msg->kind == SGI_MESSAGE_RESULT)
+            sgi_emitter_result(emitter, msg->result);
+        else
+            sgi_emitter_error(emitter, msg->error);
+        break;
+    case SGI_MESSAGE_NOTIFICATION:
+        handle_notification(session, msg);
+        break;
+    case SGI_MESSAGE_REQUEST:
+        handle_request(session, msg);
+        break;
+    case SGI_MESSAGE_INVALID:
+        session->engine->warnings++;
+        sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s",
+                       msg->problem);
+        emitter = msg->id.n ? sgi_emitter_find(session, msg->id) : NULL;
+        if (emitter)
+            sgi_emitter_malformed(emitter);
+    }
+}
+
+static void bad_input(void *self, int32_t rpc_code, const char *problem)
+{
+    segue_session *session = self;
+    (void)rpc_code;
+    sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s", problem);
+}
+
+static bool wants_input(void *self)
+{
+    return ((segue_session *)self)->behind == 0;
+}
+
+void sgi_session_resume_input(segue_session *session, const segue_request *request)
+{
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    if (!session->conn->exchanging) {
+        sgi_conn_resume_input(session->conn);
+        return;
+    }
+    if (request->calling)
+        sgi_ask_resume(request->calling->conn);
+    if (request->streaming)
+        sgi_ask_resume(request->streaming->conn); /* no other of its exchanges waits */
+}
+
+/* ---- connection ---- */
+
+static void start(void *self)
+{
+    segue_session *session = self;
+    if (session->stage != SGI_STAGE_CLOSED)
+        sgi_handshake_begin(session);
+}
+
+static void lose_emitters(segue_session *session, const char *why)
+{
+    sgi_map_node *node;
+    while ((node = sgi_map_any(&session->in_flight)))
+        sgi_emitter_lost(SGI_OWNER(node, sgi_emitter, node), why, false);
+}
+
+/* ---- the stream on which the server speaks first ---- */
+
+#define LISTEN_AGAIN_MS 1000
+#define LISTEN_DOUBLES 5 /* ... up to 32 times as long */
+
+static void stop_listening(segue_session *session)
+{
+    sgi_conn *conn = session->listening;
+    session->listening = NULL;
+    sgi_engine_timer_clear(session->engine, &session->listen_again);
+    if (conn)
+        sgi_ask_end(conn);
+}
+
+static void listen_again(sgi_timer *timer)
+{
+    segue_session *session = SGI_OWNER(timer, segue_session, listen_again);
+    if (sgi_session_is_open(session) && !session->listening)
+        sgi_ask_listen(session);
+}
+
+void sgi_session_unheard(segue_session *session, bool heard)
+{
+    stop_listening(session);
+    if (heard)
+        session->unheard = 0;
+    if (sgi_session_is_open(session))
+        sgi_engine_timer(session->engine, &session->listen_again,
+                         LISTEN_AGAIN_MS << session->unheard, listen_again);
+    if (session->unheard < LISTEN_DOUBLES)
+        session->unheard++;
+}
+
+static int64_t backoff(segue_session *session)
+{
+    int64_t delay = BACKOFF_FIRST_MS;
+    uint8_t chance = 128;
+    if (session->attempts <= 1)
+        return 0; /* the first try at once */
+    for (int32_t i = 2; i < session->attempts && delay < BACKOFF_MAX_MS; i++)
+        delay *= 2;
+    if (delay > BACKOFF_MAX_MS)
+        delay = BACKOFF_MAX_MS;
+    sgi_random(&session->engine->env, &chance, 1);
+    return delay / 2 + delay * chance / 256; /* 0.5 to 1.5 times: jitter */
+}
+
+static void try_again(sgi_timer *timer)
+{
+    segue_session *session = SGI_OWNER(timer, segue_session, timer);
+    sgi_engine *engine = session->engine;
+    if (session->stage == SGI_STAGE_LOST &&
+        !engine->host.reopen(engine->host.user, session->conn))
+        sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the connection is lost");
+}
+
+static void lost(void *self, const char *why)
+{
+    sgi_session_lost(self, why);
+}
+
+void sgi_session_lost(segue_session *session, const char *why)
+{
+    int32_t most = session->options.max_reconnects;
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    sgi_engine_log(session->engine, SEGUE_LOG_INFO, "connection lost: %s", why);
+    if (session->stage == SGI_STAGE_LOST)
+        return;
+    session->stage = SGI_STAGE_LOST;
+    sgi_session_ref(session);
+    lose_emitters(session, why);
+    stop_listening(session);
+    if (++session->attempts > most || !session->conn->can_reopen)
+        sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
+    else
+        sgi_engine_timer(session->engine, &session->timer, backoff(session), try_again);
+    sgi_session_unref(session);
+}
+
+void sgi_session_renew(segue_session *session, const char *why)
+{
+    if (!sgi_session_is_open(session))
+        return;
+    sgi_engine_log(session->engine, SEGUE_LOG_INFO, "a new wire session: %s", why);
+    session->stage = SGI_STAGE_LOST;
+    stop_listening(session);
+    sgi_engine_timer(session->engine, &session->timer, 0, try_again);
+}
+
+static void detached(void *self)
+{
+    segue_session *session = self;
+    sgi_conn *conn = session->conn;
+    sgi_session_failed(session, SEGUE_E_DISCONNECTED, "the transport has ended");
+    sgi_ask_forget(session);
+    sgi_conn_unref(conn);
+    sgi_session_unref(session);
+}
+
+void sgi_session_opened(segue_session *session)
+{
+    session->stage = SGI_STAGE_OPEN;
+    session->attempts = 0;
+    sgi_engine_timer_clear(session->engine, &session->timer);
+    session->open_due = true;
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+    if (session->conn->exchanging && !sgi_version_is_modern(session->version))
+        sgi_ask_listen(session);
+    sgi_requests_opened(session);
+}
+
+void sgi_session_failed(segue_session *session, segue_status status, const char *text)
+{
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    session->stage = SGI_STAGE_CLOSED;
+    sgi_engine_timer_clear(session->engine, &session->timer);
+    if (status != SEGUE_E_CLOSED)
+        session->error = sgi_error_new(sgi_engine_mem(session->engine), status, 0,
+                                       sgi_str_of(text), (sgi_str){0});
+    session->closed_due = true;
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+    sgi_requests_closed(session, status, text); /* first: they end with this status */
+    lose_emitters(session, text);
+    stop_listening(session);
+    sgi_conn_close(session->conn);
+}
+
+void sgi_session_close(segue_session *session)
+{
+    sgi_session_failed(session, SEGUE_E_CLOSED, "the session was closed");
+}
+
+/* ---- the application ---- */
+
+static int32_t deliver_notifications(segue_session *session)
+{
+    sgi_engine *engine = session->engine;
+    sgi_buf taken = session->inbox;
+    int32_t ran = 0;
+    sgi_buf_init(&session->inbox, sgi_engine_mem(engine));
+    sgi_user_begin(engine);
+    for (size_t at = 0; at < taken.len; ran++) {
+        const char *method = taken.p + at;
+        size_t len;
+        at += strlen(method) + 1;
+        memcpy(&len, taken.p + at, sizeof len);
+        at += sizeof len;
+        session->events.on_notification(session->events.user, session, method,
+                                        taken.p + at, len);
+        at += len + 1;
+    }
+    sgi_user_end(engine);
+    sgi_buf_free(&taken);
+    return ran;
+}
+
+static int32_t deliver_closed(segue_session *session)
+{
+    sgi_engine *engine = session->engine;
+    session->closed_due = false;
+    session->closed_told = true;
+    sgi_user_begin(engine);
+    if (session->events.on_closed)
+        session->events.on_closed(session->events.user, session, session->error);
+    if (session->events.free_user)
+        session->events.free_user(session->events.user);
+    sgi_user_end(engine);
+    return 1;
+}
+
+static int32_t deliver(sgi_ready *ready, int32_t budget)
+{
+    segue_session *session = SGI_OWNER(ready, segue_session, ready);
+    sgi_engine *engine = session->engine;
+    int32_t ran = 0;
+    (void)budget; /* the inbox is bounded */
+    if (session->open_due) {
+        session->open_due = false;
+        sgi_user_begin(engine);
+        if (session->events.on_open)
+            session->events.on_open(session->events.user, session);
+        sgi_user_end(engine);
+        ran++;
+    }
+    if (session->inbox.len && !session->closed_told)
+        ran += deliver_notifications(session);
+    if (session->closed_due && TAILQ_EMPTY(&session->requests))
+        ran += deliver_closed(session);
+    sgi_session_unref(session);
+    return ran;
+}

@@ -1,0 +1,112 @@
+/* A client's side of a conversation: which era the server speaks, which exchanges are in
+ * flight, and what happens when the connection breaks.
+ *
+ * Stages:  NEW -> start -> PROBING -> OPEN            (server/discover answered)
+ *                             \-> INITIALIZING -> OPEN (any other answer, or none in
+ *                             time)
+ *          OPEN, ... -> lost -> LOST -> start ... or CLOSED when it cannot be reopened */
+#ifndef SGI_SESSION_H
+#define SGI_SESSION_H
+
+#include "engine/conn.h"
+#include "engine/handle.h"
+#include "engine/negotiate.h"
+#include "engine/sending.h"
+#include "engine/asking/tool_headers.h"
+
+typedef enum sgi_stage {
+    SGI_STAGE_NEW = 0,
+    SGI_STAGE_PROBING,
+    SGI_STAGE_INITIALIZING,
+    SGI_STAGE_OPEN,
+    SGI_STAGE_LOST,
+    SGI_STAGE_CLOSED
+} sgi_stage;
+
+struct segue_session {
+    sgi_handle handle;
+    sgi_engine *engine;
+    int32_t refs; /* the handle, the conversation, each request, the ready queue */
+    sgi_conn *conn;
+    segue_session_options options;
+    char *texts[2];
+    segue_session_events events;
+    sgi_stage stage;
+    bool user_closed;
+    int32_t attempts; /* to connect, in a row */
+    sgi_timer timer;  /* probe, or the next attempt */
+    int64_t next_id;
+    TAILQ_HEAD(, sgi_exchange) exchanges; /* over HTTP: on which there is work */
+    sgi_conn *listening; /* the stream on which the server speaks first */
+    sgi_timer listen_again;
+    int32_t unheard;      /* times in a row that it brought nothing */
+    int32_t telling;      /* exchanges that nobody waits for */
+    int32_t wire_session; /* how many were begun */
+    bool guessed;         /* the era under trial is the one its server spoke last */
+    sgi_tool_headers tools;
+    sgi_map in_flight; /* emitters by id */
+    sgi_map streams;   /* requests by the task they stream */
+    TAILQ_HEAD(, segue_request) requests;
+    int32_t request_count;
+    int32_t behind; /* requests whose callbacks have to catch up before more is read */
+
+    /* what is said with each request, and what the server said of itself */
+    sgi_buf meta;         /* members of _meta, modern */
+    sgi_buf capabilities; /* ours, of initialize: a JSON object */
+    sgi_version version;
+    sgi_buf peer; /* for segue_session_peer */
+    bool has_tasks;
+    bool has_streams;
+    bool has_idempotency;
+
+    /* for the application */
+    sgi_ready ready;
+    sgi_buf inbox; /* notifications: method, NUL, params, NUL */
+    uint64_t dropped;
+    bool open_due;
+    bool closed_due;
+    bool closed_told;
+    struct segue_error *error;
+    void (*gone)(segue_session *session, void *user); /* told to the api when refs end */
+    void *gone_user;
+};
+
+segue_status sgi_session_new(sgi_engine *engine, void *transport,
+                             const segue_session_options *options, sgi_json capabilities,
+                             const segue_session_events *events, segue_session **out);
+void sgi_session_ref(segue_session *session);
+void sgi_session_unref(segue_session *session);
+void sgi_session_close(segue_session *session);
+
+/* Begins a message that is no request: write it into the conversation that is returned,
+ * then sgi_session_told, which is false when it does not go. NULL when out of memory. */
+sgi_conn *sgi_session_tell(segue_session *session);
+bool sgi_session_told(segue_session *session, sgi_conn *conn);
+/* The application has caught up with a request: what brings it more may be read again. */
+void sgi_session_resume_input(segue_session *session, const segue_request *request);
+
+/* The connection is lost, or what stands for one: connects again, or gives up. */
+void sgi_session_lost(segue_session *session, const char *why);
+/* The wire session of an open session is gone: begins another. What is under way goes on
+ * in the old one. */
+void sgi_session_renew(segue_session *session, const char *why);
+/* notifications/initialized has arrived. */
+void sgi_session_announced(segue_session *session);
+/* The stream on which the server speaks first has ended; heard: it had brought
+ * something. */
+void sgi_session_unheard(segue_session *session, bool heard);
+
+static inline bool sgi_session_is_open(const segue_session *session)
+{
+    return session->stage == SGI_STAGE_OPEN;
+}
+
+/* handshake.c */
+void sgi_handshake_begin(segue_session *session);
+bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities);
+/* The session can be used: requests that wait are sent. */
+void sgi_session_opened(segue_session *session);
+/* It cannot be used and will not be: ends it with an error. */
+void sgi_session_failed(segue_session *session, segue_status status, const char *text);
+
+#endif

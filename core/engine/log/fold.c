@@ -1,0 +1,167 @@
+/* Fields are few and small: kept as one object text, rewritten when a member is replaced.
+ * Content is large: blocks are appended as they come and never looked at again. */
+#include "engine/log/fold.h"
+
+void sgi_fold_init(sgi_fold *fold, const sgi_mem *mem)
+{
+    *fold = (sgi_fold){.count = 0};
+    sgi_buf_init(&fold->content, mem);
+    sgi_buf_init(&fold->fields, mem);
+}
+
+void sgi_fold_free(sgi_fold *fold)
+{
+    sgi_buf_free(&fold->content);
+    sgi_buf_free(&fold->fields);
+}
+
+bool sgi_fold_failed(const sgi_fold *fold)
+{
+    return fold->content.failed || fold->fields.failed;
+}
+
+size_t sgi_fold_size(const sgi_fold *fold)
+{
+    return fold->content.len + fold->fields.len;
+}
+
+void sgi_fold_segment(sgi_fold *fold, sgi_json block)
+{
+    if (fold->content.len)
+        sgi_buf_add_char(&fold->content, ',');
+    sgi_buf_add_str(&fold->content, block);
+    fold->count++;
+}
+
+static sgi_json quoted(const sgi_json_member *member)
+{
+    return (sgi_json){member->key.p - 1, member->key.n + 2};
+}
+
+/* Compares decoded: two spellings of a name are one name. Out of memory fails out. */
+static bool is_same_name(sgi_buf *out, const sgi_json_member *a, const sgi_json_member *b)
+{
+    if (!a->escaped && !b->escaped)
+        return sgi_str_eq(a->key, b->key);
+    if (!a->escaped)
+        return sgi_json_string_is(quoted(b), a->key);
+    if (!b->escaped)
+        return sgi_json_string_is(quoted(a), b->key);
+    sgi_buf name;
+    sgi_buf_init(&name, out->mem);
+    sgi_json_decode(quoted(a), &name);
+    bool same = !name.failed && sgi_json_string_is(quoted(b), sgi_buf_str(&name));
+    out->failed |= name.failed;
+    sgi_buf_free(&name);
+    return same;
+}
+
+static sgi_json find_same(sgi_buf *out, sgi_json object, const sgi_json_member *member)
+{
+    sgi_json_member other;
+    for (size_t at = 0; sgi_json_next_member(object, &at, &other);)
+        if (is_same_name(out, &other, member))
+            return other.value;
+    return (sgi_json){0};
+}
+
+static void write_member(sgi_jw *w, const sgi_json_member *member, sgi_json value)
+{
+    sgi_buf *buf = w->buf;
+    if (w->comma)
+        sgi_buf_add_char(buf, ',');
+    sgi_buf_add_char(buf, '"');
+    sgi_buf_add_str(buf, member->key);
+    sgi_buf_add_lit(buf, "\":");
+    w->comma = false;
+    sgi_jw_raw(w, value);
+}
+
+/* The members of a that b lacks, then those of b; an object in both is merged once more
+ * when deep. */
+static void write_merged(sgi_jw *w, sgi_json a, sgi_json b, bool deep)
+{
+    sgi_json_member member;
+    sgi_jw_open(w, '{');
+    for (size_t at = 0; sgi_json_next_member(a, &at, &member);)
+        if (!find_same(w->buf, b, &member).n)
+            write_member(w, &member, member.value);
+    for (size_t at = 0; sgi_json_next_member(b, &at, &member);) {
+        sgi_json old = deep ? find_same(w->buf, a, &member) : (sgi_json){0};
+        if (sgi_json_key_is(&member, "_meta") && old.n &&
+            sgi_json_kind_of(old) == SGI_JSON_OBJECT &&
+            sgi_json_kind_of(member.value) == SGI_JSON_OBJECT) {
+            sgi_jw_key(w, "_meta");
+            write_merged(w, old, member.value, false);
+        } else {
+            write_member(w, &member, member.value);
+        }
+    }
+    sgi_jw_close(w, '}');
+}
+
+void sgi_fold_fields(sgi_fold *fold, sgi_json members)
+{
+    if (fold->fields.failed)
+        return; /* what is lost stays lost, whatever can be merged now */
+    if (!fold->fields.len) {
+        sgi_buf_add_str(&fold->fields, members);
+        return;
+    }
+    sgi_buf merged;
+    sgi_buf_init(&merged, fold->fields.mem);
+    sgi_jw w = sgi_jw_on(&merged);
+    write_merged(&w, sgi_buf_str(&fold->fields), members, true);
+    if (merged.failed) {
+        sgi_buf_free(&merged);
+        fold->fields.failed = true;
+        return;
+    }
+    sgi_buf_free(&fold->fields);
+    fold->fields = merged;
+}
+
+void sgi_fold_replace(sgi_fold *fold)
+{
+    sgi_buf_reset(&fold->content, SIZE_MAX);
+    sgi_buf_reset(&fold->fields, SIZE_MAX);
+    fold->count = 0;
+}
+
+static void write_meta(sgi_jw *w, sgi_str extra, sgi_json meta)
+{
+    sgi_json_member member;
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    if (extra.n) {
+        sgi_buf_add_str(w->buf, extra);
+        w->comma = true;
+    }
+    for (size_t at = 0; sgi_json_next_member(meta, &at, &member);)
+        write_member(w, &member, member.value);
+    sgi_jw_close(w, '}');
+}
+
+void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
+{
+    sgi_json_member member;
+    sgi_json meta = {0};
+    sgi_jw_key(w, "content");
+    sgi_jw_open(w, '[');
+    sgi_buf_add_str(w->buf, sgi_buf_str(&fold->content));
+    sgi_jw_close(w, ']');
+    for (size_t at = 0; sgi_json_next_member(sgi_buf_str(&fold->fields), &at, &member);) {
+        if (sgi_json_key_is(&member, "_meta") &&
+            sgi_json_kind_of(member.value) == SGI_JSON_OBJECT)
+            meta = member.value;
+        else
+            write_member(w, &member, member.value);
+    }
+    if (is_error) {
+        sgi_jw_key(w, "isError");
+        sgi_jw_bool(w, true);
+    }
+    if (meta.n || extra_meta.n)
+        write_meta(w, extra_meta, meta);
+    w->buf->failed |= sgi_fold_failed(fold);
+}

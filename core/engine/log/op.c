@@ -1,0 +1,420 @@
+/* The log of an operation: appending to it, and what happens when it becomes durable or
+ * cannot be written. Its state is the business of op_head.c.
+ *
+ * Who frees what: entries belong to the tail, or to a reader's chunk. An entry leaves the
+ * tail only when it is durable; a batch in flight holds only entries that are not. The op
+ * is counted: by the server's maps, its call, its readers, the keeper while it is dirty
+ * or being written, and whoever waits for the store on its behalf. */
+#include "engine/log/op.h"
+
+#include "engine/error.h"
+#include "engine/log/op_head.h"
+#include "engine/serving/principal.h"
+#include "engine/log/reader.h"
+#include "engine/log/record.h"
+#include "engine/serving/rounds.h"
+#include "engine/serving/server.h"
+
+#define TAIL_KEEP (256 * 1024)  /* kept for readers that follow */
+#define LINGER_KEEP (64 * 1024) /* kept of an ended operation while it stays in memory */
+#define END_RETRY_MS 100
+
+sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
+{
+    sgi_engine *engine = server->engine;
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    sgi_op *op = sgi_zalloc(mem, sizeof *op);
+    if (!op)
+        return NULL;
+    op->server = server;
+    op->engine = engine;
+    op->refs = 1;
+    op->next_log = op->next_seg = op->next_evt = 1;
+    op->limits = server->limits;
+    op->created_ms = op->updated_ms = sgi_wall(&engine->env);
+    TAILQ_INIT(&op->tail);
+    TAILQ_INIT(&op->inputs);
+    TAILQ_INIT(&op->remarks);
+    TAILQ_INIT(&op->readers);
+    TAILQ_INIT(&op->waiters);
+    LIST_INIT(&op->watches);
+    sgi_server_ref(server);
+    op->tool_name = sgi_text_dup(mem, tool_name);
+    op->params = sgi_text_dup(mem, params);
+    op->params_len = params.n;
+    if (!op->tool_name || !op->params) {
+        sgi_op_unref(op);
+        return NULL;
+    }
+    return op;
+}
+
+void sgi_op_ref(sgi_op *op)
+{
+    op->refs++;
+}
+
+static void free_op(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_waiter *waiter;
+    while ((waiter = TAILQ_FIRST(&op->waiters))) {
+        sgi_op_wait_end(waiter);
+        waiter->fire(waiter, op, SEGUE_E_CLOSED);
+    }
+    sgi_engine_timer_clear(op->engine, &op->timer);
+    sgi_engine_timer_clear(op->engine, &op->promote);
+    sgi_round_end(op);
+    sgi_head_free(op);
+    sgi_entry_list_free(mem, &op->tail);
+    if (op->tool)
+        sgi_tool_unref(op->tool);
+    sgi_text_free(mem, op->tool_name);
+    if (op->params)
+        sgi_release(mem, op->params, op->params_len + 1);
+    sgi_text_free(mem, op->task_id);
+    sgi_record_written(op);
+    if (op->who)
+        sgi_principal_unref(op->who);
+    segue_server *server = op->server;
+    sgi_release(mem, op, sizeof *op);
+    sgi_server_unref(server);
+}
+
+void sgi_op_unref(sgi_op *op)
+{
+    if (--op->refs == 0)
+        free_op(op);
+}
+
+sgi_json sgi_op_arguments(const sgi_op *op)
+{
+    if (op->arguments.n)
+        return op->arguments;
+    return sgi_json_get((sgi_json){op->params, op->params_len}, "arguments");
+}
+
+/* ---- append ---- */
+
+/* Numbers the entry and takes it; false and unchanged when out of memory. */
+static bool take_entry(sgi_op *op, sgi_entry *entry)
+{
+    sgi_head_number(op, entry);
+    entry->at_ms = sgi_wall(&op->engine->env);
+    if (!sgi_head_apply(op, entry))
+        return false;
+    TAILQ_INSERT_TAIL(&op->tail, entry, link);
+    op->tail_bytes += entry->len;
+    if (op->logged) {
+        if (!op->pending)
+            op->pending = entry;
+        op->pending_bytes += entry->len;
+        sgi_keeper_dirty(&op->server->keeper, op);
+    }
+    return true;
+}
+
+static segue_status check_limits(const sgi_op *op, const struct sgi_entry_list *list)
+{
+    size_t limit = op->logged ? op->limits.max_log_bytes : op->limits.max_result_bytes;
+    size_t bytes = op->log_bytes;
+    uint64_t segments = op->next_seg - 1;
+    const sgi_entry *entry;
+    TAILQ_FOREACH(entry, list, link) {
+        bytes += entry->len;
+        segments += entry->kind == SGI_ENTRY_SEGMENT;
+    }
+    return bytes > limit || segments > op->limits.max_segments ? SEGUE_E_LIMIT : SEGUE_OK;
+}
+
+/* The store refused entries and there was no memory to end it: until there is, nothing is
+ * to follow what is missing, and no result to be made of the rest. */
+static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
+{
+    const sgi_entry *first = TAILQ_FIRST(list);
+    return op->store_broken && (!first || first->kind <= SGI_ENTRY_RESULT);
+}
+
+static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool limited)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    segue_status status = limited ? check_limits(op, list) : SEGUE_OK;
+    sgi_entry *entry;
+    if (op->server->stage == SGI_SERVER_DEAD)
+        status = SEGUE_E_CLOSED;
+    if (sgi_op_has_ended(op) || is_beyond_repair(op, list))
+        status = SEGUE_E_TERMINAL;
+    while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
+        TAILQ_REMOVE(list, entry, link);
+        if (!take_entry(op, entry)) {
+            sgi_entry_free(mem, entry);
+            status = SEGUE_E_NOMEM;
+        }
+    }
+    sgi_entry_list_free(mem, list);
+    return status;
+}
+
+segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list)
+{
+    return append_list(op, list, true);
+}
+
+static segue_status append_one(sgi_op *op, int32_t kind, sgi_str payload, bool limited)
+{
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    if (payload.n > UINT32_MAX / 2)
+        return SEGUE_E_LIMIT;
+    sgi_entry *entry =
+        sgi_entry_new(sgi_engine_mem(op->engine), kind, payload.p, payload.n);
+    if (!entry)
+        return SEGUE_E_NOMEM;
+    TAILQ_INSERT_TAIL(&list, entry, link);
+    return append_list(op, &list, limited);
+}
+
+segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
+{
+    return append_one(op, (int32_t)kind, payload, true);
+}
+
+segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload)
+{
+    segue_status status = append_one(op, (int32_t)kind, payload, false);
+    if (status == SEGUE_OK)
+        sgi_op_settle(op);
+    return status;
+}
+
+segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
+                         sgi_json data)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&payload);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "code", code);
+    sgi_jw_member_string(&w, "message", message);
+    if (data.n)
+        sgi_jw_member_raw(&w, "data", data);
+    sgi_jw_close(&w, '}');
+    segue_status status =
+        payload.failed ? SEGUE_E_NOMEM : sgi_op_end(op, kind, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return status;
+}
+
+static void became_visible(sgi_op *op, uint64_t after, uint64_t upto);
+
+static void try_the_end_again(sgi_timer *timer)
+{
+    sgi_op_give_up(SGI_OWNER(timer, sgi_op, promote), "Out of memory");
+}
+
+void sgi_op_give_up(sgi_op *op, const char *text)
+{
+    segue_status status = SEGUE_E_TERMINAL;
+    sgi_op_ref(op); /* with its end it may go */
+    if (!sgi_op_has_ended(op))
+        status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                             sgi_str_of(text), (sgi_json){0});
+    if (status == SEGUE_E_NOMEM) {
+        sgi_engine_timer(op->engine, &op->promote, END_RETRY_MS, try_the_end_again);
+    } else if (op->store_broken && sgi_op_has_ended(op)) {
+        op->updated_ms = op->ended_ms;
+        became_visible(op, op->durable, UINT64_MAX);
+    }
+    sgi_op_unref(op);
+}
+
+segue_status sgi_op_log(sgi_op *op)
+{
+    segue_status status = sgi_record_write(op);
+    if (status != SEGUE_OK)
+        return status;
+    op->logged = true;
+    op->pending = TAILQ_FIRST(&op->tail);
+    op->pending_bytes = op->tail_bytes;
+    sgi_keeper_dirty(&op->server->keeper, op);
+    return SEGUE_OK;
+}
+
+bool sgi_op_is_full(const sgi_op *op)
+{
+    return op->pending_bytes >= op->engine->max_queue;
+}
+
+/* ---- the store says ---- */
+
+static void trim_tail(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    bool ended = sgi_op_has_ended(op) && op->final_seq <= op->durable;
+    size_t keep = TAILQ_EMPTY(&op->readers) ? 0 : TAIL_KEEP;
+    if (!op->logged || (ended && op->log_bytes <= LINGER_KEEP))
+        return;
+    sgi_entry *entry;
+    while ((entry = TAILQ_FIRST(&op->tail)) && entry->seq <= op->durable &&
+           op->tail_bytes > keep) {
+        sgi_reader *reader;
+        TAILQ_FOREACH(reader, &op->readers, link)
+            sgi_reader_forget(reader, entry);
+        TAILQ_REMOVE(&op->tail, entry, link);
+        op->tail_bytes -= entry->len;
+        sgi_entry_free(mem, entry);
+    }
+}
+
+/* Is what the waiter waits for visible? */
+static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
+{
+    if (op->logged && !op->created && !op->store_broken)
+        return false;
+    if (waiter->seq == SGI_WAIT_FINAL)
+        return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+    return waiter->seq <= sgi_op_horizon(op);
+}
+
+static sgi_waiter *first_due(const sgi_op *op, segue_status status)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link)
+        if (status != SEGUE_OK || is_due(op, waiter))
+            return waiter;
+    return NULL;
+}
+
+/* Looked for anew each time: one that fires may end others. */
+static void fire_waiters(sgi_op *op, segue_status status)
+{
+    sgi_waiter *waiter;
+    while ((waiter = first_due(op, status))) {
+        sgi_op_wait_end(waiter);
+        waiter->fire(waiter, op, status);
+    }
+}
+
+static void tell_watches(sgi_op *op)
+{
+    sgi_watch *watch = LIST_FIRST(&op->watches);
+    while (watch) {
+        sgi_watch *next = LIST_NEXT(watch, link);
+        watch->changed(watch, op);
+        watch = next;
+    }
+}
+
+static void wake_readers(sgi_op *op)
+{
+    sgi_reader *reader, *next;
+    SGI_TAILQ_EACH(reader, &op->readers, link, next)
+        reader->ready(reader);
+}
+
+/* Does the stretch of log that became visible change what tasks/get says? */
+static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
+{
+    sgi_entry *entry;
+    TAILQ_FOREACH_REVERSE(entry, &op->tail, sgi_entry_list, link)
+    {
+        if (entry->seq <= after)
+            return false;
+        if (entry->seq <= upto && entry->kind >= SGI_ENTRY_STATUS &&
+            entry->kind != SGI_ENTRY_CHECKPOINT)
+            return true;
+    }
+    return false;
+}
+
+static void became_visible(sgi_op *op, uint64_t after, uint64_t upto)
+{
+    bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
+    sgi_op_ref(op);
+    sgi_server_op_visible(op);
+    fire_waiters(op, SEGUE_OK);
+    wake_readers(op);
+    if (changed)
+        tell_watches(op);
+    trim_tail(op);
+    sgi_op_unref(op);
+}
+
+void sgi_op_durable(sgi_op *op, uint64_t seq)
+{
+    uint64_t before = op->durable;
+    while (op->pending && op->pending->seq <= seq) {
+        op->pending_bytes -= op->pending->len;
+        sgi_head_show(op, op->pending);
+        op->pending = TAILQ_NEXT(op->pending, link);
+    }
+    op->durable = seq;
+    became_visible(op, before, seq);
+}
+
+/* Drops what could not be written and ends the operation in memory: nothing that was not
+ * durable has been seen, so the log simply never had it (AS-114). */
+static void drop_pending(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    while (op->pending) {
+        sgi_entry *entry = op->pending;
+        op->pending = TAILQ_NEXT(entry, link);
+        TAILQ_REMOVE(&op->tail, entry, link);
+        op->tail_bytes -= entry->len;
+        op->log_bytes -= entry->len;
+        op->next_log = entry->seq < op->next_log ? entry->seq : op->next_log;
+        if (entry->segment && entry->segment < op->next_seg)
+            op->next_seg = entry->segment;
+        if (entry->event && entry->event < op->next_evt)
+            op->next_evt = entry->event;
+        sgi_entry_free(mem, entry);
+    }
+    op->pending_bytes = 0;
+    sgi_head_revert(op);
+}
+
+void sgi_op_write_failed(sgi_op *op, segue_status status)
+{
+    sgi_op_ref(op);
+    if (op->store_broken) {
+        /* its end is known to its peers; the keeper goes on trying to write it */
+    } else if (!op->created) {
+        drop_pending(op);
+        op->logged = false;
+        op->final = SGI_FINAL_CANCELLED;
+        fire_waiters(op, status);
+        sgi_server_op_lost(op, status);
+    } else {
+        drop_pending(op);
+        op->store_broken = true;
+        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
+                       sgi_status_name(status));
+        sgi_op_give_up(op, "The server cannot store the operation");
+    }
+    sgi_op_unref(op);
+}
+
+void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
+{
+    waiter->seq = seq;
+    if (is_due(op, waiter)) {
+        waiter->fire(waiter, op, SEGUE_OK);
+        return;
+    }
+    waiter->op = op;
+    TAILQ_INSERT_TAIL(&op->waiters, waiter, link);
+}
+
+void sgi_op_wait_end(sgi_waiter *waiter)
+{
+    if (!waiter->op)
+        return;
+    TAILQ_REMOVE(&waiter->op->waiters, waiter, link);
+    waiter->op = NULL;
+}
+
+void sgi_op_settle(sgi_op *op)
+{
+    if (!op->logged)
+        became_visible(op, 0, UINT64_MAX);
+}

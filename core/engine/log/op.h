@@ -1,0 +1,255 @@
+/* The operation and its ordered log: the one idea of this library. A handler appends to
+ * the log, every wire dialect reads it; appending is the only way to change an operation,
+ * and its state is a fold over the log (R-C-1).
+ *
+ * An operation is `logged` when a handle of it can outlive the request: a task, or a call
+ * with an idempotency key. Only then does it touch the store. What peers may see of it is
+ * the durable prefix: `durable` is the horizon of every projection (R-C-2). A plain
+ * operation is its own horizon.
+ *
+ * Exactly one FINAL entry; appends after it are refused. That alone decides races between
+ * completing, cancelling and expiring (R-C-3). */
+#ifndef SGI_OP_H
+#define SGI_OP_H
+
+#include "engine/log/fold.h"
+#include "engine/log/keeper.h"
+
+typedef struct sgi_reader sgi_reader;
+typedef struct sgi_waiter sgi_waiter;
+typedef struct sgi_tool sgi_tool;
+typedef struct sgi_round sgi_round;
+
+/* Kinds of entry; stored, so never renumbered. */
+typedef enum sgi_entry_kind {
+    SGI_ENTRY_SEGMENT = 1,      /* one content block */
+    SGI_ENTRY_FIELDS = 2,       /* an object: members beside the content */
+    SGI_ENTRY_REPLACE = 3,      /* {}: what came before is void */
+    SGI_ENTRY_STATUS = 4,       /* {"status","statusMessage"?} */
+    SGI_ENTRY_INPUT_ASK = 5,    /* {"key","method","params"} */
+    SGI_ENTRY_INPUT_ANSWER = 6, /* {"key","response"} */
+    SGI_ENTRY_CHECKPOINT = 7,   /* bytes of the tool's own */
+    SGI_ENTRY_RESULT = 8,       /* final: {} or {"isError":true} */
+    SGI_ENTRY_ERROR = 9,        /* final: a JSON-RPC error object */
+    SGI_ENTRY_CANCELLED = 10,   /* final: {} */
+    SGI_ENTRY_EXPIRED = 11      /* final: a JSON-RPC error object */
+} sgi_entry_kind;
+
+static inline bool sgi_entry_is_final(int32_t kind)
+{
+    return kind >= SGI_ENTRY_RESULT;
+}
+
+/* A fact, from which each dialect makes its own word (C-10). */
+typedef enum sgi_final {
+    SGI_FINAL_NONE = 0,
+    SGI_FINAL_RESULT,
+    SGI_FINAL_RESULT_IS_ERROR,
+    SGI_FINAL_ERROR,
+    SGI_FINAL_CANCELLED,
+    SGI_FINAL_EXPIRED
+} sgi_final;
+
+typedef enum sgi_state {
+    SGI_STATE_WORKING = 0,
+    SGI_STATE_INPUT_REQUIRED,
+    SGI_STATE_COMPLETED,
+    SGI_STATE_FAILED,
+    SGI_STATE_CANCELLED
+} sgi_state;
+
+/* A question to the client. */
+typedef struct sgi_input {
+    TAILQ_ENTRY(sgi_input) link;
+    char *key;
+    char *method;
+    char *params; /* JSON object */
+    size_t params_len;
+    uint64_t asked;    /* seq of the ASK */
+    uint64_t answered; /* seq of the ANSWER, 0 = open */
+    char *answer;      /* JSON */
+    size_t answer_len;
+    int32_t bad_answers;
+    bool bound;     /* a handler of this process waits for it */
+    bool delivered; /* ... and has got the answer */
+    segue_input_fn on_input;
+    void *user;
+    segue_free_fn free_user;
+} sgi_input;
+
+TAILQ_HEAD(sgi_input_list, sgi_input);
+
+/* A status message. */
+typedef struct sgi_remark {
+    TAILQ_ENTRY(sgi_remark) link;
+    uint64_t seq;
+    char *text;
+} sgi_remark;
+
+TAILQ_HEAD(sgi_remark_list, sgi_remark);
+
+/* What the client declared with the creating request. */
+enum sgi_cap {
+    SGI_CAP_TASKS = 1,
+    SGI_CAP_ELICITATION = 2,
+    SGI_CAP_SAMPLING = 4,
+    SGI_CAP_ROOTS = 8,
+    SGI_CAP_PARTIAL = 16
+};
+
+typedef struct sgi_limits {
+    size_t max_result_bytes;
+    size_t max_log_bytes;
+    uint64_t max_segments;
+    int32_t max_inputs;
+} sgi_limits;
+
+struct sgi_op {
+    segue_server *server;
+    sgi_engine *engine;
+    int32_t refs;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    sgi_tool *tool; /* counted; NULL for one whose tool is gone */
+    char *tool_name;
+    char *params; /* JSON object, as the client sent it */
+    size_t params_len;
+    sgi_json arguments; /* in params; empty = look for them there */
+    uint32_t caps;
+    const struct sgi_dialect *dialect; /* of birth; NULL = can be no task */
+    bool is_task;
+    bool logged;
+    struct sgi_principal *who; /* counted */
+
+    /* handles other than the request itself */
+    char *task_id; /* "" until it is a task */
+    sgi_map_node by_task;
+    bool has_key;
+    uint8_t key[SGI_DIGEST_SIZE];
+    uint8_t digest[SGI_DIGEST_SIZE]; /* of what the key stands for */
+    sgi_map_node by_key;
+
+    /* time: wall clock, ms */
+    int64_t created_ms;
+    int64_t updated_ms; /* as peers may see it */
+    int64_t ended_ms;
+    int64_t ttl_ms; /* -1 = unlimited */
+    int64_t poll_ms;
+    int64_t grace_ms;
+    sgi_timer timer;   /* expiry, then purge from memory */
+    sgi_timer promote; /* plain call that becomes a task; or the end is tried again */
+
+    /* the log */
+    sgi_limits limits;
+    struct sgi_entry_list tail; /* the newest entries; from 1 on while not logged */
+    size_t tail_bytes;
+    sgi_entry *pending; /* first entry that is not durable */
+    size_t pending_bytes;
+    uint64_t next_log, next_seg, next_evt; /* next_evt counts from 1 = event 0 */
+    uint64_t durable;
+    size_t log_bytes;
+    sgi_final final;
+    uint64_t final_seq;
+    char *final_data; /* the error object of ERROR and EXPIRED */
+    size_t final_len;
+    struct sgi_remark_list remarks; /* the visible one, and those that are not yet */
+    struct sgi_input_list inputs;
+    int32_t input_count;
+    void *checkpoint;
+    size_t checkpoint_len;
+
+    /* the store */
+    TAILQ_ENTRY(sgi_op) dirty_link;
+    bool dirty, committing, created, store_broken;
+    bool releasing;            /* its server goes: the store lets another claim it */
+    struct sgi_record *record; /* until it is created; see record.h */
+
+    /* who looks */
+    segue_call *call;        /* the handler's handle, while it has one */
+    struct sgi_reply *reply; /* the open request: the way for progress and log messages */
+    sgi_round *round;        /* a plain one asks its client; see rounds.h */
+    TAILQ_HEAD(, sgi_reader) readers;
+    TAILQ_HEAD(, sgi_waiter) waiters;
+    LIST_HEAD(, sgi_watch) watches;
+    int64_t gone_ms; /* wall clock: purge */
+    bool counted;    /* among the live tasks of its principal */
+    bool known;      /* in the server's maps */
+    TAILQ_ENTRY(sgi_op) linger_link;
+    bool lingers; /* has ended, is in the store and in memory */
+    bool ran;     /* a keyed one: its handler was started, or need not be */
+};
+
+/* Waits until the operation is created and its log visible up to seq (SGI_WAIT_FINAL: up
+ * to its end), or the creation has failed. */
+#define SGI_WAIT_FINAL UINT64_MAX
+struct sgi_waiter {
+    TAILQ_ENTRY(sgi_waiter) link;
+    sgi_op *op; /* set while it waits */
+    uint64_t seq;
+    /* status: SEGUE_OK, or why the write failed. Frees itself. */
+    void (*fire)(sgi_waiter *waiter, sgi_op *op, segue_status status);
+};
+
+/* Hears of every visible change of status; see subscriptions.c. */
+typedef struct sgi_watch {
+    LIST_ENTRY(sgi_watch) link;
+    void (*changed)(struct sgi_watch *watch, sgi_op *op);
+} sgi_watch;
+
+sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params);
+void sgi_op_ref(sgi_op *op);
+void sgi_op_unref(sgi_op *op);
+
+/* Appends entries that are made but not numbered: all, or none and the list is freed.
+ * Only the first may be of a kind that copies its payload into the head (status, inputs,
+ * checkpoint, errors). */
+segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
+/* Appends one entry. SEGUE_E_TERMINAL after the final, SEGUE_E_LIMIT when the log is
+ * full. */
+segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
+/* Ends the operation, whatever its limits. */
+segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
+/* Ends it with -32603 even without memory: it is tried again until it works. */
+void sgi_op_give_up(sgi_op *op, const char *text);
+/* Ends it with a JSON-RPC error object made of these; data may be empty. */
+segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
+                         sgi_json data);
+/* Applies an entry that comes from the store: rebuilds the state (R-C-1). */
+segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
+
+/* From here on the operation goes to the store. */
+segue_status sgi_op_log(sgi_op *op);
+/* The keeper: entries up to seq are durable, or the write failed. */
+void sgi_op_durable(sgi_op *op, uint64_t seq);
+void sgi_op_write_failed(sgi_op *op, segue_status status);
+
+/* The horizon: the last entry a peer may see. */
+static inline uint64_t sgi_op_horizon(const sgi_op *op)
+{
+    return op->logged && !op->store_broken ? op->durable : UINT64_MAX;
+}
+
+static inline bool sgi_op_has_ended(const sgi_op *op)
+{
+    return op->final != SGI_FINAL_NONE;
+}
+
+/* As a peer may see it. */
+sgi_state sgi_op_state(const sgi_op *op);
+bool sgi_input_is_open(const sgi_op *op, const sgi_input *input);
+/* NULL when there is none. */
+const char *sgi_op_status_message(const sgi_op *op);
+
+sgi_input *sgi_op_input(sgi_op *op, sgi_str key);
+/* Empty when the client sent none. */
+sgi_json sgi_op_arguments(const sgi_op *op);
+
+/* Too much is not durable yet: producers wait. */
+bool sgi_op_is_full(const sgi_op *op);
+
+/* Fires at once when the log is visible that far already. */
+void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
+void sgi_op_wait_end(sgi_waiter *waiter);
+/* A plain operation has ended: what waits for its end is told. */
+void sgi_op_settle(sgi_op *op);
+
+#endif

@@ -1,0 +1,297 @@
+/* Each kind of entry has one function that applies it. They copy what they need out of
+ * the payload; on lack of memory they change nothing, so an entry is applied whole or
+ * not. */
+#include "engine/log/op_head.h"
+
+#include "engine/serving/server.h"
+
+static void free_input(const sgi_mem *mem, sgi_input *input)
+{
+    sgi_text_free(mem, input->key);
+    sgi_text_free(mem, input->method);
+    if (input->params)
+        sgi_release(mem, input->params, input->params_len + 1);
+    if (input->answer)
+        sgi_release(mem, input->answer, input->answer_len + 1);
+    sgi_release(mem, input, sizeof *input);
+}
+
+static void remove_remark(sgi_op *op, sgi_remark *remark)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    TAILQ_REMOVE(&op->remarks, remark, link);
+    sgi_text_free(mem, remark->text);
+    sgi_release(mem, remark, sizeof *remark);
+}
+
+void sgi_head_free(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_input *input, *next;
+    SGI_TAILQ_EACH(input, &op->inputs, link, next)
+        free_input(mem, input);
+    while (!TAILQ_EMPTY(&op->remarks))
+        remove_remark(op, TAILQ_FIRST(&op->remarks));
+    if (op->final_data)
+        sgi_release(mem, op->final_data, op->final_len + 1);
+    sgi_release(mem, op->checkpoint, op->checkpoint_len);
+}
+
+/* ---- state as a fold over the log ---- */
+
+static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text)
+{
+    char *copy = sgi_text_dup(mem, text);
+    if (!copy)
+        return false;
+    if (*slot)
+        sgi_release(mem, *slot, *len + 1);
+    *slot = copy;
+    *len = text.n;
+    return true;
+}
+
+/* Up to the first NUL: this process writes none, but who knows what the store holds. */
+static char *decode_text(const sgi_mem *mem, sgi_json value)
+{
+    sgi_buf text;
+    sgi_buf_init(&text, mem);
+    sgi_json_decode(value, &text);
+    char *copy = sgi_buf_terminate(&text) ? sgi_text_dup(mem, sgi_str_of(text.p)) : NULL;
+    sgi_buf_free(&text);
+    return copy;
+}
+
+static sgi_remark *visible_remark(const sgi_op *op)
+{
+    uint64_t horizon = sgi_op_horizon(op);
+    sgi_remark *remark;
+    TAILQ_FOREACH_REVERSE(remark, &op->remarks, sgi_remark_list, link)
+    if (remark->seq <= horizon)
+        return remark;
+    return NULL;
+}
+
+const char *sgi_op_status_message(const sgi_op *op)
+{
+    const sgi_remark *remark = visible_remark(op);
+    return remark ? remark->text : NULL;
+}
+
+static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_json message = sgi_json_get(payload, "statusMessage");
+    if (!message.n)
+        return true;
+    sgi_remark *remark = sgi_alloc(mem, sizeof *remark);
+    char *text = decode_text(mem, message);
+    if (!remark || !text) {
+        sgi_release(mem, remark, sizeof *remark);
+        sgi_text_free(mem, text);
+        return false;
+    }
+    sgi_remark *visible = visible_remark(op);
+    while (visible && TAILQ_FIRST(&op->remarks) != visible)
+        remove_remark(op, TAILQ_FIRST(&op->remarks));
+    remark->seq = seq;
+    remark->text = text;
+    TAILQ_INSERT_TAIL(&op->remarks, remark, link);
+    return true;
+}
+
+static bool apply_ask(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_input *input = sgi_zalloc(mem, sizeof *input);
+    if (!input)
+        return false;
+    sgi_json params = sgi_json_get(payload, "params");
+    input->key = decode_text(mem, sgi_json_get(payload, "key"));
+    input->method = decode_text(mem, sgi_json_get(payload, "method"));
+    input->asked = seq;
+    if (!input->key || !input->method ||
+        !keep_text(mem, &input->params, &input->params_len, params)) {
+        free_input(mem, input);
+        return false;
+    }
+    TAILQ_INSERT_TAIL(&op->inputs, input, link);
+    op->input_count++;
+    return true;
+}
+
+static bool apply_answer(sgi_op *op, uint64_t seq, sgi_json payload)
+{
+    sgi_str key;
+    if (!sgi_json_plain_string(sgi_json_get(payload, "key"), &key))
+        return true;
+    sgi_input *input = sgi_op_input(op, key);
+    if (!input || input->answered)
+        return true;
+    if (!keep_text(sgi_engine_mem(op->engine), &input->answer, &input->answer_len,
+                   sgi_json_get(payload, "response")))
+        return false;
+    input->answered = seq;
+    return true;
+}
+
+static bool apply_final(sgi_op *op, int32_t kind, uint64_t seq, sgi_json payload)
+{
+    sgi_final final = SGI_FINAL_RESULT;
+    if (kind == SGI_ENTRY_CANCELLED)
+        final = SGI_FINAL_CANCELLED;
+    else if (kind == SGI_ENTRY_ERROR)
+        final = SGI_FINAL_ERROR;
+    else if (kind == SGI_ENTRY_EXPIRED)
+        final = SGI_FINAL_EXPIRED;
+    else if (sgi_json_kind_of(sgi_json_get(payload, "isError")) == SGI_JSON_TRUE)
+        final = SGI_FINAL_RESULT_IS_ERROR;
+    if (final >= SGI_FINAL_ERROR && final != SGI_FINAL_CANCELLED &&
+        !keep_text(sgi_engine_mem(op->engine), &op->final_data, &op->final_len, payload))
+        return false;
+    op->final = final;
+    op->final_seq = seq;
+    return true;
+}
+
+static bool apply_checkpoint(sgi_op *op, sgi_str bytes)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    void *copy = bytes.n ? sgi_alloc(mem, bytes.n) : NULL;
+    if (bytes.n && !copy)
+        return false;
+    if (bytes.n)
+        memcpy(copy, bytes.p, bytes.n);
+    sgi_release(mem, op->checkpoint, op->checkpoint_len);
+    op->checkpoint = copy;
+    op->checkpoint_len = bytes.n;
+    return true;
+}
+
+bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
+{
+    sgi_str payload = {entry->data, entry->len};
+    bool ok = true;
+    switch (entry->kind) {
+    case SGI_ENTRY_STATUS:
+        ok = apply_status(op, entry->seq, payload);
+        break;
+    case SGI_ENTRY_INPUT_ASK:
+        ok = apply_ask(op, entry->seq, payload);
+        break;
+    case SGI_ENTRY_INPUT_ANSWER:
+        ok = apply_answer(op, entry->seq, payload);
+        break;
+    case SGI_ENTRY_CHECKPOINT:
+        ok = apply_checkpoint(op, payload);
+        break;
+    default:
+        if (sgi_entry_is_final(entry->kind))
+            ok = apply_final(op, entry->kind, entry->seq, payload);
+    }
+    if (!ok)
+        return false;
+    op->next_log = entry->seq + 1;
+    if (entry->segment)
+        op->next_seg = entry->segment + 1;
+    if (entry->event)
+        op->next_evt = entry->event + 1;
+    if (sgi_entry_is_final(entry->kind))
+        op->ended_ms = entry->at_ms;
+    op->log_bytes += entry->len;
+    return true;
+}
+
+void sgi_head_show(sgi_op *op, const sgi_entry *entry)
+{
+    if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->at_ms > op->updated_ms)
+        op->updated_ms = entry->at_ms;
+}
+
+static bool is_event(int32_t kind)
+{
+    return kind <= SGI_ENTRY_STATUS; /* the kinds that E numbers (R-E-2) */
+}
+
+void sgi_head_number(const sgi_op *op, sgi_entry *entry)
+{
+    entry->seq = op->next_log;
+    entry->segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
+    entry->event = is_event(entry->kind) ? op->next_evt : 0;
+}
+
+/* Is it what would have been appended next? */
+static bool continues(const sgi_op *op, const sgi_entry *entry)
+{
+    uint64_t segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
+    uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
+    return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_EXPIRED &&
+           entry->seq == op->next_log && entry->segment == segment &&
+           entry->event == event;
+}
+
+segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
+{
+    if (!continues(op, entry) || sgi_op_has_ended(op))
+        return SEGUE_E_STORE_CORRUPT;
+    if (!sgi_head_apply(op, entry))
+        return SEGUE_E_NOMEM;
+    sgi_head_show(op, entry);
+    op->durable = entry->seq;
+    return SEGUE_OK;
+}
+/* ---- what peers may see ---- */
+
+bool sgi_input_is_open(const sgi_op *op, const sgi_input *input)
+{
+    uint64_t horizon = sgi_op_horizon(op);
+    return input->asked <= horizon && !(input->answered && input->answered <= horizon);
+}
+
+sgi_state sgi_op_state(const sgi_op *op)
+{
+    const sgi_input *input;
+    if (sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op)) {
+        if (op->final == SGI_FINAL_CANCELLED)
+            return SGI_STATE_CANCELLED;
+        return op->final >= SGI_FINAL_ERROR ? SGI_STATE_FAILED : SGI_STATE_COMPLETED;
+    }
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (sgi_input_is_open(op, input))
+            return SGI_STATE_INPUT_REQUIRED;
+    return SGI_STATE_WORKING;
+}
+
+sgi_input *sgi_op_input(sgi_op *op, sgi_str key)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (sgi_str_eq(sgi_str_of(input->key), key))
+            return input;
+    return NULL;
+}
+
+/* ---- taking back ---- */
+
+void sgi_head_revert(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link) {
+        if (input->answered > op->durable) {
+            sgi_release(mem, input->answer, input->answer_len + 1);
+            input->answer = NULL;
+            input->answered = 0;
+        }
+        if (input->asked > op->durable)
+            input->asked = UINT64_MAX; /* never was; its handler still has to be told */
+    }
+    sgi_remark *remark;
+    while ((remark = TAILQ_LAST(&op->remarks, sgi_remark_list)) &&
+           remark->seq > op->durable)
+        remove_remark(op, remark);
+    if (op->final_data)
+        sgi_release(mem, op->final_data, op->final_len + 1);
+    op->final_data = NULL;
+    op->final = SGI_FINAL_NONE;
+}

@@ -1,0 +1,203 @@
+/* Where the next entry is: first in the chunk that the store returned, else in the tail
+ * if the tail reaches back that far, else in the store. `at` remembers the place in the
+ * tail, so that following costs nothing; trimming the tail clears it. */
+#include "engine/log/reader.h"
+
+#include "engine/serving/server.h"
+
+#define CHUNK_BYTES (256 * 1024)
+#define FOLD_ROOM (64 * 1024)
+
+void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
+                     void (*ready)(sgi_reader *))
+{
+    *reader = (sgi_reader){.op = op, .seq = after_seq, .ready = ready};
+    TAILQ_INIT(&reader->chunk);
+    sgi_op_ref(op);
+    TAILQ_INSERT_TAIL(&op->readers, reader, link);
+}
+
+void sgi_reader_end(sgi_reader *reader)
+{
+    sgi_op *op = reader->op;
+    if (!op)
+        return;
+    if (reader->job)
+        reader->job->user = NULL;
+    sgi_entry_list_free(sgi_engine_mem(op->engine), &reader->chunk);
+    TAILQ_REMOVE(&op->readers, reader, link);
+    reader->op = NULL;
+    sgi_op_unref(op);
+}
+
+void sgi_reader_forget(sgi_reader *reader, const sgi_entry *entry)
+{
+    if (reader->at == entry)
+        reader->at = NULL;
+}
+
+static void chunk_arrived(sgi_job *job)
+{
+    sgi_reader *reader = job->user;
+    if (reader) {
+        reader->job = NULL;
+        TAILQ_CONCAT(&reader->chunk, &job->entries, link);
+        if (job->status != SEGUE_OK || TAILQ_EMPTY(&reader->chunk))
+            reader->failed = true;
+    }
+    sgi_job_free(job);
+    if (reader)
+        reader->ready(reader);
+}
+
+static void fetch(sgi_reader *reader)
+{
+    sgi_op *op = reader->op;
+    if (reader->job || reader->failed)
+        return;
+    sgi_job *job = sgi_job_new(&op->server->keeper, SGI_JOB_READ, chunk_arrived, reader);
+    if (!job) {
+        reader->failed = true;
+        return;
+    }
+    memcpy(job->id, op->id, sizeof job->id);
+    job->after = reader->seq;
+    job->max_bytes = CHUNK_BYTES;
+    reader->job = job;
+    sgi_keeper_ask(&op->server->keeper, job);
+}
+
+static sgi_entry *find_in_tail(const sgi_reader *reader)
+{
+    sgi_entry *entry = reader->at;
+    if (entry)
+        return TAILQ_NEXT(entry, link);
+    TAILQ_FOREACH(entry, &reader->op->tail, link)
+        if (entry->seq > reader->seq)
+            return entry->seq == reader->seq + 1 ? entry : NULL;
+    return NULL;
+}
+
+const sgi_entry *sgi_reader_next(sgi_reader *reader)
+{
+    sgi_op *op = reader->op;
+    if (!TAILQ_EMPTY(&reader->chunk))
+        return TAILQ_FIRST(&reader->chunk);
+    if (reader->seq + 1 >= op->next_log || reader->seq >= sgi_op_horizon(op))
+        return NULL;
+    sgi_entry *entry = find_in_tail(reader);
+    if (!entry)
+        fetch(reader);
+    return entry;
+}
+
+void sgi_reader_advance(sgi_reader *reader)
+{
+    sgi_entry *entry = TAILQ_FIRST(&reader->chunk);
+    if (entry) {
+        reader->seq = entry->seq;
+        TAILQ_REMOVE(&reader->chunk, entry, link);
+        sgi_entry_free(sgi_engine_mem(reader->op->engine), entry);
+        reader->at = NULL;
+        return;
+    }
+    entry = find_in_tail(reader);
+    reader->seq = entry->seq;
+    reader->at = entry;
+}
+
+bool sgi_reader_at_end(const sgi_reader *reader)
+{
+    const sgi_op *op = reader->op;
+    return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op) &&
+           reader->seq >= op->final_seq && TAILQ_EMPTY(&reader->chunk);
+}
+
+/* ---- the whole log, folded ---- */
+
+typedef struct folding {
+    sgi_reader reader;
+    sgi_fold fold;
+    sgi_folded_fn done;
+    void *user;
+    bool running; /* inside fold_more: a chunk that arrives at once must not nest */
+} folding;
+
+static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
+{
+    sgi_str payload = {entry->data, entry->len};
+    if (entry->kind == SGI_ENTRY_SEGMENT)
+        sgi_fold_segment(fold, payload);
+    else if (entry->kind == SGI_ENTRY_FIELDS)
+        sgi_fold_fields(fold, payload);
+    else if (entry->kind == SGI_ENTRY_REPLACE)
+        sgi_fold_replace(fold);
+}
+
+static void end_folding(folding *f, bool ok)
+{
+    sgi_op *op = f->reader.op;
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_op_ref(op);
+    f->done(f->user, op, ok && !sgi_fold_failed(&f->fold) ? &f->fold : NULL);
+    sgi_reader_end(&f->reader);
+    sgi_fold_free(&f->fold);
+    sgi_release(mem, f, sizeof *f);
+    sgi_op_unref(op);
+}
+
+static void fold_more(sgi_reader *reader)
+{
+    folding *f = SGI_OWNER(reader, folding, reader);
+    const sgi_entry *entry;
+    if (f->running)
+        return;
+    f->running = true;
+    while ((entry = sgi_reader_next(reader))) {
+        fold_entry(&f->fold, entry);
+        sgi_reader_advance(reader);
+    }
+    f->running = false;
+    if (sgi_reader_at_end(reader) || reader->failed)
+        end_folding(f, !reader->failed);
+}
+
+/* A plain operation has its whole log in the tail: no reader, and the content is put
+ * together in room that the engine keeps for it. */
+static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
+{
+    sgi_engine *engine = op->engine;
+    const sgi_entry *entry;
+    sgi_fold fold;
+    sgi_fold_init(&fold, sgi_engine_mem(engine));
+    sgi_buf content = engine->fold_room;
+    engine->fold_room = fold.content;
+    fold.content = content;
+    TAILQ_FOREACH(entry, &op->tail, link)
+        fold_entry(&fold, entry);
+    done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
+    sgi_buf_reset(&fold.content, FOLD_ROOM);
+    sgi_buf_free(&engine->fold_room); /* empty, but for a fold within this one */
+    engine->fold_room = fold.content;
+    sgi_buf_init(&fold.content, sgi_engine_mem(engine));
+    sgi_fold_free(&fold);
+}
+
+void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (!op->logged) {
+        fold_plain(op, done, user);
+        return;
+    }
+    folding *f = sgi_zalloc(mem, sizeof *f);
+    if (!f) {
+        done(user, op, NULL);
+        return;
+    }
+    f->done = done;
+    f->user = user;
+    sgi_fold_init(&f->fold, mem);
+    sgi_reader_init(&f->reader, op, 0, fold_more);
+    fold_more(&f->reader);
+}

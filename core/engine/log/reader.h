@@ -1,0 +1,39 @@
+/* Readers of a log: each has its own cursor, follows the tail in memory and goes back to
+ * the store for what is older. A slow reader costs the operation nothing but a bounded
+ * tail. */
+#ifndef SGI_READER_H
+#define SGI_READER_H
+
+#include "engine/log/op.h"
+
+struct sgi_reader {
+    TAILQ_ENTRY(sgi_reader) link;
+    sgi_op *op;                  /* counted; NULL = not attached */
+    uint64_t seq;                /* last entry consumed */
+    sgi_entry *at;               /* the last entry consumed, while it is in the tail */
+    struct sgi_entry_list chunk; /* older entries, read back from the store */
+    sgi_job *job;
+    bool failed;                       /* the store could not answer */
+    void (*ready)(sgi_reader *reader); /* there may be more: sgi_reader_next */
+};
+
+void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
+                     void (*ready)(sgi_reader *));
+void sgi_reader_end(sgi_reader *reader);
+
+/* The next visible entry, or NULL: none yet, or it is being fetched and `ready` follows,
+ * or `failed` is set. */
+const sgi_entry *sgi_reader_next(sgi_reader *reader);
+/* Consumes what sgi_reader_next returned. */
+void sgi_reader_advance(sgi_reader *reader);
+/* Everything was consumed and nothing more will come. */
+bool sgi_reader_at_end(const sgi_reader *reader);
+/* The op lets an entry of its tail go. */
+void sgi_reader_forget(sgi_reader *reader, const sgi_entry *entry);
+
+/* Reads a whole log and folds it. done runs once, perhaps before the call returns: with
+ * the fold, or NULL when out of memory or the store failed. */
+typedef void (*sgi_folded_fn)(void *user, sgi_op *op, const sgi_fold *fold);
+void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user);
+
+#endif

@@ -1,0 +1,121 @@
+/* {"tool","params","caps","task","ttl","poll","digest"}: JSON, so that a person with the
+ * store's own tools can read what a task was. */
+#include "engine/log/record.h"
+
+#include "engine/serving/server.h"
+
+segue_status sgi_record_write(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_record *record = sgi_zalloc(mem, sizeof *record);
+    if (!record)
+        return SEGUE_E_NOMEM;
+    sgi_buf_init(&record->data, mem);
+    sgi_jw w = sgi_jw_on(&record->data);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "tool", sgi_str_of(op->tool_name));
+    sgi_jw_member_raw(&w, "params", (sgi_str){op->params, op->params_len});
+    sgi_jw_member_int(&w, "caps", op->caps);
+    sgi_jw_member_int(&w, "task", op->is_task);
+    sgi_jw_member_int(&w, "ttl", op->ttl_ms);
+    sgi_jw_member_int(&w, "poll", op->poll_ms);
+    sgi_jw_key(&w, "digest");
+    sgi_buf_add_char(w.buf, '"');
+    sgi_buf_add_base64(w.buf, op->digest, sizeof op->digest, true);
+    sgi_buf_add_char(w.buf, '"');
+    sgi_jw_close(&w, '}');
+    if (record->data.failed) {
+        sgi_buf_free(&record->data);
+        sgi_release(mem, record, sizeof *record);
+        return SEGUE_E_NOMEM;
+    }
+    segue_store_record *head = &record->head;
+    memcpy(head->id, op->id, sizeof head->id);
+    head->task_id = op->task_id;
+    head->has_key = op->has_key;
+    memcpy(head->idempotency_key, op->key, sizeof head->idempotency_key);
+    memcpy(head->principal, op->who->digest, sizeof head->principal);
+    head->created_ms = op->created_ms;
+    head->purge_ms = sgi_server_purge_time(op);
+    head->data = record->data.p;
+    head->data_len = record->data.len;
+    op->record = record;
+    return SEGUE_OK;
+}
+
+void sgi_record_written(sgi_op *op)
+{
+    if (!op->record)
+        return;
+    sgi_buf_free(&op->record->data);
+    sgi_release(sgi_engine_mem(op->engine), op->record, sizeof *op->record);
+    op->record = NULL;
+}
+
+static int64_t number(sgi_json object, const char *name)
+{
+    int64_t value = 0;
+    sgi_json_int(sgi_json_get(object, name), &value);
+    return value;
+}
+
+static bool read_digest(sgi_op *op, sgi_json data)
+{
+    sgi_str text;
+    sgi_buf bytes;
+    sgi_buf_init(&bytes, sgi_engine_mem(op->engine));
+    bool ok = sgi_json_plain_string(sgi_json_get(data, "digest"), &text) &&
+              sgi_buf_add_unbase64(&bytes, text) && bytes.len == sizeof op->digest;
+    if (ok)
+        memcpy(op->digest, bytes.p, sizeof op->digest);
+    sgi_buf_free(&bytes);
+    return ok;
+}
+
+static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json data)
+{
+    op->task_id = sgi_text_dup(sgi_engine_mem(op->engine), sgi_str_of(record->task_id));
+    op->who = sgi_principal_get(&op->server->principals, op->engine, record->principal);
+    if (!op->task_id || !op->who)
+        return SEGUE_E_NOMEM;
+    memcpy(op->id, record->id, sizeof op->id);
+    memcpy(op->key, record->idempotency_key, sizeof op->key);
+    op->has_key = record->has_key != 0;
+    op->created_ms = op->updated_ms = record->created_ms;
+    op->caps = (uint32_t)number(data, "caps");
+    op->is_task = number(data, "task") != 0;
+    op->ttl_ms = number(data, "ttl");
+    op->poll_ms = number(data, "poll");
+    op->logged = op->created = true;
+    return read_digest(op, data) ? SEGUE_OK : SEGUE_E_STORE_CORRUPT;
+}
+
+segue_status sgi_record_read(segue_server *server, const segue_store_record *record,
+                             sgi_op **out)
+{
+    sgi_engine *engine = server->engine;
+    sgi_json data;
+    segue_status status =
+        sgi_engine_json(engine, record->data, record->data_len, &data, NULL);
+    if (status != SEGUE_OK)
+        return status == SEGUE_E_NOMEM ? status : SEGUE_E_STORE_CORRUPT;
+    sgi_buf name;
+    sgi_buf_init(&name, sgi_engine_mem(engine));
+    sgi_op *op = NULL;
+    sgi_json params = sgi_json_get(data, "params");
+    if (!sgi_json_decode(sgi_json_get(data, "tool"), &name) ||
+        sgi_json_kind_of(params) != SGI_JSON_OBJECT)
+        status = SEGUE_E_STORE_CORRUPT;
+    else if (name.failed || !(op = sgi_op_new(server, sgi_buf_str(&name), params)))
+        status = SEGUE_E_NOMEM;
+    else
+        status = fill(op, record, data);
+    sgi_buf_free(&name);
+    if (status != SEGUE_OK) {
+        if (op)
+            sgi_op_unref(op);
+        return status;
+    }
+    *out = op;
+    return SEGUE_OK;
+}

@@ -1,0 +1,283 @@
+/* The operations of a server that a peer may name: by task id, or by an idempotency key.
+ *
+ * One is in the maps (`known`) from its creation until it is purged, or, once it has
+ * ended and is in the store, until nobody asked for it for a while; then it is looked up
+ * in the store again. Its timer runs for the next of these. */
+#include "engine/serving/call.h"
+#include "engine/error.h"
+#include "engine/log/recovery.h"
+#include "engine/serving/rounds.h"
+#include "engine/serving/task.h"
+
+#define LINGER_MS 30000
+#define LINGER_MAX 1024
+#define PURGE_MAX_MS 60000
+#define PURGE_MIN_MS 1000
+#define EXPIRE_RETRY_MS 1000
+
+/* ---- purging ---- */
+
+static void schedule_purge(segue_server *server, int64_t delay_ms);
+
+static void purged(sgi_job *job)
+{
+    segue_server *server = job->user;
+    int64_t delay = PURGE_MAX_MS;
+    if (job->status == SEGUE_OK && job->next_ms != INT64_MAX)
+        delay = job->next_ms - sgi_wall(&server->engine->env);
+    if (delay < PURGE_MIN_MS)
+        delay = PURGE_MIN_MS;
+    if (delay > PURGE_MAX_MS)
+        delay = PURGE_MAX_MS;
+    sgi_job_free(job);
+    if (server->stage < SGI_SERVER_DEAD)
+        schedule_purge(server, delay);
+    sgi_server_unref(server);
+}
+
+static void purge_now(sgi_timer *timer)
+{
+    sgi_keeper *keeper = SGI_OWNER(timer, sgi_keeper, purge);
+    segue_server *server = SGI_OWNER(keeper, segue_server, keeper);
+    sgi_job *job = sgi_job_new(keeper, SGI_JOB_PURGE, purged, server);
+    if (!job) {
+        schedule_purge(server, PURGE_MAX_MS);
+        return;
+    }
+    job->now_ms = sgi_wall(&server->engine->env);
+    sgi_server_ref(server);
+    sgi_keeper_ask(keeper, job);
+}
+
+static void schedule_purge(segue_server *server, int64_t delay_ms)
+{
+    sgi_engine_timer(server->engine, &server->keeper.purge, delay_ms, purge_now);
+}
+
+/* ---- the maps ---- */
+
+void sgi_server_op_known(sgi_op *op)
+{
+    segue_server *server = op->server;
+    op->known = true;
+    sgi_op_ref(op);
+    sgi_map_put(&server->by_task, &op->by_task, sgi_str_of(op->task_id));
+    if (op->has_key)
+        sgi_map_put(&server->by_key, &op->by_key,
+                    (sgi_str){(char *)op->key, sizeof op->key});
+    if (!server->keeper.purge.slot)
+        schedule_purge(server, PURGE_MAX_MS);
+}
+
+void sgi_server_op_forget(sgi_op *op)
+{
+    segue_server *server = op->server;
+    if (!op->known)
+        return;
+    op->known = false;
+    if (op->lingers) {
+        TAILQ_REMOVE(&server->lingering, op, linger_link);
+        server->linger_count--;
+    }
+    op->lingers = false;
+    sgi_map_remove(&server->by_task, &op->by_task);
+    if (op->has_key)
+        sgi_map_remove(&server->by_key, &op->by_key);
+    sgi_engine_timer_clear(op->engine, &op->timer);
+    if (op->call)
+        sgi_call_let_go(op->call);
+    sgi_op_unref(op);
+}
+
+/* ---- time ---- */
+
+int64_t sgi_server_purge_time(const sgi_op *op)
+{
+    int64_t grace = op->server->options.grace_ms;
+    if (op->final == SGI_FINAL_EXPIRED)
+        return op->ended_ms + grace;
+    if (op->ttl_ms < 0)
+        return INT64_MAX;
+    return op->created_ms + op->ttl_ms + (sgi_op_has_ended(op) ? 0 : grace);
+}
+
+static void on_timer(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_op, timer);
+    if (sgi_op_has_ended(op)) {
+        sgi_server_op_forget(op);
+        return;
+    }
+    sgi_op_ref(op);
+    sgi_task_expire(op);
+    if (!sgi_op_has_ended(op) && op->known) /* no memory for it: again, a little later */
+        sgi_engine_timer(op->engine, &op->timer, EXPIRE_RETRY_MS, on_timer);
+    sgi_op_unref(op);
+}
+
+void sgi_server_start_ttl(sgi_op *op)
+{
+    if (op->ttl_ms >= 0)
+        sgi_engine_timer(op->engine, &op->timer,
+                         op->created_ms + op->ttl_ms - sgi_wall(&op->engine->env),
+                         on_timer);
+}
+
+/* An ended operation stays in memory for a while, the newest ones only; the store has it
+ * longer. One that the store does not have stays as long as its record would have. */
+static void start_linger(sgi_op *op)
+{
+    segue_server *server = op->server;
+    int64_t left = sgi_server_purge_time(op) - sgi_wall(&op->engine->env);
+    if (!op->store_broken && left > LINGER_MS)
+        left = LINGER_MS;
+    sgi_engine_timer(op->engine, &op->timer, left, on_timer);
+    if (op->lingers || op->store_broken)
+        return;
+    op->lingers = true;
+    TAILQ_INSERT_TAIL(&server->lingering, op, linger_link);
+    if (++server->linger_count > LINGER_MAX)
+        sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
+    sgi_server_forget_lingering(server);
+}
+
+/* ---- what becomes of one ---- */
+
+segue_status sgi_server_run(sgi_op *op, bool again)
+{
+    return sgi_call_start(op, again);
+}
+
+static void uncount(sgi_op *op)
+{
+    if (op->counted)
+        op->who->live_tasks--;
+    op->counted = false;
+}
+
+void sgi_server_op_visible(sgi_op *op)
+{
+    /* a keyed call runs from here on: its key is known to be ours */
+    if (op->has_key && !op->call && !sgi_op_has_ended(op) && !op->ran &&
+        op->server->stage < SGI_SERVER_DEAD) {
+        op->ran = true;
+        if (sgi_call_start(op, false) != SEGUE_OK)
+            sgi_op_give_up(op, "Out of memory");
+    }
+    if (op->call)
+        sgi_call_progressed(op->call);
+    if (!sgi_op_has_ended(op) || op->final_seq > sgi_op_horizon(op))
+        return;
+    uncount(op);
+    if (!sgi_round_is_out(op)) /* else who comes again gets the end */
+        sgi_round_end(op);
+    if (op->known)
+        start_linger(op);
+    if (op->call && op->final == SGI_FINAL_CANCELLED)
+        sgi_call_cancel(op->call); /* the last chance to tell a plain one */
+    if (op->call)
+        sgi_call_let_go(op->call);
+}
+
+void sgi_server_op_lost(sgi_op *op, segue_status status)
+{
+    sgi_engine_log(op->engine, SEGUE_LOG_WARNING, "an operation was not created: %s",
+                   sgi_status_name(status));
+    uncount(op);
+    if (op->call)
+        sgi_call_cancel(op->call);
+    sgi_server_op_forget(op);
+}
+
+/* ---- finding ---- */
+
+typedef struct finding {
+    segue_server *server; /* counted */
+    sgi_found_fn found;
+    void *user;
+} finding;
+
+static void tell(finding *find, sgi_op *op, segue_status status)
+{
+    segue_server *server = find->server;
+    if (op)
+        sgi_op_ref(op);
+    find->found(find->user, op, status);
+    if (op)
+        sgi_op_unref(op);
+    sgi_release(sgi_engine_mem(server->engine), find, sizeof *find);
+    sgi_server_unref(server);
+}
+
+static void rebuilt(void *user, sgi_op *op, segue_status status)
+{
+    tell(user, op, status);
+}
+
+static void record_found(sgi_job *job)
+{
+    finding *find = job->user;
+    segue_server *server = find->server;
+    sgi_found *found = TAILQ_FIRST(&job->found);
+    segue_status status = job->status;
+    if (status == SEGUE_OK && !found)
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK && found->record.purge_ms <= sgi_wall(&server->engine->env))
+        status = SEGUE_E_NOT_FOUND; /* due, only not purged yet */
+    if (status == SEGUE_OK)
+        sgi_rebuild(server, &found->record, rebuilt, find);
+    else
+        tell(find, NULL, status);
+    sgi_job_free(job);
+}
+
+static void ask_store(segue_server *server, sgi_str task_id, const uint8_t *key,
+                      sgi_found_fn found, void *user)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    finding *find = sgi_alloc(mem, sizeof *find);
+    sgi_job *job =
+        find ? sgi_job_new(&server->keeper, SGI_JOB_FIND, record_found, find) : NULL;
+    if (job && !key)
+        job->task_id = sgi_text_dup(mem, task_id);
+    if (!job || (!key && !job->task_id)) {
+        if (job)
+            sgi_job_free(job);
+        sgi_release(mem, find, sizeof *find);
+        found(user, NULL, SEGUE_E_NOMEM);
+        return;
+    }
+    if (key)
+        memcpy(job->key, key, sizeof job->key);
+    *find = (finding){server, found, user};
+    sgi_server_ref(server);
+    sgi_keeper_ask(&server->keeper, job);
+}
+
+static bool is_task_id(sgi_str id)
+{
+    if (!id.n || id.n > 128)
+        return false;
+    for (size_t i = 0; i < id.n; i++)
+        if (id.p[i] <= ' ' || id.p[i] >= 127 || id.p[i] == '"' || id.p[i] == '\\')
+            return false;
+    return true;
+}
+
+void sgi_server_find_task(segue_server *server, sgi_str task_id, sgi_found_fn found,
+                          void *user)
+{
+    sgi_map_node *node = sgi_map_find(&server->by_task, task_id);
+    if (node)
+        found(user, SGI_OWNER(node, sgi_op, by_task), SEGUE_OK);
+    else if (!is_task_id(task_id))
+        found(user, NULL, SEGUE_E_NOT_FOUND);
+    else
+        ask_store(server, task_id, NULL, found, user);
+}
+
+void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
+                         sgi_found_fn found, void *user)
+{
+    ask_store(server, (sgi_str){0}, key, found, user);
+}

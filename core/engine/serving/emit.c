@@ -1,0 +1,284 @@
+/* What a handler says: each verb becomes entries of the log, or a notification while the
+ * request is open. A limit that is reached ends the operation with a clean error
+ * (R-C-10). */
+#include "engine/serving/call.h"
+#include "engine/serving/task.h"
+
+#include <stdio.h>
+
+/* ---- arguments ---- */
+
+segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)
+{
+    sgi_json found = sgi_json_get(sgi_op_arguments(call->op), name);
+    if (!found.n)
+        return SEGUE_E_NOT_FOUND;
+    *value = found;
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    sgi_json value = {0};
+    segue_status status = sgi_call_argument(call, name, &value);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf bytes;
+    sgi_buf_init(&bytes, mem);
+    if (!sgi_json_decode(value, &bytes)) {
+        sgi_buf_free(&bytes);
+        return SEGUE_E_INVALID;
+    }
+    sgi_decoded *decoded =
+        bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
+    if (decoded) {
+        decoded->len = bytes.len;
+        if (bytes.len)
+            memcpy(decoded->text, bytes.p, bytes.len);
+        decoded->text[bytes.len] = 0;
+        TAILQ_INSERT_TAIL(&call->decoded, decoded, link);
+        *text = (sgi_str){decoded->text, decoded->len};
+    }
+    sgi_buf_free(&bytes);
+    return decoded ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+/* ---- emitting ---- */
+
+static segue_status after_append(segue_call *call, segue_status status)
+{
+    sgi_op *op = call->op;
+    if (status != SEGUE_E_LIMIT)
+        return status;
+    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The result is larger than the server keeps"),
+                    op->logged ? SGI_STR("{\"reason\":\"log_overflow\"}")
+                               : SGI_STR("{\"reason\":\"partial_results_required\"}")) ==
+        SEGUE_E_NOMEM)
+        sgi_op_give_up(op, "The result is larger than the server keeps");
+    return status;
+}
+
+static segue_status may_emit(segue_call *call)
+{
+    sgi_op *op = call->op;
+    if (op->server->stage == SGI_SERVER_DEAD)
+        return SEGUE_E_CLOSED;
+    if (sgi_op_has_ended(op))
+        return SEGUE_E_TERMINAL;
+    if (sgi_op_is_full(op)) {
+        call->wants_drain = true;
+        return SEGUE_E_WOULD_BLOCK;
+    }
+    return SEGUE_OK;
+}
+
+static bool add_entry(const sgi_mem *mem, struct sgi_entry_list *list, int32_t kind,
+                      sgi_str payload)
+{
+    if (payload.n > UINT32_MAX / 2)
+        return false;
+    sgi_entry *entry = sgi_entry_new(mem, kind, payload.p, payload.n);
+    if (entry)
+        TAILQ_INSERT_TAIL(list, entry, link);
+    return entry != NULL;
+}
+
+static bool add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str name,
+                      sgi_json value)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, mem);
+    sgi_jw w = sgi_jw_on(&payload);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key_str(&w, name);
+    sgi_jw_raw(&w, value);
+    sgi_jw_close(&w, '}');
+    bool ok =
+        !payload.failed && add_entry(mem, list, SGI_ENTRY_FIELDS, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return ok;
+}
+
+static bool add_content(const sgi_mem *mem, struct sgi_entry_list *list,
+                        const segue_content *content)
+{
+    for (size_t i = 0; i < sgi_content_count(content); i++)
+        if (!add_entry(mem, list, SGI_ENTRY_SEGMENT, sgi_content_block(content, i)))
+            return false;
+    if (content->structured.len)
+        return add_field(mem, list, SGI_STR("structuredContent"),
+                         sgi_buf_str(&content->structured));
+    return true;
+}
+
+segue_status sgi_call_send(segue_call *call, const segue_content *content)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (!add_content(mem, &list, content)) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    return after_append(call, sgi_op_append_list(call->op, &list));
+}
+
+segue_status sgi_call_send_text(segue_call *call, sgi_str text)
+{
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf *scratch = &call->handle.engine->scratch;
+    sgi_buf_reset(scratch, 64 * 1024);
+    sgi_text_block(scratch, text);
+    if (scratch->failed)
+        return SEGUE_E_NOMEM;
+    return after_append(call,
+                        sgi_op_append(call->op, SGI_ENTRY_SEGMENT, sgi_buf_str(scratch)));
+}
+
+segue_status sgi_call_replace(segue_call *call)
+{
+    segue_status status = may_emit(call);
+    if (status == SEGUE_OK)
+        status = sgi_op_append(call->op, SGI_ENTRY_REPLACE, SGI_STR("{}"));
+    return after_append(call, status);
+}
+
+segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
+                                size_t len)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    sgi_json value = {0};
+    if (!strcmp(name, "content") || !strcmp(name, "isError") ||
+        !strcmp(name, "resultType") || !sgi_utf8_valid(sgi_str_of(name), NULL))
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
+    if (status == SEGUE_OK)
+        status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (!add_field(mem, &list, sgi_str_of(name), value)) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    return after_append(call, sgi_op_append_list(call->op, &list));
+}
+
+segue_status sgi_call_set_status(segue_call *call, const char *message)
+{
+    sgi_str text = sgi_str_of(message);
+    segue_status status = may_emit(call);
+    if (!sgi_utf8_valid(text, NULL))
+        return SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return status;
+    return after_append(call, sgi_task_status(call->op, NULL, text));
+}
+
+segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
+{
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (!call->op->logged)
+        return SEGUE_E_STATE;
+    return after_append(
+        call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
+}
+
+/* ---- notifications of the open request ---- */
+
+segue_status sgi_call_progress(segue_call *call, double progress, double total,
+                               const char *message)
+{
+    sgi_sending sending;
+    sgi_reply *reply = call->op->reply;
+    if (message && !sgi_utf8_valid(sgi_str_of(message), NULL))
+        return SEGUE_E_INVALID;
+    if (sgi_op_has_ended(call->op))
+        return SEGUE_E_TERMINAL;
+    if (!reply || !reply->peer || !reply->progress_token ||
+        sgi_conn_is_full(reply->peer->conn))
+        return SEGUE_OK; /* the next one says more */
+    sgi_reply_notification(&sending, reply, "notifications/progress");
+    sgi_jw_member_raw(&sending.w, "progressToken", sgi_str_of(reply->progress_token));
+    sgi_jw_key(&sending.w, "progress");
+    sgi_jw_double(&sending.w, progress);
+    if (total > 0) {
+        sgi_jw_key(&sending.w, "total");
+        sgi_jw_double(&sending.w, total);
+    }
+    if (message)
+        sgi_jw_member_string(&sending.w, "message", sgi_str_of(message));
+    return sgi_send_end(&sending) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
+                          size_t len)
+{
+    sgi_sending sending;
+    sgi_reply *reply = call->op->reply;
+    sgi_json value = {0};
+    int32_t rank = sgi_log_level(sgi_str_of(level));
+    if (rank < 0)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    if (sgi_op_has_ended(call->op))
+        return SEGUE_E_TERMINAL;
+    if (!reply || !reply->peer || reply->log_level < 0 || rank < reply->log_level ||
+        sgi_conn_is_full(reply->peer->conn))
+        return SEGUE_OK;
+    sgi_reply_notification(&sending, reply, "notifications/message");
+    sgi_jw_member_string(&sending.w, "level", sgi_str_of(level));
+    sgi_jw_member_raw(&sending.w, "data", value);
+    return sgi_send_end(&sending) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+/* ---- the end ---- */
+
+segue_status sgi_call_complete(segue_call *call, const segue_content *content)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    bool is_error = content && content->is_error;
+    sgi_str payload = is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
+    if ((content && !add_content(mem, &list, content)) ||
+        !add_entry(mem, &list, SGI_ENTRY_RESULT, payload)) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    segue_status status = after_append(call, sgi_op_append_list(call->op, &list));
+    if (status == SEGUE_OK)
+        sgi_op_settle(call->op);
+    return status;
+}
+
+/* Codes that MCP reserves and does not define may not be sent (R-0-4). */
+static bool may_send_code(int32_t code)
+{
+    return !(code >= -32099 && code <= -32000) || code == SGI_RPC_HEADER_MISMATCH ||
+           code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
+}
+
+segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
+                           const char *data, size_t len)
+{
+    sgi_json value = {0};
+    if (!may_send_code(code) || !sgi_utf8_valid(sgi_str_of(message), NULL))
+        return SEGUE_E_INVALID;
+    if (data) {
+        segue_status status =
+            sgi_engine_json(call->handle.engine, data, len, &value, NULL);
+        if (status != SEGUE_OK)
+            return status;
+    }
+    return sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(message), value);
+}

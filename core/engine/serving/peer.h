@@ -1,0 +1,140 @@
+/* The serving side of a conversation: which requests are in flight, in which era each
+ * came, and the way back to whoever asked. */
+#ifndef SGI_PEER_H
+#define SGI_PEER_H
+
+#include "engine/sending.h"
+#include "engine/serving/server.h"
+
+typedef struct sgi_reply sgi_reply;
+
+/* What the handshake eras remember between requests. */
+typedef struct sgi_handshake {
+    sgi_version version; /* negotiated by initialize; UNKNOWN before */
+    bool initialized;
+    int32_t log_level; /* set by logging/setLevel; -1 = none wanted */
+} sgi_handshake;
+
+struct sgi_peer {
+    segue_server *server; /* counted */
+    sgi_conn *conn;       /* counted */
+    TAILQ_ENTRY(sgi_peer) link;
+    sgi_principal *who;
+    sgi_map *in_flight; /* sgi_reply by id; the session's, or own_in_flight */
+    sgi_map own_in_flight;
+    LIST_HEAD(, sgi_reply) replies;
+    sgi_buf id_text; /* canonical id of the request that is looked at */
+    int32_t stream_count;
+    sgi_handshake *handshake; /* the session's, or own_handshake */
+    sgi_handshake own_handshake;
+    bool reading;                    /* recovery is through, and it is known who asks */
+    sgi_ready ready;                 /* the application is asked who it is */
+    LIST_HEAD(, sgi_listen) listens; /* subscriptions.c */
+
+    /* of an HTTP exchange */
+    bool is_exchange;
+    bool stranger;       /* from another machine and named by nobody: gets no tasks */
+    int32_t max_streams; /* of its principal */
+    sgi_wire_session *session; /* handshake eras: what it belongs to, not counted */
+    TAILQ_ENTRY(sgi_peer) by_session;
+    size_t parked_bytes; /* counted in the server's, while it is parked */
+};
+
+/* One request as it came; views into the message. */
+typedef struct sgi_inbound {
+    sgi_peer *peer;
+    sgi_json id;               /* canonical; lives in the peer */
+    sgi_json params;           /* an object, or empty */
+    sgi_json meta;             /* params._meta, or empty */
+    sgi_json name, arguments;  /* of params */
+    sgi_json state, responses; /* requestState, inputResponses */
+    sgi_json protocol, capabilities, level, progress, key; /* of meta */
+    sgi_version version;
+    uint32_t caps;     /* sgi_cap */
+    int32_t log_level; /* index of the level; -1 = none wanted */
+} sgi_inbound;
+
+/* A request that is answered later. Owned by whoever answers it: sgi_reply_close ends it.
+ * If the client cancels it or goes away first, `cancelled` runs, if set, and nothing that
+ * is sent through the reply reaches anybody; closing it stays the owner's duty. */
+struct sgi_reply {
+    sgi_map_node node;
+    LIST_ENTRY(sgi_reply) by_peer;
+    sgi_peer *peer; /* NULL = cancelled, or the conversation is lost */
+    sgi_engine *engine;
+    char *id; /* canonical JSON text; id_room when it fits */
+    char id_room[24];
+    bool modern;
+    bool is_stream;
+    char *progress_token; /* JSON text or NULL */
+    int32_t log_level;
+    void (*cancelled)(sgi_reply *reply);
+    bool lost; /* for cancelled: the conversation is gone; else the client said so */
+    void *user;
+    sgi_waiter waiter; /* for the owner: one wait on an operation's log */
+};
+
+/* Makes the peer and its conversation; it stands in the server's list. NULL when out of
+ * memory. who: counted by the peer; NULL = not known yet. */
+sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who);
+/* A message of the client. */
+void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
+/* What it was sent as, with its parts looked up; false when it cannot be answered. */
+bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
+void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
+/* Recovery is through: requests may come. */
+void sgi_peer_open(sgi_peer *peer);
+void sgi_peer_close(sgi_peer *peer);
+
+/* NULL when out of memory or over a limit; the request was then answered with an
+ * error. */
+sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
+void sgi_reply_close(sgi_reply *reply);
+
+/* Answers at once. */
+void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
+                      const char *data);
+/* Begins a result; resultType is added in the modern era. End with sgi_send_end. */
+void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
+                       const char *result_type);
+/* _meta with serverInfo: the last member of a modern result. */
+void sgi_send_meta(sgi_sending *sending, segue_server *server);
+
+/* The same for replies: false when nobody is there to hear; nothing was begun then. */
+bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type);
+bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method);
+void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json data);
+
+/* A failed look-up: counts it, and says what R-0-5 allows to be said. */
+void sgi_answer_not_found(sgi_reply *reply, const char *message);
+
+/* ---- methods ---- */
+
+typedef struct sgi_method {
+    const char *name;
+    uint32_t caps; /* what the client must have declared (modern) */
+    void (*run)(const sgi_inbound *in);
+} sgi_method;
+
+/* era_modern.c, era_legacy.c */
+void sgi_modern_request(sgi_inbound *in, sgi_str method);
+void sgi_legacy_request(sgi_inbound *in, sgi_str method);
+
+/* tools.c */
+void sgi_tools_list(const sgi_inbound *in);
+void sgi_tools_call(const sgi_inbound *in);
+/* The reply waits for an operation that has been asked about before. */
+void sgi_call_attach(sgi_reply *reply, sgi_op *op);
+/* A reply that waits for its end and can be told to come again; NULL when none does. */
+sgi_reply *sgi_call_waiting(const sgi_op *op);
+/* It is answered, and no longer the call's channel for progress. */
+void sgi_call_unhook(sgi_reply *reply, sgi_op *op);
+/* subscriptions.c */
+void sgi_subscriptions_listen(const sgi_inbound *in);
+void sgi_tools_changed(segue_server *server);
+void sgi_listens_close(sgi_peer *peer);
+
+/* "debug" = 0 ... "emergency" = 7; -1 for no level. */
+int32_t sgi_log_level(sgi_str text);
+
+#endif

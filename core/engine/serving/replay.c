@@ -1,0 +1,124 @@
+/* Events stand one behind the other as they were sent; `ends` finds each by its number.
+ * Room is made before an event is taken, so the buffer never grows far past the bound. */
+#include "engine/serving/replay.h"
+
+#include <stdio.h>
+
+#include "wire/sse.h"
+
+#define RETRY_MS 1000
+
+void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, int64_t stream, bool primes)
+{
+    *replay = (sgi_replay){.stream = stream, .next = 1, .first = 1, .primes = primes};
+    sgi_buf_init(&replay->kept, mem);
+    sgi_buf_init(&replay->ends, mem);
+}
+
+void sgi_replay_free(sgi_replay *replay)
+{
+    sgi_buf_free(&replay->kept);
+    sgi_buf_free(&replay->ends);
+}
+
+/* By hand: the event itself is written in place, by whoever sends it. */
+void sgi_replay_name(const sgi_replay *replay, sgi_buf *out)
+{
+    sgi_buf_add_lit(out, "id: ");
+    sgi_buf_add_int(out, replay->stream);
+    sgi_buf_add_char(out, '-');
+    sgi_buf_add_uint(out, replay->next);
+    sgi_buf_add_char(out, '\n');
+}
+
+void sgi_replay_prime(const sgi_replay *replay, sgi_buf *out)
+{
+    char id[48];
+    snprintf(id, sizeof id, "%lld-%llu", (long long)replay->stream,
+             (unsigned long long)replay->next - 1);
+    sgi_sse_write_priming(out, sgi_str_of(id), RETRY_MS);
+}
+
+static size_t end_of(const sgi_replay *replay, uint64_t event)
+{
+    size_t end;
+    memcpy(&end, replay->ends.p + (event - replay->first) * sizeof end, sizeof end);
+    return end;
+}
+
+static void forget_all(sgi_replay *replay)
+{
+    sgi_buf_reset(&replay->kept, 0);
+    sgi_buf_reset(&replay->ends, 0);
+    replay->first = replay->next;
+}
+
+/* Is there room for n more bytes without the events up to this one, and some to spare? */
+static bool leaves_room(const sgi_replay *replay, uint64_t event, size_t n)
+{
+    size_t rest = replay->kept.len - end_of(replay, event);
+    return rest <= SGI_REPLAY_MAX / 2 && rest + n <= SGI_REPLAY_MAX;
+}
+
+/* Drops the older half, at least: seldom, and then enough of it. */
+static void make_room(sgi_replay *replay, size_t n)
+{
+    uint64_t keep = replay->first;
+    while (!leaves_room(replay, keep, n))
+        keep++;
+    size_t cut = end_of(replay, keep);
+    size_t count = (size_t)(replay->next - keep - 1);
+    sgi_buf_drop(&replay->ends, (size_t)(keep + 1 - replay->first) * sizeof cut);
+    sgi_buf_drop(&replay->kept, cut);
+    replay->first = keep + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t end;
+        memcpy(&end, replay->ends.p + i * sizeof end, sizeof end);
+        end -= cut;
+        memcpy(replay->ends.p + i * sizeof end, &end, sizeof end);
+    }
+}
+
+void sgi_replay_keep(sgi_replay *replay, sgi_str event)
+{
+    bool fits = event.n <= SGI_REPLAY_MAX;
+    if (fits && replay->kept.len + event.n > SGI_REPLAY_MAX)
+        make_room(replay, event.n);
+    if (fits)
+        sgi_buf_add_str(&replay->kept, event);
+    size_t end = replay->kept.len;
+    sgi_buf_add(&replay->ends, &end, sizeof end);
+    replay->next++;
+    if (!fits || replay->kept.failed || replay->ends.failed)
+        forget_all(replay);
+}
+
+void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out)
+{
+    size_t from = 0;
+    if (after + 1 >= replay->next)
+        return;
+    if (after >= replay->first)
+        from = end_of(replay, after);
+    sgi_buf_add(out, replay->kept.p + from, replay->kept.len - from);
+}
+
+bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
+{
+    uint64_t part[2] = {0, 0};
+    size_t digits[2] = {0, 0};
+    int which = 0;
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+        if (c == '-' && which == 0) {
+            which = 1;
+        } else if (c >= '0' && c <= '9' && ++digits[which] <= 15) {
+            part[which] = part[which] * 10 + (uint64_t)(c - '0');
+        } else {
+            return false;
+        }
+    }
+    *stream = (int64_t)part[0];
+    *event = part[1];
+    return which == 1 && digits[0] && digits[1];
+}

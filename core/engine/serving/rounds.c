@@ -1,0 +1,259 @@
+/* Who holds what: while its round is out, an operation is held by it, so that even one
+ * whose handler has ended in the meantime is there for the client that comes again. The
+ * round itself belongs to the operation and goes with its end, or with its becoming a
+ * task, whose questions go another way.
+ *
+ * A round changes only when somebody is there to be told: the state that a client holds
+ * is good until it has come with it. */
+#include "engine/serving/rounds.h"
+
+#include "engine/serving/call.h"
+#include "engine/dialect/dialect.h"
+#include "engine/serving/task.h"
+
+static void time_over(sgi_timer *timer);
+
+segue_status sgi_round_begin(sgi_op *op)
+{
+    if (op->round)
+        return SEGUE_OK;
+    if (op->who->live_tasks >= op->server->options.max_tasks)
+        return SEGUE_E_LIMIT;
+    op->round = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *op->round);
+    if (!op->round)
+        return SEGUE_E_NOMEM;
+    op->round->op = op;
+    op->who->live_tasks++;
+    return SEGUE_OK;
+}
+
+bool sgi_round_is_out(const sgi_op *op)
+{
+    return op->round && op->round->out;
+}
+
+/* Takes the state out of use. The caller holds the operation. */
+static void take_in(sgi_round *round)
+{
+    if (!round->out)
+        return;
+    round->out = false;
+    sgi_engine_timer_clear(round->op->engine, &round->timer);
+    sgi_map_remove(&round->op->server->rounds, &round->node);
+    sgi_op_unref(round->op);
+}
+
+void sgi_round_end(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_round *round = op->round;
+    if (!round)
+        return;
+    op->round = NULL; /* with what follows the operation may go */
+    op->who->live_tasks--;
+    take_in(round);
+    sgi_release(mem, round, sizeof *round);
+}
+
+/* ---- asking ---- */
+
+/* The handler waits for it, and it has no answer. */
+static bool is_open(const sgi_input *input)
+{
+    return input->bound && !input->answered;
+}
+
+static const sgi_input *first_open(const sgi_op *op)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (is_open(input))
+            return input;
+    return NULL;
+}
+
+bool sgi_round_is_due(const sgi_op *op)
+{
+    const sgi_input *input;
+    if (!op->round || op->is_task || sgi_op_has_ended(op) || !op->call ||
+        op->call->cancelled || op->server->stage == SGI_SERVER_DEAD || !first_open(op))
+        return false;
+    TAILQ_FOREACH(input, &op->inputs, link) {
+        if (!input->bound)
+            continue; /* of an earlier run that has not asked it again */
+        if (input->asked > sgi_op_horizon(op) || (input->answered && !input->delivered))
+            return false;
+    }
+    return !op->round->out || sgi_call_waiting(op);
+}
+
+static void write_round(sgi_reply *reply, const sgi_op *op)
+{
+    const sgi_input *input;
+    sgi_sending sending;
+    if (!sgi_reply_result(&sending, reply, "input_required"))
+        return;
+    sgi_jw_key(&sending.w, "inputRequests");
+    sgi_jw_open(&sending.w, '{');
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (is_open(input))
+            sgi_input_write(&sending.w, input);
+    sgi_jw_close(&sending.w, '}');
+    sgi_jw_member_string(&sending.w, "requestState", sgi_str_of(op->round->state));
+    sgi_send_meta(&sending, op->server);
+    sgi_send_end(&sending);
+}
+
+/* Another round: its time begins. false: there is no chance to be had for a state. */
+static bool put_out(sgi_round *round)
+{
+    sgi_op *op = round->op;
+    sgi_op_ref(op);
+    take_in(round);
+    if (!sgi_engine_random_text(op->engine, round->state)) {
+        sgi_op_unref(op);
+        return false;
+    }
+    sgi_map_put(&op->server->rounds, &round->node, sgi_str_of(round->state));
+    sgi_engine_timer(op->engine, &round->timer, op->server->options.input_wait_ms,
+                     time_over);
+    round->out = true; /* and has the reference */
+    round->shown = op->input_count;
+    return true;
+}
+
+void sgi_round_send(sgi_op *op)
+{
+    sgi_reply *reply;
+    if (!sgi_round_is_due(op))
+        return;
+    sgi_op_ref(op);
+    if ((!op->round->out || op->round->shown < op->input_count) && !put_out(op->round))
+        sgi_op_give_up(op, "No randomness");
+    while (sgi_round_is_out(op) && (reply = sgi_call_waiting(op))) {
+        sgi_call_unhook(reply, op);
+        write_round(reply, op);
+        sgi_reply_close(reply);
+    }
+    sgi_op_unref(op);
+}
+
+/* ---- the client comes again ---- */
+
+static bool is_same_call(const sgi_op *op, const sgi_inbound *in, sgi_str tool)
+{
+    sgi_json before = sgi_op_arguments(op);
+    sgi_json now = in->arguments;
+    before = before.n ? before : SGI_STR("{}");
+    now = now.n ? now : SGI_STR("{}");
+    return op->who == in->peer->who && sgi_str_eq(sgi_str_of(op->tool_name), tool) &&
+           sgi_str_eq(before, now);
+}
+
+sgi_op *sgi_round_find(const sgi_inbound *in, sgi_str tool)
+{
+    sgi_str state;
+    if (!sgi_json_plain_string(in->state, &state))
+        return NULL; /* ours need no escapes */
+    sgi_map_node *node = sgi_map_find(&in->peer->server->rounds, state);
+    sgi_op *op = node ? SGI_OWNER(node, sgi_round, node)->op : NULL;
+    return op && is_same_call(op, in, tool) ? op : NULL;
+}
+
+/* A client that comes without a capability cannot be asked again for what it leaves
+ * open. */
+static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (is_open(input) && !(sgi_input_cap(input->method) & caps))
+            return input;
+    return NULL;
+}
+
+static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
+{
+    char data[80];
+    sgi_input_missing(input->method, data, sizeof data);
+    sgi_reply_error(reply, SGI_RPC_MISSING_CAPABILITY,
+                    SGI_STR("Missing required client capability"), sgi_str_of(data));
+    sgi_reply_close(reply);
+}
+
+/* false: out of memory. What was taken before is not taken again. */
+static bool take_answers(sgi_op *op, sgi_json responses)
+{
+    sgi_json_member member;
+    if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT)
+        return true;
+    for (size_t at = 0; sgi_json_next_member(responses, &at, &member);)
+        if (sgi_task_answer(op, member.key, member.value) == SEGUE_E_NOMEM)
+            return false;
+    return true;
+}
+
+static void go_on(sgi_op *op, sgi_reply *reply)
+{
+    if (!first_open(op) || sgi_op_has_ended(op))
+        take_in(op->round);
+    sgi_call_attach(reply, op);
+    if (op->call)
+        sgi_call_look(op->call);
+    else if (op->round && !op->round->out)
+        sgi_round_end(op); /* it has ended, and that is told */
+}
+
+void sgi_round_answer(sgi_op *op, const sgi_inbound *in, const sgi_dialect *dialect)
+{
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    const sgi_input *input = sgi_op_has_ended(op) ? NULL : not_askable(op, in->caps);
+    if (input) {
+        answer_not_askable(reply, input);
+        return;
+    }
+    sgi_op_ref(op);
+    if (take_answers(op, in->responses)) {
+        op->caps = in->caps; /* nothing is remembered from one request to the next */
+        op->dialect = dialect;
+        go_on(op, reply);
+    } else {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+    }
+    sgi_op_unref(op);
+}
+
+/* ---- nobody comes ---- */
+
+static void give_up_waiting(sgi_op *op)
+{
+    sgi_op_ref(op);
+    take_in(op->round);
+    if (sgi_op_has_ended(op))
+        sgi_round_end(op);
+    else
+        sgi_task_cancel(op);
+    sgi_op_unref(op);
+}
+
+static void time_over(sgi_timer *timer)
+{
+    give_up_waiting(SGI_OWNER(timer, sgi_round, timer)->op);
+}
+
+void sgi_rounds_desert(segue_server *server)
+{
+    sgi_map_node *node;
+    while ((node = sgi_map_any(&server->rounds)))
+        give_up_waiting(SGI_OWNER(node, sgi_round, node)->op);
+}
+
+void sgi_rounds_die(segue_server *server)
+{
+    sgi_map_node *node;
+    while ((node = sgi_map_any(&server->rounds)))
+        sgi_round_end(SGI_OWNER(node, sgi_round, node)->op);
+}

@@ -1,0 +1,299 @@
+/* Order of checks (R-0-7): envelope, headers, version, method, capability, parameters.
+ * The first is sgi_conn_parse, the second header_check.c, the others stand in
+ * era_modern.c.
+ *
+ * A request of the modern era is served by the conversation that its connection keeps as
+ * a spare: one per connection, used again and again. A request of the handshake eras gets
+ * a conversation of its own, which belongs to the session and may outlive the
+ * connection. */
+#include "engine/serving/serve_http.h"
+
+#include "engine/serving/replay.h"
+#include "engine/serving/wire_session.h"
+
+static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
+/* While the application was asked who calls, the server may have closed. */
+static const sgi_http_verdict closing = {.status = 503,
+                                         .problem = "The server is closing"};
+
+/* ---- conversations ---- */
+
+/* The peer that serves what belongs to no session. */
+static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
+                            const sgi_http_head *head, void *transport, sgi_conn **spare)
+{
+    sgi_peer *peer = NULL;
+    if (*spare) {
+        peer = (*spare)->self;
+        sgi_principal_ref(who);
+        sgi_principal_unref(peer->who);
+        peer->who = who;
+    } else {
+        peer = sgi_peer_new(server, transport, who);
+        if (!peer)
+            return NULL;
+        peer->is_exchange = true;
+        *spare = peer->conn;
+    }
+    peer->stranger = head->stranger;
+    peer->max_streams = head->max_streams;
+    sgi_conn_start(peer->conn);
+    peer->conn->frames = SGI_FRAMES_OPEN;
+    peer->conn->no_events = !head->takes_events;
+    return peer;
+}
+
+static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *conn)
+{
+    if (*spare == conn)
+        *spare = NULL;
+    *verdict = (sgi_http_verdict){.conn = conn};
+}
+
+/* ---- 2026-07-28 ---- */
+
+static bool is_modern(const sgi_http_head *head, const sgi_inbound *in)
+{
+    sgi_version version = sgi_version_parse(head->version);
+    if (in->protocol.n)
+        return true;
+    if (version == SGI_VERSION_UNKNOWN)
+        return head->version.n > 0 && !head->session.n;
+    return sgi_version_is_modern(version);
+}
+
+static void serve_modern(const sgi_http_head *head, sgi_inbound *in,
+                         const sgi_message *msg)
+{
+    sgi_conn *conn = in->peer->conn;
+    conn->modern = true;
+    const char *problem = sgi_header_mismatch(head, in, msg->method);
+    if (problem)
+        sgi_answer_error(in, SGI_RPC_HEADER_MISMATCH, problem, NULL);
+    else
+        sgi_inbound_handle(in, msg);
+}
+
+/* ---- handshake eras ---- */
+
+static bool is_known_version(sgi_str version)
+{
+    return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
+}
+
+static sgi_wire_session *find_session(segue_server *server, const sgi_principal *who,
+                                      const sgi_http_head *head,
+                                      sgi_http_verdict *verdict)
+{
+    sgi_wire_session *session = NULL;
+    if (!head->session.n)
+        *verdict = (sgi_http_verdict){
+            400,
+            "Send MCP-Protocol-Version: 2026-07-28, or initialize and then "
+            "Mcp-Session-Id",
+            NULL};
+    else if (!is_known_version(head->version))
+        *verdict = (sgi_http_verdict){400, "MCP-Protocol-Version is unknown", NULL};
+    else if (!(session = sgi_wire_session_find(server, who, head->session)))
+        *verdict = (sgi_http_verdict){404, "There is no such session", NULL};
+    return session;
+}
+
+static void serve_legacy(segue_server *server, sgi_principal *who,
+                         const sgi_http_head *head, const sgi_message *msg,
+                         void *transport, sgi_http_verdict *verdict)
+{
+    sgi_wire_session *session = NULL;
+    sgi_inbound in;
+    bool opens = sgi_json_string_is(msg->method, SGI_STR("initialize"));
+    if (opens) {
+        segue_status status = sgi_wire_session_new(server, who, head->max_sessions,
+                                                   head->session_idle_ms, &session);
+        if (status == SEGUE_E_LIMIT)
+            *verdict = (sgi_http_verdict){503, "Too many sessions", NULL};
+        else if (status != SEGUE_OK)
+            *verdict = out_of_memory;
+    } else {
+        session = find_session(server, who, head, verdict);
+    }
+    if (!session)
+        return;
+    sgi_peer *peer = sgi_wire_session_exchange(session, transport);
+    if (!peer) {
+        *verdict = out_of_memory;
+        if (opens)
+            sgi_wire_session_end(session);
+        return;
+    }
+    peer->stranger = head->stranger;
+    peer->max_streams = head->max_streams;
+    peer->conn->no_events = !head->takes_events;
+    *verdict = (sgi_http_verdict){.conn = peer->conn};
+    if (sgi_inbound_read(&in, peer, msg))
+        sgi_inbound_handle(&in, msg);
+    else
+        sgi_conn_close(peer->conn);
+}
+
+/* A notification of a session, or an answer to a question of ours: heard, and no more. */
+static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                 const sgi_message *msg, sgi_peer *peer, sgi_http_verdict *verdict)
+{
+    bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
+    if (!is_answer && !head->session.n) { /* the modern era has none that matter */
+        if (sgi_version_is_modern(sgi_version_parse(head->version)))
+            *verdict = (sgi_http_verdict){.status = 202};
+        else
+            find_session(server, who, head, verdict);
+        return;
+    }
+    sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session)
+        return;
+    peer->in_flight = &session->in_flight;
+    peer->handshake = &session->handshake;
+    sgi_peer_message(peer, msg);
+    peer->in_flight = &peer->own_in_flight;
+    peer->handshake = &peer->own_handshake;
+    *verdict = (sgi_http_verdict){.status = 202};
+}
+
+/* ---- the door ---- */
+
+static void serve_request(segue_server *server, sgi_principal *who,
+                          const sgi_http_head *head, const sgi_message *msg,
+                          sgi_peer *peer, sgi_conn **spare, sgi_http_verdict *verdict)
+{
+    sgi_inbound in;
+    if (!sgi_inbound_read(&in, peer, msg)) {
+        *verdict = out_of_memory;
+    } else if (is_modern(head, &in)) {
+        give_conn(verdict, spare, peer->conn);
+        serve_modern(head, &in, msg);
+    } else {
+        serve_legacy(server, who, head, msg, peer->conn->transport, verdict);
+    }
+}
+
+void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                    sgi_str body, void *transport, sgi_conn **spare,
+                    sgi_http_verdict *verdict)
+{
+    sgi_message msg;
+    int32_t code;
+    const char *problem;
+    bool is_closed = sgi_serve_is_closed(server);
+    sgi_peer *peer = is_closed ? NULL : take_spare(server, who, head, transport, spare);
+    *verdict = is_closed ? closing : out_of_memory;
+    if (!peer)
+        return;
+    if (!sgi_conn_parse(server->engine, body, &msg, &code, &problem)) {
+        give_conn(verdict, spare, peer->conn);
+        sgi_send_error(peer->conn, (sgi_str){0}, code, sgi_str_of(problem),
+                       (sgi_json){0});
+    } else if (msg.kind == SGI_MESSAGE_REQUEST) {
+        serve_request(server, who, head, &msg, peer, spare, verdict);
+    } else if (msg.kind == SGI_MESSAGE_INVALID) {
+        server->engine->warnings++;
+        give_conn(verdict, spare, peer->conn);
+        sgi_send_error(peer->conn, msg.is_response ? (sgi_str){0} : msg.id,
+                       SGI_RPC_INVALID_REQUEST, sgi_str_of(msg.problem), (sgi_json){0});
+    } else {
+        hear(server, who, head, &msg, peer, verdict);
+    }
+}
+
+void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                   void *transport, sgi_http_verdict *verdict)
+{
+    int64_t stream;
+    uint64_t event = 0;
+    sgi_peer *peer = NULL;
+    if (sgi_serve_is_closed(server)) {
+        *verdict = closing;
+        return;
+    }
+    if (!head->session.n) {
+        *verdict = (sgi_http_verdict){405, "There is no stream to get", NULL};
+        return;
+    }
+    sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session)
+        return;
+    if (sgi_replay_parse(head->last_event, &stream, &event))
+        peer = sgi_wire_session_stream(session, stream, event);
+    if (!peer) { /* an unknown id counts as none (R-975-18) */
+        peer = session->listening;
+        event = peer ? peer->conn->replay->next - 1 : 0;
+        if (peer && peer->conn->transport) {
+            *verdict = (sgi_http_verdict){409, "The session has its stream open", NULL};
+            return;
+        }
+    }
+    if (peer) {
+        if (!sgi_wire_session_take_up(peer, event, transport))
+            peer = NULL;
+    } else if ((peer = sgi_wire_session_exchange(session, transport))) {
+        session->listening = peer;
+        sgi_send_open_events(peer->conn);
+    }
+    *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;
+}
+
+int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
+                         const sgi_http_head *head)
+{
+    sgi_http_verdict verdict;
+    if (!head->session.n)
+        return 405;
+    sgi_wire_session *session = find_session(server, who, head, &verdict);
+    if (!session)
+        return verdict.status;
+    sgi_wire_session_end(session);
+    return 204;
+}
+
+void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer)
+{
+    const sgi_peer *peer = conn->self;
+    bool names = peer->session && conn->replay->stream == 1 &&
+                 peer->handshake->version != SGI_VERSION_UNKNOWN;
+    *answer = (sgi_http_answer){
+        .open = conn->frames == SGI_FRAMES_OPEN,
+        .is_events = conn->frames == SGI_FRAMES_EVENTS,
+        .answered = conn->answered && TAILQ_EMPTY(&conn->sources),
+        .status = conn->http_status ? conn->http_status : 200,
+        .resumable = peer->session || peer->stream_count > 0,
+        .session = names ? peer->session->id : NULL,
+    };
+}
+
+void sgi_serve_open_stream(sgi_conn *conn)
+{
+    sgi_send_open_events(conn);
+}
+
+sgi_conn *sgi_serve_end(sgi_conn *conn, void *transport)
+{
+    sgi_peer *peer = conn->self;
+    if (conn->transport != transport)
+        return NULL;
+    if (peer->session) {
+        sgi_wire_session_let_go(peer);
+        return NULL;
+    }
+    if (conn->replay) { /* of a session that has ended */
+        sgi_conn_detach(conn);
+        return NULL;
+    }
+    if (!conn->up)
+        return NULL; /* it was given back already */
+    sgi_conn_lost(conn, "the exchange is over");
+    return conn;
+}
+
+void sgi_serve_free_spare(sgi_conn *spare)
+{
+    if (spare)
+        sgi_conn_detach(spare);
+}

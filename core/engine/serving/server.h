@@ -1,0 +1,144 @@
+/* A server: its tools, the operations they run, and the conversations it serves.
+ *
+ * Life: tools are added; the first attach claims what the store holds of an earlier
+ * process (recovery); only when that is through are conversations read. The server lives
+ * while its handle, a conversation, an operation or a job to the store needs it. */
+#ifndef SGI_SERVER_H
+#define SGI_SERVER_H
+
+#include "engine/conn.h"
+#include "engine/handle.h"
+#include "engine/negotiate.h"
+#include "engine/log/op.h"
+#include "engine/serving/principal.h"
+#include "wire/mcp_params.h"
+
+typedef struct sgi_peer sgi_peer;
+typedef struct sgi_wire_session sgi_wire_session;
+
+struct sgi_tool {
+    int32_t refs; /* the registry, and calls that run it */
+    sgi_engine *engine;
+    TAILQ_ENTRY(sgi_tool) link;
+    sgi_map_node node;
+    char *name;
+    char *json; /* as it is listed */
+    size_t json_len;
+    uint64_t order;        /* 1, 2, 3, ...: what a cursor of tools/list points at */
+    sgi_mcp_params params; /* arguments that are repeated in headers */
+    segue_item_options options;
+    sgi_ready ready; /* free_user is due */
+};
+
+TAILQ_HEAD(sgi_tool_list, sgi_tool);
+
+typedef enum sgi_server_stage {
+    SGI_SERVER_NEW = 0,
+    SGI_SERVER_RECOVERING,
+    SGI_SERVER_OPEN,
+    SGI_SERVER_CLOSED, /* no new conversations; what runs goes on */
+    SGI_SERVER_DEAD    /* the runtime is gone: nothing is appended any more */
+} sgi_server_stage;
+
+struct segue_server {
+    sgi_handle handle;
+    sgi_engine *engine;
+    int32_t refs;
+    sgi_server_stage stage;
+    segue_server_options options; /* numbers resolved; texts owned */
+    char *texts[4];
+    bool abandoned;   /* its handle was freed */
+    bool idempotency; /* a store was given: keys are advertised */
+    uint32_t dialects;
+    sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
+    sgi_buf legacy_info; /* "serverInfo":{...} */
+    sgi_limits limits;
+    struct sgi_tool_list tools;
+    sgi_map tools_by_name;
+    uint64_t tool_order;
+    TAILQ_HEAD(, sgi_peer) peers;
+    LIST_HEAD(, sgi_door) doors;
+    sgi_map sessions;    /* of the handshake eras over HTTP, by id */
+    size_t parked_bytes; /* what their parked exchanges keep for a replay, */
+    size_t max_parked;   /* and may keep */
+    TAILQ_HEAD(, sgi_wire_session) sessions_by_use; /* the one unused longest first */
+    LIST_HEAD(, segue_call) calls;
+    sgi_map principals;
+    sgi_map by_task;
+    sgi_map by_key;
+    sgi_map rounds;                 /* of plain calls that wait for input, by state */
+    TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
+    int32_t linger_count;
+    sgi_keeper keeper;
+    void (*gone)(segue_server *server, void *user); /* told to the api when refs end */
+    void *gone_user;
+    sgi_ready ready;    /* free_user is due */
+    sgi_ready idle;     /* on_idle is due; being queued is a reference */
+    int32_t recovering; /* operations still being rebuilt */
+};
+
+/* options: full size, already checked by the api. */
+segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *options,
+                            bool idempotency, segue_server **out);
+void sgi_server_ref(segue_server *server);
+void sgi_server_unref(segue_server *server);
+void sgi_server_close(segue_server *server);
+/* The application gives its handle up. */
+void sgi_server_abandon(segue_server *server);
+/* A conversation has left the list. */
+void sgi_server_peer_left(segue_server *server);
+/* Nobody can ask for an operation any more: what only lingers must not keep the server
+ * alive. */
+void sgi_server_forget_lingering(segue_server *server);
+/* The runtime goes away: handlers are told, timers stop, what is stored stays. */
+void sgi_server_die(segue_server *server);
+
+/* ---- tools (registry.c) ---- */
+
+segue_status sgi_tool_add(segue_server *server, sgi_json json,
+                          const segue_item_options *options, segue_error **error);
+segue_status sgi_tool_remove(segue_server *server, const char *name);
+sgi_tool *sgi_tool_find(segue_server *server, sgi_str name);
+void sgi_tool_ref(sgi_tool *tool);
+void sgi_tool_unref(sgi_tool *tool);
+void sgi_tools_clear(segue_server *server);
+
+/* ---- conversations ---- */
+
+/* Makes the serving side of a conversation; its transport is attached by the caller. The
+ * first one begins the recovery. */
+segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out);
+/* Begins the recovery, once. */
+void sgi_server_begin(segue_server *server);
+/* Recovery is through: whoever waits may come in. */
+void sgi_server_open(segue_server *server);
+/* Who goes by this name; counted. NULL when out of memory. */
+sgi_principal *sgi_server_principal(segue_server *server, const char *name);
+
+/* ---- operations (catalog.c) ---- */
+
+/* Puts a task or keyed operation into the maps. */
+void sgi_server_op_known(sgi_op *op);
+/* Something of it became visible, perhaps its end. */
+void sgi_server_op_visible(sgi_op *op);
+/* Takes it out of them again. */
+void sgi_server_op_forget(sgi_op *op);
+/* It could not be created. */
+void sgi_server_op_lost(sgi_op *op, segue_status status);
+/* Starts, or starts again, its handler. */
+segue_status sgi_server_run(sgi_op *op, bool again);
+/* When the store may delete it; wall clock. */
+int64_t sgi_server_purge_time(const sgi_op *op);
+/* Its time to live has come into force. */
+void sgi_server_start_ttl(sgi_op *op);
+
+/* Finds an operation by task id or by key, in memory or in the store. found runs once,
+ * perhaps before the call returns; op is NULL when there is none (SEGUE_E_NOT_FOUND) or
+ * the store failed. The op is borrowed. */
+typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
+void sgi_server_find_task(segue_server *server, sgi_str task_id, sgi_found_fn found,
+                          void *user);
+void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
+                         sgi_found_fn found, void *user);
+
+#endif

@@ -1,0 +1,336 @@
+#include "engine/serving/task.h"
+
+#include "engine/serving/call.h"
+#include "engine/serving/rounds.h"
+
+#include <stdio.h>
+
+#define MAX_BAD_ANSWERS 5
+
+const char *sgi_state_name(sgi_state state)
+{
+    static const char *const names[] = {"working", "input_required", "completed",
+                                        "failed", "cancelled"};
+    return names[state];
+}
+
+/* ---- creation ---- */
+
+static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
+{
+    int64_t most = op->server->options.max_ttl_ms;
+    int64_t ttl = wanted ? wanted : op->tool->options.ttl_ms;
+    if (most < 0)
+        return ttl; /* the server allows unlimited ones */
+    return ttl < 0 || ttl > most ? most : ttl;
+}
+
+static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
+{
+    char id[SGI_RANDOM_TEXT + 1];
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (!sgi_engine_random_text(op->engine, id) ||
+        !sgi_random(&op->engine->env, op->id, sizeof op->id))
+        return SEGUE_E_FATAL;
+    op->task_id = sgi_text_dup(mem, sgi_str_of(id));
+    if (!op->task_id)
+        return SEGUE_E_NOMEM;
+    op->ttl_ms = clamp_ttl(op, ttl_ms);
+    op->poll_ms = op->tool->options.poll_ms;
+    op->is_task = as_task;
+    segue_status status = sgi_op_log(op);
+    if (status != SEGUE_OK) {
+        sgi_text_free(mem, op->task_id);
+        op->task_id = NULL;
+        op->is_task = false;
+        return status;
+    }
+    sgi_server_op_known(op);
+    sgi_server_start_ttl(op);
+    return SEGUE_OK;
+}
+
+segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
+{
+    int32_t others = op->who->live_tasks - (op->round != NULL);
+    if (others >= op->server->options.max_tasks)
+        return SEGUE_E_LIMIT;
+    segue_status status = give_identity(op, ttl_ms, true);
+    if (status == SEGUE_OK) {
+        sgi_round_end(op);
+        op->who->live_tasks++;
+        op->counted = true;
+        sgi_engine_timer_clear(op->engine, &op->promote);
+    }
+    return status;
+}
+
+segue_status sgi_task_make_keyed(sgi_op *op)
+{
+    return give_identity(op, 0, false);
+}
+
+/* ---- status ---- */
+
+static void write_status(sgi_buf *out, const char *status, sgi_str message)
+{
+    sgi_jw w = sgi_jw_on(out);
+    sgi_jw_open(&w, '{');
+    if (status)
+        sgi_jw_member_string(&w, "status", sgi_str_of(status));
+    if (message.p)
+        sgi_jw_member_string(&w, "statusMessage", message);
+    sgi_jw_close(&w, '}');
+}
+
+segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, sgi_engine_mem(op->engine));
+    write_status(&payload, status, message);
+    segue_status result =
+        payload.failed ? SEGUE_E_NOMEM
+                       : sgi_op_append(op, SGI_ENTRY_STATUS, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return result;
+}
+
+/* ---- the end ---- */
+
+/* Nobody wants the result any more. Without memory for the entry the handler is stopped
+ * all the same: the operation then ends when it gives the call up. */
+static void stop_handler(sgi_op *op, segue_status status)
+{
+    if (op->call && (status == SEGUE_OK || status == SEGUE_E_NOMEM))
+        sgi_call_cancel(op->call);
+}
+
+void sgi_task_cancel(sgi_op *op)
+{
+    sgi_op_ref(op); /* its call may be the last to hold it, and goes with the end */
+    stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
+    sgi_op_unref(op);
+}
+
+void sgi_task_expire(sgi_op *op)
+{
+    sgi_op_ref(op);
+    stop_handler(op, sgi_op_fail(op, SGI_ENTRY_EXPIRED, SGI_RPC_INTERNAL_ERROR,
+                                 SGI_STR("Task TTL expired"), (sgi_json){0}));
+    sgi_op_unref(op);
+}
+
+segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
+{
+    sgi_op *op = call->op;
+    if (op->is_task)
+        return SEGUE_OK;
+    if (sgi_op_has_ended(op))
+        return SEGUE_E_TERMINAL;
+    if (op->logged || op->tool->options.task == SEGUE_TASK_NEVER ||
+        !(op->caps & SGI_CAP_TASKS))
+        return SEGUE_E_UNSUPPORTED;
+    if (sgi_round_is_out(op))
+        return SEGUE_E_STATE; /* there is no request that the task could answer */
+    segue_status status = sgi_task_make(op, ttl_ms);
+    if (status == SEGUE_OK)
+        sgi_call_became_task(call);
+    return status;
+}
+
+/* ---- questions ---- */
+
+static const struct {
+    const char *method;
+    const char *name; /* of the capability */
+    uint32_t cap;
+} askable[] = {
+    {"elicitation/create", "elicitation", SGI_CAP_ELICITATION},
+    {"sampling/createMessage", "sampling", SGI_CAP_SAMPLING},
+    {"roots/list", "roots", SGI_CAP_ROOTS},
+};
+
+uint32_t sgi_input_cap(const char *method)
+{
+    for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
+        if (!strcmp(askable[i].method, method))
+            return askable[i].cap;
+    return 0;
+}
+
+void sgi_input_missing(const char *method, char *data, size_t size)
+{
+    for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
+        if (!strcmp(askable[i].method, method))
+            snprintf(data, size, "{\"requiredCapabilities\":{\"%s\":{}}}",
+                     askable[i].name);
+}
+
+void sgi_input_write(sgi_jw *w, const sgi_input *input)
+{
+    sgi_jw_key(w, input->key);
+    sgi_jw_open(w, '{');
+    sgi_jw_member_string(w, "method", sgi_str_of(input->method));
+    sgi_jw_member_raw(w, "params", (sgi_str){input->params, input->params_len});
+    sgi_jw_close(w, '}');
+}
+
+/* An earlier run of the handler asked just this: its question, and perhaps its answer,
+ * are still there. */
+static sgi_input *asked_before(sgi_op *op, const char *method, sgi_json params)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (!input->bound && !strcmp(input->method, method) &&
+            sgi_str_eq((sgi_str){input->params, input->params_len}, params))
+            return input;
+    return NULL;
+}
+
+static bool any_open(const sgi_op *op)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (!input->answered)
+            return true;
+    return false;
+}
+
+/* Appends an entry, and a change of the status word with it or not at all. */
+static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload,
+                                       const char *status_entry)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    sgi_entry *first = sgi_entry_new(mem, kind, payload.p, payload.n);
+    if (!first)
+        return SEGUE_E_NOMEM;
+    TAILQ_INSERT_TAIL(&list, first, link);
+    if (status_entry) {
+        sgi_entry *second =
+            sgi_entry_new(mem, SGI_ENTRY_STATUS, status_entry, strlen(status_entry));
+        if (!second) {
+            sgi_entry_list_free(mem, &list);
+            return SEGUE_E_NOMEM;
+        }
+        TAILQ_INSERT_TAIL(&list, second, link);
+    }
+    return sgi_op_append_list(op, &list);
+}
+
+static segue_status ask(sgi_op *op, const char *method, sgi_json params, sgi_input **out)
+{
+    char key[32];
+    sgi_buf payload;
+    if (op->input_count >= op->limits.max_inputs)
+        return SEGUE_E_LIMIT;
+    snprintf(key, sizeof key, "input-%d", (int)op->input_count + 1);
+    sgi_buf_init(&payload, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&payload);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "key", sgi_str_of(key));
+    sgi_jw_member_string(&w, "method", sgi_str_of(method));
+    sgi_jw_member_raw(&w, "params", params);
+    sgi_jw_close(&w, '}');
+    /* said anew for each question: who reads the stream looks only when told to */
+    segue_status status =
+        payload.failed
+            ? SEGUE_E_NOMEM
+            : append_with_status(op, SGI_ENTRY_INPUT_ASK, sgi_buf_str(&payload),
+                                 "{\"status\":\"input_required\"}");
+    sgi_buf_free(&payload);
+    if (status == SEGUE_OK)
+        *out = TAILQ_LAST(&op->inputs, sgi_input_list);
+    return status;
+}
+
+segue_status sgi_call_require_input(segue_call *call, const char *method,
+                                    const char *params, size_t len,
+                                    segue_input_fn on_input, void *user,
+                                    segue_free_fn free_user)
+{
+    sgi_op *op = call->op;
+    sgi_json value = SGI_STR("{}");
+    if (sgi_op_has_ended(op))
+        return SEGUE_E_TERMINAL;
+    if (!(op->caps & sgi_input_cap(method)))
+        return SEGUE_E_UNSUPPORTED;
+    if (params) {
+        segue_status status =
+            sgi_engine_json(call->handle.engine, params, len, &value, NULL);
+        if (status != SEGUE_OK)
+            return status;
+        if (sgi_json_kind_of(value) != SGI_JSON_OBJECT)
+            return SEGUE_E_INVALID;
+    }
+    segue_status status = op->is_task ? SEGUE_OK : sgi_round_begin(op);
+    sgi_input *input = asked_before(op, method, value);
+    if (status == SEGUE_OK && !input)
+        status = ask(op, method, value, &input);
+    if (status != SEGUE_OK)
+        return status;
+    input->bound = true;
+    input->on_input = on_input;
+    input->user = user;
+    input->free_user = free_user;
+    sgi_call_progressed(call);
+    return SEGUE_OK;
+}
+
+static bool fits(const sgi_input *input, sgi_json response)
+{
+    if (sgi_json_kind_of(response) != SGI_JSON_OBJECT)
+        return false;
+    if (strcmp(input->method, "elicitation/create") != 0)
+        return true;
+    sgi_json action = sgi_json_get(response, "action");
+    sgi_json content = sgi_json_get(response, "content");
+    return (sgi_json_string_is(action, SGI_STR("accept")) ||
+            sgi_json_string_is(action, SGI_STR("decline")) ||
+            sgi_json_string_is(action, SGI_STR("cancel"))) &&
+           (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
+}
+
+static void refuse_answer(sgi_op *op, sgi_input *input)
+{
+    char text[128];
+    if (++input->bad_answers >= MAX_BAD_ANSWERS) {
+        sgi_op_ref(op);
+        stop_handler(
+            op, sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
+                            SGI_STR("Too many answers that do not fit their question"),
+                            (sgi_json){0}));
+        sgi_op_unref(op);
+        return;
+    }
+    snprintf(text, sizeof text, "The answer to %s does not fit the question", input->key);
+    sgi_task_status(op, NULL, sgi_str_of(text));
+}
+
+segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
+{
+    sgi_input *input = sgi_op_input(op, key);
+    if (!input || input->answered || !sgi_input_is_open(op, input) ||
+        sgi_op_has_ended(op))
+        return SEGUE_OK;
+    if (!fits(input, response)) {
+        refuse_answer(op, input);
+        return SEGUE_OK;
+    }
+    sgi_buf payload;
+    sgi_buf_init(&payload, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&payload);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "key", key);
+    sgi_jw_member_raw(&w, "response", response);
+    sgi_jw_close(&w, '}');
+    input->answered = UINT64_MAX; /* is another one left? */
+    const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
+    input->answered = 0;
+    segue_status status = payload.failed
+                              ? SEGUE_E_NOMEM
+                              : append_with_status(op, SGI_ENTRY_INPUT_ANSWER,
+                                                   sgi_buf_str(&payload), change);
+    sgi_buf_free(&payload);
+    return status;
+}

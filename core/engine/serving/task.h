@@ -1,0 +1,40 @@
+/* The task state machine (requirements 5.4.1): what may happen to an operation that
+ * outlives its request. Everything is an append to the log; the order of the log decides
+ * races. */
+#ifndef SGI_TASK_H
+#define SGI_TASK_H
+
+#include "engine/log/op.h"
+
+/* Makes a task of the operation: id, lifetime, store. SEGUE_E_LIMIT when its principal
+ * has too many. ttl_ms 0 = as the tool says, -1 = unlimited. */
+segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
+
+/* Keeps a plain operation in the store for its key's sake. */
+segue_status sgi_task_make_keyed(sgi_op *op);
+
+/* Appends a STATUS entry; status (a literal) or message may be absent. */
+segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message);
+
+/* Ends it as cancelled; a no-op after the end. */
+void sgi_task_cancel(sgi_op *op);
+
+/* Ends it because its time to live has passed. */
+void sgi_task_expire(sgi_op *op);
+
+/* An answer to an open question. A key that is not open is ignored (R-2557-26); an answer
+ * that does not fit leaves the question open and says so in statusMessage (R-2557-27).
+ * SEGUE_E_NOMEM: it was not taken and is to be sent again. */
+segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
+
+/* What a client must declare to be asked this (sgi_cap); 0 = it cannot be asked. */
+uint32_t sgi_input_cap(const char *method);
+/* The data of an error of -32021 for it. */
+void sgi_input_missing(const char *method, char *data, size_t size);
+/* "<key>":{"method","params"} */
+void sgi_input_write(sgi_jw *w, const sgi_input *input);
+
+/* "working" and so on, as X and D say it. */
+const char *sgi_state_name(sgi_state state);
+
+#endif

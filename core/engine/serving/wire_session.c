@@ -1,0 +1,317 @@
+/* An exchange is carried by a transport, or parked; it is settled when it is parked and
+ * nothing more is to come.
+ *
+ *   carried --let go--> parked --answered--> settled --trim, expiry--> gone
+ *      ^                  |                     |
+ *      +----- take up ----+---------------------+
+ *
+ * Only an event stream can be taken up: of another answer the client has no event to
+ * name, so what is left of one is of no use to anybody. The session owns its exchanges by
+ * their place in its list; their memory is that of their conversations, which a transport
+ * may hold longer. */
+#include "engine/serving/wire_session.h"
+
+#include "engine/serving/replay.h"
+
+/* So many streams that are over may still be asked for, per session. */
+#define SETTLED_MAX 16
+/* Looking for something to give up stops here: it is done for a request. */
+#define LOOK_AT_MOST 256
+
+/* A conversation that was closed had no memory for a message: it says no more. */
+static bool is_settled(const sgi_peer *peer)
+{
+    return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
+}
+
+static bool can_be_taken_up(const sgi_peer *peer)
+{
+    return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
+}
+
+/* What a parked exchange keeps; it may grow a little afterwards. */
+static void count_parked(sgi_peer *peer, size_t bytes)
+{
+    peer->server->parked_bytes += bytes - peer->parked_bytes;
+    peer->parked_bytes = bytes;
+}
+
+/* Takes an exchange out of its session, which is not asked for anything afterwards. */
+static void set_apart(sgi_peer *peer)
+{
+    sgi_wire_session *session = peer->session;
+    sgi_reply *reply;
+    LIST_FOREACH(reply, &peer->replies, by_peer) {
+        sgi_map_remove(peer->in_flight, &reply->node);
+        sgi_map_put(&peer->own_in_flight, &reply->node, sgi_str_of(reply->id));
+    }
+    TAILQ_REMOVE(&session->exchanges, peer, by_session);
+    count_parked(peer, 0);
+    if (session->listening == peer)
+        session->listening = NULL;
+    peer->own_handshake = session->handshake;
+    peer->session = NULL;
+    peer->in_flight = &peer->own_in_flight;
+    peer->handshake = &peer->own_handshake;
+}
+
+/* Ends an exchange. What it had in flight is cancelled; its transport, if it has one,
+ * closes and lets go of it later. */
+static void discard(sgi_peer *peer)
+{
+    sgi_conn *conn = peer->conn;
+    sgi_conn_ref(conn);
+    sgi_conn_lost(conn, "the session has ended");
+    set_apart(peer);
+    if (conn->transport)
+        sgi_conn_close(conn);
+    else
+        sgi_conn_detach(conn);
+    sgi_conn_unref(conn);
+}
+
+/* Is there a transport that waits for an answer, which is there or may still come? */
+static bool is_awaited(const sgi_peer *peer, bool drains)
+{
+    return peer->conn->transport && (peer->conn->answered || drains) &&
+           peer != peer->session->listening;
+}
+
+static void end_session(sgi_wire_session *session, bool drains)
+{
+    segue_server *server = session->server;
+    sgi_peer *peer;
+    while ((peer = TAILQ_FIRST(&session->exchanges))) {
+        if (is_awaited(peer, drains))
+            set_apart(peer);
+        else
+            discard(peer);
+    }
+    sgi_engine_timer_clear(server->engine, &session->expiry);
+    sgi_map_remove(&server->sessions, &session->node);
+    TAILQ_REMOVE(&server->sessions_by_use, session, by_use);
+    sgi_map_free(&session->in_flight);
+    sgi_principal_unref(session->who);
+    sgi_release(sgi_engine_mem(server->engine), session, sizeof *session);
+}
+
+void sgi_wire_session_end(sgi_wire_session *session)
+{
+    end_session(session, false);
+}
+
+void sgi_wire_sessions_end(segue_server *server)
+{
+    sgi_wire_session *session;
+    while ((session = TAILQ_FIRST(&server->sessions_by_use)))
+        end_session(session, true);
+}
+
+/* ---- beginning and expiry ---- */
+
+static bool is_idle(const sgi_wire_session *session)
+{
+    const sgi_peer *peer;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (!is_settled(peer) && (peer != session->listening || peer->conn->transport))
+            return false;
+    return true;
+}
+
+static void maybe_expire(sgi_timer *timer)
+{
+    sgi_wire_session *session = SGI_OWNER(timer, sgi_wire_session, expiry);
+    sgi_engine *engine = session->server->engine;
+    int64_t left = session->used_ms + session->idle_ms - sgi_now(&engine->env);
+    if (left <= 0 && is_idle(session))
+        sgi_wire_session_end(session);
+    else
+        sgi_engine_timer(engine, timer, left > 0 ? left : session->idle_ms, maybe_expire);
+}
+
+static void touch(sgi_wire_session *session)
+{
+    segue_server *server = session->server;
+    session->used_ms = sgi_now(&server->engine->env);
+    TAILQ_REMOVE(&server->sessions_by_use, session, by_use);
+    TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
+}
+
+/* Of the sessions that are not in use the one unused longest; who: of theirs only. */
+static sgi_wire_session *find_idle(segue_server *server, const sgi_principal *who)
+{
+    sgi_wire_session *session;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
+        if (++looked > LOOK_AT_MOST)
+            break;
+        if ((!who || session->who == who) && is_idle(session))
+            return session;
+    }
+    return NULL;
+}
+
+/* One goes for the new one: of the same principal if it has one to give, so that who
+ * opens many takes the place of nobody else. */
+static bool make_room(segue_server *server, const sgi_principal *who)
+{
+    sgi_wire_session *session = find_idle(server, who);
+    if (!session)
+        session = find_idle(server, NULL);
+    if (session)
+        sgi_wire_session_end(session);
+    return session != NULL;
+}
+
+segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int32_t most,
+                                  int64_t idle_ms, sgi_wire_session **out)
+{
+    sgi_engine *engine = server->engine;
+    if (server->sessions.count >= (size_t)most && !make_room(server, who))
+        return SEGUE_E_LIMIT;
+    sgi_wire_session *session = sgi_zalloc(sgi_engine_mem(engine), sizeof *session);
+    if (!session)
+        return SEGUE_E_NOMEM;
+    if (!sgi_engine_random_text(engine, session->id)) {
+        sgi_release(sgi_engine_mem(engine), session, sizeof *session);
+        return SEGUE_E_NOMEM;
+    }
+    session->server = server;
+    session->who = who;
+    sgi_principal_ref(who);
+    session->handshake.log_level = -1;
+    session->next_stream = 1;
+    session->idle_ms = idle_ms;
+    sgi_map_init(&session->in_flight, &engine->env);
+    TAILQ_INIT(&session->exchanges);
+    TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
+    sgi_map_put(&server->sessions, &session->node, sgi_str_of(session->id));
+    session->used_ms = sgi_now(&engine->env);
+    sgi_engine_timer(engine, &session->expiry, idle_ms, maybe_expire);
+    *out = session;
+    return SEGUE_OK;
+}
+
+sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principal *who,
+                                        sgi_str id)
+{
+    sgi_map_node *node = sgi_map_find(&server->sessions, id);
+    sgi_wire_session *session = node ? SGI_OWNER(node, sgi_wire_session, node) : NULL;
+    if (!session || session->who != who)
+        return NULL;
+    touch(session);
+    return session;
+}
+
+/* ---- exchanges ---- */
+
+static void trim(sgi_wire_session *session)
+{
+    sgi_peer *peer, *next;
+    int32_t settled = 0;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        settled += is_settled(peer);
+    SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
+        if (!is_settled(peer) || (settled <= SETTLED_MAX && can_be_taken_up(peer)))
+            continue;
+        discard(peer);
+        settled--;
+    }
+}
+
+static void give_up_settled(sgi_wire_session *session)
+{
+    segue_server *server = session->server;
+    sgi_peer *peer, *next;
+    SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
+        if (server->parked_bytes <= server->max_parked)
+            return;
+        if (is_settled(peer))
+            discard(peer);
+    }
+}
+
+/* When all parked exchanges together keep too much, those go that are over, of the
+ * sessions that were not used for the longest time first. */
+static void bound_parked(segue_server *server)
+{
+    sgi_wire_session *session;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
+        if (server->parked_bytes <= server->max_parked || ++looked > LOOK_AT_MOST)
+            return;
+        give_up_settled(session);
+    }
+}
+
+sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport)
+{
+    segue_server *server = session->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    trim(session);
+    sgi_peer *peer = sgi_peer_new(server, transport, session->who);
+    if (!peer)
+        return NULL;
+    peer->is_exchange = true;
+    peer->conn->replay = sgi_zalloc(mem, sizeof *peer->conn->replay);
+    if (!peer->conn->replay) {
+        sgi_conn_detach(peer->conn);
+        return NULL;
+    }
+    sgi_replay_init(peer->conn->replay, mem, session->next_stream++,
+                    session->handshake.version >= SGI_VERSION_2025_11_25);
+    peer->session = session;
+    peer->in_flight = &session->in_flight;
+    peer->handshake = &session->handshake;
+    TAILQ_INSERT_TAIL(&session->exchanges, peer, by_session);
+    sgi_conn_start(peer->conn);
+    peer->conn->frames = SGI_FRAMES_OPEN;
+    return peer;
+}
+
+sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
+                                  uint64_t event)
+{
+    sgi_peer *peer;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (peer->conn->replay->stream == stream && can_be_taken_up(peer) &&
+            event < peer->conn->replay->next)
+            return peer;
+    return NULL;
+}
+
+bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
+{
+    sgi_conn *conn = peer->conn;
+    if (conn->transport)
+        conn->engine->host.close(conn->engine->host.user, conn); /* the newest one wins */
+    conn->told = false;
+    sgi_buf_cut(&conn->out, 0);
+    sgi_replay_copy(conn->replay, after, &conn->out);
+    bool ok = !conn->out.failed;
+    if (ok)
+        count_parked(peer, 0);
+    conn->transport = ok ? transport : NULL;
+    if (ok)
+        sgi_conn_tell(conn);
+    else
+        sgi_buf_reset(&conn->out, 0);
+    return ok;
+}
+
+void sgi_wire_session_let_go(sgi_peer *peer)
+{
+    sgi_wire_session *session = peer->session;
+    sgi_conn *conn = peer->conn;
+    conn->transport = NULL;
+    sgi_buf_reset(&conn->out, 0); /* what can be sent again is in the replay */
+    if (conn->frames == SGI_FRAMES_OPEN)
+        conn->no_events = true; /* the call runs on, but nobody can ask for its answer */
+    count_parked(peer, conn->replay->kept.len);
+    touch(session);
+    trim(session);
+    bound_parked(session->server);
+    if (session->handshake.version == SGI_VERSION_UNKNOWN &&
+        TAILQ_EMPTY(&session->exchanges))
+        sgi_wire_session_end(session); /* initialize failed */
+}

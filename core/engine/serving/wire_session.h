@@ -1,0 +1,53 @@
+/* A session of the handshake eras over HTTP (2025-03-26 to 2025-11-25 basic/transports,
+ * session management): what initialize settled, the exchanges under way, and those that
+ * are over but may be asked for again by Last-Event-ID. Over a byte stream the connection
+ * is the session and none of this is needed.
+ *
+ * An exchange outlives its connection here: a call whose client was cut off runs on, and
+ * what it sends is kept (replay.h) until a GET with Last-Event-ID takes it up. */
+#ifndef SGI_WIRE_SESSION_H
+#define SGI_WIRE_SESSION_H
+
+#include "engine/serving/peer.h"
+
+struct sgi_wire_session {
+    segue_server *server; /* not counted: it ends its sessions */
+    sgi_map_node node;
+    char id[SGI_RANDOM_TEXT + 1];
+    TAILQ_ENTRY(sgi_wire_session) by_use;
+    sgi_principal *who; /* counted */
+    sgi_handshake handshake;
+    sgi_map in_flight;                /* sgi_reply by id, of all exchanges */
+    TAILQ_HEAD(, sgi_peer) exchanges; /* oldest first */
+    sgi_peer *listening;              /* the stream of GET, or NULL */
+    int64_t next_stream;
+    int64_t idle_ms;
+    int64_t used_ms; /* monotonic */
+    sgi_timer expiry;
+};
+
+/* SEGUE_E_LIMIT when there are `most` already and none of them is idle. */
+segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int32_t most,
+                                  int64_t idle_ms, sgi_wire_session **out);
+/* NULL when there is none, or it is somebody else's. */
+sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principal *who,
+                                        sgi_str id);
+/* Cancels what is under way and closes its streams. */
+void sgi_wire_session_end(sgi_wire_session *session);
+/* Nobody can come any more: all sessions end, and what a transport carries may still be
+ * answered. */
+void sgi_wire_sessions_end(segue_server *server);
+
+/* A new exchange of the session; NULL when out of memory. */
+sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport);
+/* The exchange that sent this event; NULL when there is none, or it is not kept any
+ * more. */
+sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
+                                  uint64_t event);
+/* A transport takes up an exchange that was let go of, or takes it over: what came after
+ * the event is sent again. False when out of memory: then nobody carries it. */
+bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport);
+/* The transport of an exchange is through with it, or was cut off. */
+void sgi_wire_session_let_go(sgi_peer *peer);
+
+#endif
