@@ -105,6 +105,19 @@ static void run_progress(stage *s, segue_call *call)
     job_start(s, call, step_progress, 0);
 }
 
+static void step_reconnection(job *j)
+{
+    complete_text(j->s, job_end(j), "Reconnection test completed successfully", 0);
+}
+
+/* The result comes while the client is away. In revisions without such streams the call
+ * is an ordinary one. */
+static void run_reconnection(stage *s, segue_call *call)
+{
+    segue_call_hang_up(call, 500);
+    job_start(s, call, step_reconnection, 100);
+}
+
 /* Whoever did not ask for log messages gets none, however much the tool says. */
 static void run_diagnostic_logging(stage *s, segue_call *call)
 {
@@ -173,6 +186,7 @@ segue_status content_tools_add(stage *s)
         {TOOL("test_error_handling", "Fails", NO_ARGUMENTS), run_error, 0},
         {TOOL("test_tool_with_logging", "Logs thrice", NO_ARGUMENTS), run_logging, 0},
         {TOOL("test_tool_with_progress", "Goes on", NO_ARGUMENTS), run_progress, 0},
+        {TOOL("test_reconnection", "Hangs up", NO_ARGUMENTS), run_reconnection, 0},
         {TOOL("test_logging_tool", "Logs loudly", NO_ARGUMENTS), run_diagnostic_logging,
          0},
         {TOOL("test_missing_capability", "Needs sampling", NO_ARGUMENTS),

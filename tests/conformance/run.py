@@ -7,9 +7,11 @@ prints each check that failed, or warned (a SHOULD), with its reason. The last t
 are "conformance server REVISION: P passed, F failed" (checks; a warning is neither).
 baseline.json names the checks that are known to fail or warn, each with the reason and
 the issue that owes it: any other fails the run, and so does an entry that no longer
-fails. Runs from the top of the tree, after .ci/setup-peers. Standard library only.
+fails. What the server says is judged by tests/schema, too. Runs from the top of the tree,
+after .ci/setup-peers. Standard library only.
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -24,6 +26,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = os.path.abspath("build/deps/conformance/node_modules")
 SUITE = os.path.join(PACKAGES, "@modelcontextprotocol/conformance/dist/index.js")
 OUT = os.path.abspath("build/conformance")
+PYTHON = os.path.abspath("build/deps/venv/bin/python")
+TAP = os.path.join(HERE, "../interop/http_tap.py")
+SCHEMA = os.path.join(HERE, "../schema/http_logs.py")
 REVISIONS = ("2025-11-25", "2026-07-28")
 RUN_SECONDS = 600
 START_SECONDS = STOP_SECONDS = 20
@@ -179,9 +184,32 @@ class Server:
             waiting.register(self.child.stdout, selectors.EVENT_READ)
             ready = waiting.select(START_SECONDS)
         self.url = self.child.stdout.readline().decode().strip() if ready else ""
+        self.tap = None
+        address = re.match(r"(http://127\.0\.0\.1:)(\d+)(/.*)", self.url)
+        if address:
+            self.tap = subprocess.Popen(
+                [sys.executable, "-B", TAP, os.path.join(OUT, "tap"), address[2]],
+                stdout=subprocess.PIPE)
+            port = self.tap.stdout.readline().decode().strip()
+            self.url = f"{address[1]}{port}{address[3]}"
+
+    def judge_by_schema(self):
+        """The last line of the judge, and whether it found no fault."""
+        logs = sorted(glob.glob(os.path.join(OUT, "tap.*.up")))
+        report = os.path.join(OUT, "schema.log")
+        with open(report, "wb") as out:
+            code = subprocess.call([PYTHON, "-B", SCHEMA, "server",
+                                    *(log[:-3] for log in logs)],
+                                   stdout=out, stderr=subprocess.STDOUT)
+        with open(report, encoding="utf-8", errors="replace") as told:
+            lines = told.read().splitlines() or ["nothing was said"]
+        return f"schema: {lines[-1]} ({report})", code == 0
 
     def stop(self):
         """"" when it was there to the end and stopped as told, else what was wrong."""
+        if self.tap:
+            self.tap.kill()
+            self.tap.wait()
         early = self.child.poll()
         if early is None:
             self.child.send_signal(signal.SIGTERM)
@@ -251,6 +279,9 @@ def main():
         end = server.stop()
     problems = [f"{v.revision}: {problem}" for v in verdicts for problem in v.problems]
     problems += [end] if end else []
+    by_schema, is_valid = server.judge_by_schema()
+    print(by_schema)
+    problems += [] if is_valid else [by_schema]
     print("".join(f"PROBLEM  {problem}\n" for problem in problems), end="")
     print("\n".join(verdict.line() for verdict in verdicts))
     return bool(problems)

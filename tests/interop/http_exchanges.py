@@ -1,5 +1,6 @@
 """Reads a connection that http_tap.py wrote down, with h11, the parser that the Python
 SDK uses, and judges what only HTTP has: types, headers, framing, events."""
+import contextlib
 import json
 
 import h11
@@ -25,6 +26,12 @@ class Exchange:
     @property
     def session(self):
         return self.asked.get("mcp-session-id")
+
+    @property
+    def handshake_version(self):
+        """None when it is a request of the modern era, or does not say."""
+        version = self.asked.get("mcp-protocol-version")
+        return version if version != MODERN else None
 
     @property
     def new_session(self):
@@ -108,7 +115,9 @@ def read(path):
 
 def parse(exchange):
     if exchange.body:
-        exchange.up = [json.loads(exchange.body)]
+        with contextlib.suppress(ValueError):  # then it is no message at all
+            said = json.loads(exchange.body)
+            exchange.up = said if isinstance(said, list) else [said]
     if exchange.type == EVENTS:
         exchange.down = [json.loads(text) for text in texts(exchange.answer) if text]
     elif exchange.answer and exchange.type == PLAIN and exchange.is_whole:

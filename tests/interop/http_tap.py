@@ -4,7 +4,8 @@
 
 Prints its own port. Connection N is kept as LOG.N.up and LOG.N.down, the bytes as they
 came; whoever ends it is followed by the other side. With --cut what is relayed arrives in
-pieces of changing, small size. Standard library only."""
+pieces of changing, small size. POST /cut is for the tap itself: it breaks the other
+connections, wherever they are. Standard library only."""
 import asyncio
 import contextlib
 import socket
@@ -24,15 +25,16 @@ def pieces(data, cut):
     return parts
 
 
-async def relay(source, sink, path, cut):
-    """Bytes until the end; the end itself is passed on too."""
+async def relay(source, sink, path, cut, data=b""):
+    """Bytes until the end, after those that were read already; the end is passed on too."""
     with open(path, "wb") as log, contextlib.suppress(OSError):
-        while data := await source.read(256 * 1024):
+        while data := data or await source.read(256 * 1024):
             log.write(data)
             log.flush()
             for piece in pieces(data, cut):
                 sink.write(piece)
                 await sink.drain()
+            data = b""
         sink.write_eof()
 
 
@@ -40,8 +42,21 @@ class Tap:
     def __init__(self, prefix, port, cut):
         self.prefix, self.port, self.cut = prefix, port, cut
         self.count = 0
+        self.open = set()
 
     async def serve(self, client_in, client_out):
+        first = await client_in.read(256 * 1024)
+        if first.startswith(b"POST /cut "):
+            for out in self.open:
+                out.transport.abort()
+            client_out.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+            client_out.close()
+        elif first:
+            await self.relay(client_in, client_out, first)
+        else:
+            client_out.close()
+
+    async def relay(self, client_in, client_out, first):
         self.count += 1
         path = f"{self.prefix}.{self.count:04}"
         try:
@@ -52,12 +67,14 @@ class Tap:
         for out in (client_out, server_out):
             out.get_extra_info("socket").setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.open |= {client_out, server_out}
         up = asyncio.create_task(
-            relay(client_in, server_out, path + ".up", self.cut))
+            relay(client_in, server_out, path + ".up", self.cut, first))
         down = asyncio.create_task(
             relay(server_in, client_out, path + ".down", self.cut))
         await down  # a server that has ended its answers hears no more
         up.cancel()
+        self.open -= {client_out, server_out}
         for out in (client_out, server_out):
             out.close()
 

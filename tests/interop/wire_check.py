@@ -1,5 +1,6 @@
 """Judges what our side wrote: each request answered once, and every message valid for the
-wire models that the Python SDK generates from the protocol's schema. Over stdio (logs of
+wire models that the Python SDK generates from the protocol's schema, and for the schema
+itself with our overlays (tests/schema). Over stdio (logs of
 tap.py) there is one JSON object per line, over HTTP (logs of http_tap.py) what
 http_exchanges.py reads.
 
@@ -7,13 +8,19 @@ http_exchanges.py reads.
 import json
 import sys
 
+from pathlib import Path
+
 import mcp_types.methods as wire
 
 import http_exchanges
 from cells import equal
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "schema"))
+import conversation  # noqa: E402
+
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
+JUDGE = conversation.Judge()
 
 
 class Ours:
@@ -26,6 +33,7 @@ class Ours:
         self.cancelled = set()
         self.version = None  # of a handshake
         self.count = 0
+        self.by_schema = conversation.Conversation(JUDGE, ("interop", role), (role,))
 
     def version_of(self, message):
         meta = (message.get("params") or {}).get("_meta") or {}
@@ -41,6 +49,7 @@ class Ours:
     # what the client said
 
     def client_said(self, message):
+        equal(self.by_schema.say("client", message), [], "faults by the schema")
         if "id" in message and "method" in message:
             self.note_request(message)
         if message.get("method") == "notifications/cancelled":
@@ -65,6 +74,7 @@ class Ours:
     # what the server said
 
     def server_said(self, message):
+        equal(self.by_schema.say("server", message), [], "faults by the schema")
         asked = self.requests.get(json.dumps(message.get("id")))
         if asked and asked[0] == "initialize" and "result" in message:
             self.version = message["result"]["protocolVersion"]
@@ -90,7 +100,7 @@ class Ours:
     def judge_result(self, result, method, version):
         modern = version == MODERN
         equal("resultType" in result, modern, f"resultType in a result of {method}")
-        is_task = result.get("resultType") == "task"
+        is_task = result.get("resultType") == "task" or (not modern and "task" in result)
         if (method, version) in wire.SERVER_RESULTS and not is_task:
             wire.validate_server_result(method, version, result)
 
@@ -135,8 +145,8 @@ def check(role, path):
     equal(exit_code is None, False, f"{path}: the server still runs")
     if role == "server" and exit_code == 0:
         ours.judge_end()
-    if role == "server":  # -15: a client that only looks ends its server so
-        equal(exit_code in (0, -15), True, f"{path}: a good exit code ({exit_code})")
+    if role == "server":  # -15: a client that only looks ends its server so; 3: `die`
+        equal(exit_code in (0, -15, 3), True, f"{path}: a good exit code ({exit_code})")
     return ours.count
 
 
@@ -151,9 +161,11 @@ class Conversations:
         name = exchange.session
         if exchange.sent("initialize"):
             name = exchange.new_session
-        if not name:
-            return Ours(self.role)
-        return self.sessions.setdefault(name, Ours(self.role))
+        ours = self.sessions.get(name) or Ours(self.role)
+        if name:
+            self.sessions[name] = ours
+        ours.by_schema.version = exchange.handshake_version or ours.by_schema.version
+        return ours
 
     def judge(self, exchange):
         ours = self.of(exchange)

@@ -1,5 +1,6 @@
 #include "support/http_script.h"
 
+#include "support/tap.h"
 #include "support/world.h"
 
 #include <poll.h>
@@ -62,6 +63,7 @@ static void hear(http_script *s, http_wire *tcp)
     char *end = strstr(h->text, "\r\n\r\n");
     end[2] = 0;
     h->body = end + 4;
+    tap_message(s->k.tap, TAP_IN, h->body, strlen(h->body));
     while (*at)
         at = &(*at)->next;
     *at = h;
@@ -262,6 +264,7 @@ static char *compose(const char *format, va_list args)
 void script_say(heard *h, const char *status, const char *headers, const char *body)
 {
     char *text;
+    tap_message(h->script->k.tap, TAP_OUT, body, strlen(body));
     if (asprintf(&text, "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers,
                  strlen(body), body) < 0)
         abort();
@@ -336,6 +339,7 @@ void script_event(heard *h, const char *id, const char *format, ...)
     va_start(args, format);
     char *data = compose(format, args);
     va_end(args);
+    tap_message(h->script->k.tap, TAP_OUT, data, strlen(data));
     if (asprintf(&text, "%s%s%sdata: %s\n\n", id ? "id: " : "", id ? id : "",
                  id ? "\n" : "", data) < 0)
         abort();

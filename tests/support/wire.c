@@ -18,6 +18,7 @@ void wire_received(wire *c, const char *bytes, size_t len)
 {
     if (c->w->dead)
         return;
+    tap_bytes(c->tap, TAP_OUT, bytes, len);
     if (c->len + len + 1 > c->cap) {
         c->cap = (c->len + len + 1) * 2;
         c->history = realloc(c->history, c->cap);
@@ -40,6 +41,7 @@ wire *world_connect(world *w, const char *principal)
     c->w = w;
     c->principal = principal;
     c->next = w->wires;
+    c->tap = tap_open("server");
     w->wires = c;
     c->ops = w->place == WORLD_PAIR   ? &wire_pair
              : w->place == WORLD_HTTP ? &wire_http
@@ -55,6 +57,7 @@ void wire_free(wire *c)
         free(c->lines[i]);
     for (size_t i = 0; i < c->kept_count; i++)
         free(c->kept[i]);
+    tap_close(c->tap);
     free(c->lines);
     free(c->kept);
     free(c->history);
@@ -94,6 +97,7 @@ int wire_is_closed(wire *c)
 
 void wire_feed(wire *c, const char *bytes, size_t len)
 {
+    tap_bytes(c->tap, TAP_IN, bytes, len);
     c->ops->feed(c, bytes, len);
 }
 
@@ -103,6 +107,7 @@ void wire_send(wire *c, const char *line)
     char *text = malloc(len + 1);
     memcpy(text, line, len);
     text[len] = '\n';
+    tap_bytes(c->tap, TAP_IN, text, len + 1);
     c->ops->send(c, text, len + 1);
     free(text);
     world_run(c->w);

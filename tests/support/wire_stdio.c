@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,34 @@
 // clang-format off
 #include <cmocka.h>
 // clang-format on
+
+static segue_status some_principal(void *user, segue_transport *transport,
+                                   const char **principal)
+{
+    (void)user;
+    (void)transport;
+    *principal = NULL;
+    return SEGUE_OK;
+}
+
+/* What the scenario's tuning makes different, as far as it can be told to a process:
+ * numbers, and whether there is a principal function. */
+static void tell_options(const world *w)
+{
+    segue_server_options o;
+    char text[256];
+    if (!w->tune)
+        return;
+    segue_struct_init(&o, sizeof o, SEGUE_STRUCT_SERVER_OPTIONS);
+    o.principal = some_principal;
+    w->tune(&o);
+    snprintf(text, sizeof text,
+             "principal=%d page_size=%d max_tasks=%d max_ttl_ms=%lld dialects_on=%u "
+             "dialects_off=%u",
+             o.principal != NULL, (int)o.page_size, (int)o.max_tasks,
+             (long long)o.max_ttl_ms, (unsigned)o.dialects_on, (unsigned)o.dialects_off);
+    setenv("SEGUE_OPTIONS", text, 1);
+}
 
 static void connect(wire *c)
 {
@@ -27,6 +56,7 @@ static void connect(wire *c)
     if (c->child == 0) {
         dup2(in[0], 0);
         dup2(out[1], 1);
+        tell_options(c->w);
         if (c->w->fault)
             setenv("SEGUE_FAULT", c->w->fault, 1);
         execl(program, program, c->w->store_kind == WORLD_SQLITE ? c->w->path : NULL,

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "support/tap.h"
 #include "support/world.h"
 
 #define WAIT_MS 20000 /* of real time, before a message counts as lost */
@@ -33,6 +34,7 @@ struct lane;
 struct wire {
     wire *next;
     world *w;
+    tap *tap;
     const wire_ops *ops;
     const char *principal;
     char *history; /* all lines received */

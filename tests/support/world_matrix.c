@@ -1,4 +1,5 @@
 /* Which scenario runs where. */
+#include "support/tap.h"
 #include "support/world.h"
 
 #include <signal.h>
@@ -32,6 +33,7 @@ static void run_one(void **state)
     const run *r = *state;
     world w = {.place = r->place, .store_kind = r->store, .drive = r->drive};
     w.tune = r->scenario->tune;
+    tap_test(r->name);
     if (r->prepare)
         r->prepare(&w);
     world_begin(&w);

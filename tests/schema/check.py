@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Judges what was written down of conversations with the library (tests/support/tap.h).
+
+    check.py DIRECTORY [--least N]
+
+Every message that the library said must be valid in the revision it was said in, by the
+published schema and by the overlays. Prints how many there were and each fault; exits
+with 1 when there is a fault, or fewer than N (default 1) messages. Before that it turns
+its rules on messages that must be refused (wrong.json) and ones that must not
+(right.json).
+"""
+import argparse
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+MOST_SHOWN = 40
+
+# Where .ci/setup puts the package if the machine's Python lacks it.
+OWN_PYTHON = HERE.parents[1] / "build/deps/schema/bin/python"
+
+try:
+    import jsonschema  # noqa: F401
+except ImportError:
+    if OWN_PYTHON.exists() and not OWN_PYTHON.parents[1].samefile(sys.prefix):
+        os.execv(OWN_PYTHON, [OWN_PYTHON, "-B", *sys.argv])
+    sys.exit(f"{sys.executable} has no package jsonschema: .ci/setup installs it, or "
+             f"run: {sys.executable} -m pip install -r {HERE / 'requirements.txt'}")
+
+# They need the package.
+from conversation import Conversation, Judge, Message, key_of  # noqa: E402
+
+SIDES = {"server": ("server",), "client": ("client",), "both": ("client", "server")}
+WHO = {b"in": "client", b"out": "server"}
+LINE = re.compile(rb'\{"c":(\d+),"d":"(in|out)","k":(\d+),"(m|id)":(.*)\}\n?', re.S)
+
+
+class Twice(ValueError):
+    """A name that stands twice in one object."""
+
+
+def once(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise Twice("a name stands twice in one object")
+    return value
+
+
+def not_json(text):
+    raise ValueError(f"{text} is not JSON")
+
+
+def parse(text, is_judged):
+    """A message; of a script's None when it cannot be read."""
+    try:
+        if is_judged:
+            return json.loads(text.decode("utf-8"), object_pairs_hook=once,
+                              parse_constant=not_json)
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        if is_judged:
+            raise
+        return None
+
+
+class Findings:
+    def __init__(self):
+        self.count = 0
+        self.faults = {}  # (reason, program): [how often, test, message]
+
+    def add(self, program, test, why, text):
+        entry = self.faults.setdefault((why, program), [0, test, text])
+        entry[0] += 1
+
+
+def check_file(path, judge, findings):
+    program = path.name.rsplit(".", 2)[0]
+    conversations, known = {}, {}
+    with open(path, "rb") as lines:
+        for line in lines:
+            parts = LINE.fullmatch(line)
+            if not parts:
+                opened = json.loads(line)
+                conversations[opened["c"]] = Conversation(
+                    judge, (program, opened["test"]), SIDES[opened["ours"]],
+                    opened["ours"] == "both")
+                continue
+            number, way, form, mark, text = parts.groups()
+            conversation, who = conversations[int(number)], WHO[way]
+            if mark == b"m":
+                known[form] = read(conversation, who, text, findings)
+                message = known[form]
+            else:
+                message = known[form]
+                if isinstance(message, Message) and text != b"null":
+                    message = message.again(read_key(text))
+            check_message(conversation, who, message, findings)
+
+
+def read_key(text):
+    if text.isascii():
+        return text.decode()
+    return key_of(json.loads(text.decode(errors="replace")))
+
+
+def read(conversation, who, text, findings):
+    """A message; None when it cannot be read, which only a script may say."""
+    is_judged = who in conversation.judged
+    try:
+        value = parse(text, is_judged)
+        return Message(value) if isinstance(value, dict) else value
+    except (ValueError, RecursionError) as error:
+        findings.add(*conversation.test, f"{who}: not JSON: {error}", text)
+        return None
+
+
+def check_message(conversation, who, message, findings):
+    findings.count += who in conversation.judged
+    if message is None:
+        return
+    for why in conversation.say(who, message):
+        value = message.with_id() if isinstance(message, Message) else message
+        findings.add(*conversation.test, f"{who}: {why}", json.dumps(value))
+
+
+# ---- the self-check ----
+
+def self_check(judge):
+    """Each example is a conversation of [who, message]; the last one is judged. Those of
+    wrong.json must be refused for the reason they name."""
+    for example in json.loads((HERE / "right.json").read_text()):
+        whys = run_example(judge, example)
+        if whys:
+            sys.exit(f"self-check: {example['what']} is refused: {whys}")
+    for example in json.loads((HERE / "wrong.json").read_text()):
+        whys = run_example(judge, example)
+        if not any(example["why"] in why for why in whys):
+            sys.exit(f"self-check: {example['what']} was to be refused "
+                     f"({example['why']}), but: {whys}")
+    for text in (b'{"a":1,"a":2}', b'{"a":NaN}', b'{"a":"\xff"}', b'{"a":1'):
+        try:
+            parse(text, True)
+        except ValueError:
+            continue
+        sys.exit(f"self-check: {text} was let pass")
+
+
+def run_example(judge, example):
+    conversation = Conversation(judge, ("self-check", example["what"]),
+                                SIDES["both"], is_peer=True)
+    whys = []
+    for who, message in example["messages"]:
+        if whys:
+            return [f"too early: {whys}"]
+        whys = conversation.say(who, message)
+    return whys
+
+
+def report(judge, findings, least):
+    for (why, program), (times, test, text) in list(findings.faults.items())[:MOST_SHOWN]:
+        print(f"{program}: {test}: {why} ({times} times)\n    {text[:600]}")
+    print(f"{findings.count} messages of {len(judge.seen)} shapes and "
+          f"{len(judge.kinds)} kinds, {len(findings.faults)} faults")
+    if findings.count < least:
+        print(f"there should be {least} messages at least")
+    return 1 if findings.faults or findings.count < least else 0
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("directory", type=Path)
+    arguments.add_argument("--least", type=int, default=1)
+    arguments.add_argument("--kinds", action="store_true", help="list what was judged")
+    options = arguments.parse_args()
+    judge = Judge()
+    self_check(judge)
+    judge.forget()
+    findings = Findings()
+    for path in sorted(options.directory.glob("*.jsonl")):
+        check_file(path, judge, findings)
+    sys.stdout.reconfigure(errors="backslashreplace")
+    if options.kinds:
+        for name, times in sorted(judge.kinds.items()):
+            print(f"{times:8} {' '.join(name)}")
+    sys.exit(report(judge, findings, options.least))
+
+
+if __name__ == "__main__":
+    main()
