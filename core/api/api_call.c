@@ -168,6 +168,16 @@ segue_status segue_call_require_input(segue_call *call, const char *method,
     return status;
 }
 
+segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_hang_up, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = retry_ms >= 0 ? sgi_call_hang_up(call, retry_ms) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
 segue_status segue_call_defer(segue_call *call, int64_t ttl_ms)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_defer, call, SGI_MAGIC_CALL);

@@ -182,7 +182,7 @@ static segue_status take_request_structs(segue_request_options *options,
     if (status == SEGUE_OK)
         status = sgi_take_struct(events, sizeof *events, given_events);
     if (status == SEGUE_OK &&
-        (options->timeout_ms < 0 || options->credit < 0 ||
+        (options->timeout_ms < 0 || options->credit < 0 || options->ttl_ms < 0 ||
          !sgi_utf8_valid(sgi_str_of(options->log_level), NULL) ||
          !sgi_utf8_valid(sgi_str_of(options->idempotency_key), NULL)))
         status = SEGUE_E_INVALID;

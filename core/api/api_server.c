@@ -139,10 +139,13 @@ static segue_status resolve_server(segue_server_options *o)
     put_default(&o->grace_ms, 5 * 60 * 1000);
     put_default32(&o->lookups_per_second, 100);
     put_default(&o->input_wait_ms, 10 * 60 * 1000);
+    put_default32(&o->fetches_per_second, 1000);
     if (o->page_size < 0 || o->max_result_bytes < 0 || o->max_log_bytes < 0 ||
         o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
         o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
         o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
+        o->fetches_per_second < 0 ||
+        (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
         !is_text(o->name) || !is_text(o->version) || !is_text(o->title) ||
         !is_text(o->instructions))
         return SEGUE_E_INVALID;
@@ -171,6 +174,7 @@ static segue_status make_server(segue_runtime *runtime,
         return status;
     }
     *tie = (server_tie){{.fn = runtime_stops}, runtime, server, store};
+    server->lists = options->principal && sgi_store_lists(store);
     server->gone = server_gone;
     server->gone_user = tie;
     sgi_runtime_on_stop(runtime, &tie->hook);

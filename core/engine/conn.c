@@ -1,5 +1,6 @@
 #include "engine/conn.h"
 
+#include "engine/serving/batch.h"
 #include "engine/serving/replay.h"
 
 #define FILL_BYTES (256 * 1024)
@@ -34,6 +35,7 @@ void sgi_conn_unref(sgi_conn *conn)
         return;
     if (conn->role->freed)
         conn->role->freed(conn->self);
+    sgi_batches_free(conn);
     sgi_ndjson_free(&conn->framing);
     sgi_buf_free(&conn->out);
     if (conn->replay) {
@@ -62,39 +64,83 @@ void sgi_conn_start(sgi_conn *conn)
     sgi_ndjson_reset(&conn->framing);
     sgi_buf_reset(&conn->out, KEEP_ROOM);
     conn->told = false;
-    conn->closing = conn->answered = conn->modern = false;
+    conn->closing = conn->answered = conn->modern = conn->parting = false;
     conn->http_status = 0;
     conn->up = true;
     conn->role->start(conn->self);
 }
 
+/* What keeps the text from being a message, or NULL; neither said nor counted. */
+static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *message,
+                                sgi_json_error *fault)
+{
+    sgi_json_member members[SGI_MESSAGE_MEMBERS];
+    size_t count = 0;
+    *fault = (sgi_json_error){SGI_JSON_OK, 0};
+    if (!sgi_json_read(&engine->reader, text, members, SGI_MESSAGE_MEMBERS, &count,
+                       fault))
+        return sgi_json_fault_text(fault->fault);
+    if (sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY)
+        return "batches are not served: one message at a time";
+    if (sgi_json_kind_of(sgi_json_trim(text)) != SGI_JSON_OBJECT)
+        return "a message is not an object";
+    if (count > SGI_MESSAGE_MEMBERS)
+        return "a message has too many members"; /* an id that is not seen would matter */
+    sgi_message_sort(message, members, count);
+    return NULL;
+}
+
 bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
                     const char **problem)
 {
-    sgi_json_member members[SGI_MESSAGE_MEMBERS];
     sgi_json_error fault;
-    size_t count = 0;
+    *problem = read_message(engine, text, message, &fault);
+    if (!*problem)
+        return true;
     *code = SGI_RPC_INVALID_REQUEST;
-    if (!sgi_json_read(&engine->reader, text, members, SGI_MESSAGE_MEMBERS, &count,
-                       &fault)) {
-        sgi_engine_log(engine, SEGUE_LOG_WARNING, "input: %s at byte %zu",
-                       sgi_json_fault_text(fault.fault), fault.at);
+    if (fault.fault != SGI_JSON_OK) {
+        sgi_engine_log(engine, SEGUE_LOG_WARNING, "input: %s at byte %zu", *problem,
+                       fault.at);
         *code =
             fault.fault == SGI_JSON_NOMEM ? SGI_RPC_INTERNAL_ERROR : SGI_RPC_PARSE_ERROR;
-        *problem = sgi_json_fault_text(fault.fault);
-    } else if (sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY) {
-        *problem = "batches are not served: one message at a time";
-    } else if (sgi_json_kind_of(sgi_json_trim(text)) != SGI_JSON_OBJECT) {
-        *problem = "a message is not an object";
-    } else if (count > SGI_MESSAGE_MEMBERS) {
-        /* an id among those that are not seen would matter */
-        *problem = "a message has too many members";
-    } else {
-        sgi_message_sort(message, members, count);
-        return true;
     }
     engine->warnings++;
     return false;
+}
+
+/* ---- batches ---- */
+
+bool sgi_conn_is_batch(sgi_engine *engine, sgi_version version, sgi_str text)
+{
+    return version == SGI_VERSION_2025_03_26 &&
+           sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY &&
+           sgi_json_read(&engine->reader, text, NULL, 0, NULL, NULL);
+}
+
+bool sgi_conn_peek(sgi_engine *engine, sgi_json item, sgi_message *message)
+{
+    sgi_json_error fault;
+    return !read_message(engine, item, message, &fault);
+}
+
+/* One message, and no batch. */
+static void take_message(sgi_conn *conn, sgi_str text)
+{
+    sgi_message message;
+    int32_t code;
+    const char *problem;
+    if (sgi_conn_parse(conn->engine, text, &message, &code, &problem))
+        conn->role->message(conn->self, &message);
+    else
+        conn->role->bad_input(conn->self, code, problem);
+}
+
+void sgi_conn_each(sgi_conn *conn, sgi_str batch)
+{
+    sgi_json items = sgi_json_trim(batch), item;
+    size_t at = 0;
+    while (conn->up && sgi_json_next_item(items, &at, &item))
+        take_message(conn, item);
 }
 
 /* What came is no message: dropped and counted, whoever it is for. */
@@ -106,16 +152,11 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
 
 void sgi_conn_message(sgi_conn *conn, sgi_str text)
 {
-    sgi_message message;
-    int32_t code;
-    const char *problem;
     if (!conn->up)
         return;
     sgi_conn_ref(conn);
-    if (sgi_conn_parse(conn->engine, text, &message, &code, &problem))
-        conn->role->message(conn->self, &message);
-    else
-        conn->role->bad_input(conn->self, code, problem);
+    if (!conn->role->batch || !conn->role->batch(conn->self, text))
+        take_message(conn, text);
     sgi_conn_unref(conn);
 }
 
@@ -163,6 +204,7 @@ void sgi_conn_lost(sgi_conn *conn, const char *why)
     while ((source = TAILQ_FIRST(&conn->sources)))
         sgi_source_remove(conn, source);
     sgi_buf_reset(&conn->out, SPARE_ROOM);
+    sgi_batches_free(conn);
     sgi_conn_ref(conn);
     conn->role->lost(conn->self, why);
     sgi_conn_unref(conn);

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/exchange.h"
+#include "engine/negotiate.h"
 #include "wire/jsonrpc.h"
 #include "wire/ndjson.h"
 
@@ -29,6 +30,8 @@ typedef struct sgi_role {
     void (*start)(void *self);
     void (*message)(void *self, const sgi_message *message);
     void (*bad_input)(void *self, int32_t rpc_code, const char *problem);
+    /* Takes a batch; false when this is none, or nobody may send one. */
+    bool (*batch)(void *self, sgi_str text);
     void (*lost)(void *self, const char *why);
     bool (*wants_input)(void *self);
     void (*detached)(
@@ -46,6 +49,7 @@ typedef enum sgi_frames {
 
 typedef struct sgi_replay sgi_replay;
 typedef struct sgi_exchange sgi_exchange;
+typedef struct sgi_batch_answer sgi_batch_answer;
 
 struct sgi_conn {
     sgi_engine *engine;
@@ -62,6 +66,8 @@ struct sgi_conn {
     sgi_ndjson framing;
     sgi_buf out;
     TAILQ_HEAD(, sgi_source) sources;
+    sgi_batch_answer *batches; /* those that wait for answers; NULL nearly always */
+    size_t batch_bytes;        /* of the answers they have */
 
     /* an HTTP exchange, serving */
     sgi_frames frames;
@@ -70,6 +76,7 @@ struct sgi_conn {
     bool answered;       /* the last message is in the output, or has left */
     int32_t http_status; /* of the answer; 0 = 200 */
     sgi_replay *replay;  /* what the client may ask for again; NULL = nothing */
+    bool parting;        /* its transport gets no more: the client is to come again */
 
     /* asking over HTTP (ask_http.c) */
     bool exchanging;        /* of a session: each message travels by itself */
@@ -88,6 +95,13 @@ void sgi_conn_resume_input(sgi_conn *conn);
  * counted. Views of text. */
 bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
                     const char **problem);
+
+/* Is it a batch that may be sent in this revision? Only 2025-03-26 has them. */
+bool sgi_conn_is_batch(sgi_engine *engine, sgi_version version, sgi_str text);
+/* What an item of a batch is, without counting what is none (then false). */
+bool sgi_conn_peek(sgi_engine *engine, sgi_json item, sgi_message *message);
+/* Each message of a batch as if it had come alone. */
+void sgi_conn_each(sgi_conn *conn, sgi_str batch);
 
 void sgi_source_ready(sgi_conn *conn, sgi_source *source);
 void sgi_source_remove(sgi_conn *conn, sgi_source *source);

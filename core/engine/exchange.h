@@ -119,8 +119,8 @@ typedef struct sgi_http_verdict {
 typedef struct sgi_http_answer {
     bool open;      /* nothing is decided: no head can be written yet */
     bool is_events; /* an event stream, else one JSON text */
-    bool answered;  /* all there will be was given by sgi_conn_output, or is with the next
-                       one */
+    bool answered;  /* all there will be for this transport was given by sgi_conn_output,
+                       or is with the next one */
     bool resumable; /* cut off, it is taken up again, or simply asked for again */
     int32_t status;
     const char *session; /* Mcp-Session-Id to announce, or NULL */
@@ -191,8 +191,9 @@ bool sgi_ask_waits(const sgi_conn *conn);
 void sgi_ask_alive(sgi_conn *conn);
 /* ... a status that brings no answer, with its body, */
 void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body);
-/* ... 404 to what named a wire session, */
-void sgi_ask_forgotten(sgi_conn *conn);
+/* ... 404 to what named a wire session: a message, or (taken) the stream of the answer to
+ * one that had been taken, */
+void sgi_ask_forgotten(sgi_conn *conn, bool taken);
 /* ... JSON to the end that was given by sgi_conn_message and did not answer, */
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
 /* ... no answer, and none to be had by trying again (certificates, redirects), */

@@ -27,14 +27,30 @@ static inline bool sgi_version_is_modern(sgi_version version)
 /* Dialects, as a set. The plain response is always possible and has no bit. */
 enum sgi_dialect_bit {
     SGI_DIALECT_L = 1,   /* tasks of 2025-11-25 */
-    SGI_DIALECT_S = 2,   /* SEP-1905 */
+    SGI_DIALECT_S = 2,   /* SEP-1905, streaming */
     SGI_DIALECT_D = 4,   /* SEP-2557 */
     SGI_DIALECT_X = 8,   /* SEP-2663, io.modelcontextprotocol/tasks */
     SGI_DIALECT_E = 16,  /* SEP-2694, tasks/stream */
     SGI_DIALECT_P = 32,  /* PR 776 */
     SGI_DIALECT_PN = 64, /* SEP-2998 */
-    SGI_DIALECT_Z = 128  /* SEP-975 */
+    SGI_DIALECT_Z = 128, /* SEP-975 */
+    SGI_DIALECT_I = 256, /* SEP-1905, immediate */
+    /* ways of S and I, no dialects of their own; segue.h says what they mean */
+    SGI_DIALECT_ONE_RESPONSE = 512,
+    SGI_DIALECT_TRACKING = 1024,
+    SGI_DIALECT_UNDECLARED_MODES = 2048,
+    SGI_DIALECT_FROM_START = 4096
 };
+
+/* Those whose methods are of 2026-07-28. */
+#define SGI_DIALECTS_MODERN (SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN)
+
+/* L, S, X and E, and I; the others have to be asked for, or are yet to come. */
+#define SGI_DIALECTS_DEFAULT                                                             \
+    (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E)
+#define SGI_DIALECTS_KNOWN                                                               \
+    (SGI_DIALECTS_DEFAULT | SGI_DIALECT_ONE_RESPONSE | SGI_DIALECT_TRACKING |            \
+     SGI_DIALECT_UNDECLARED_MODES | SGI_DIALECT_FROM_START)
 
 /* What a client says, in the session (legacy) or in this request (modern). */
 enum sgi_declared_bit {

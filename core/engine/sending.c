@@ -4,6 +4,7 @@
  * because the frame depends on it. */
 #include "engine/sending.h"
 
+#include "engine/serving/batch.h"
 #include "engine/serving/replay.h"
 
 #define PARKED_ROOM 1024 /* of an exchange that nobody carries */
@@ -45,6 +46,7 @@ void sgi_send_open_events(sgi_conn *conn)
         sgi_replay_prime(conn->replay, &conn->out);
     if (conn->out.failed)
         sgi_buf_cut(&conn->out, mark); /* it goes on without */
+    sgi_batch_release(conn);
     sgi_conn_tell(conn);
 }
 
@@ -59,11 +61,12 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
 {
     sending->conn = conn;
     sending->last = last;
+    sending->kept = false;
     sending->id = (sgi_str){0};
     if (conn->frames == SGI_FRAMES_OPEN) {
         if (!last)
             sgi_send_open_events(conn);
-        else
+        else if (!conn->batches) /* else it waits for the others */
             conn->frames = SGI_FRAMES_BODY;
     }
     sending->mark = conn->out.len;
@@ -106,6 +109,8 @@ static void keep(const sgi_sending *sending)
         sgi_replay_keep(conn->replay, event);
     if (!conn->transport)
         sgi_buf_reset(&conn->out, PARKED_ROOM);
+    else if (conn->parting)
+        sgi_buf_cut(&conn->out, sending->mark);
 }
 
 /* Takes back what was written, because there is nobody to take it or no memory for it. */
@@ -122,17 +127,47 @@ static bool undo(sgi_sending *sending)
     return !failed && conn->up && conn->frames == SGI_FRAMES_OPEN;
 }
 
+/* An answer to a request of a batch is kept until the others are there. */
+static bool collect(sgi_sending *sending, sgi_batch_answer *batch)
+{
+    sgi_conn *conn = sending->conn;
+    size_t most = conn->engine->max_message;
+    if (conn->out.failed || !conn->up)
+        return undo(sending);
+    if (conn->out.len - sending->body + conn->batch_bytes > most) {
+        sgi_buf_cut(&conn->out, sending->body);
+        sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
+                              SGI_STR("The answers of the batch are too large together"),
+                              SGI_STR("{\"reason\":\"limit\"}"));
+    }
+    if (conn->out.failed ||
+        !sgi_batch_keep(conn, batch, event_from(conn, sending->body))) {
+        conn->out.failed = true;
+        return undo(sending);
+    }
+    sgi_buf_cut(&conn->out, sending->mark);
+    sgi_batch_answered(conn, batch, sending->id);
+    return true;
+}
+
 static bool finish(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
+    sgi_batch_answer *batch = NULL;
     sgi_frame_flatten(&conn->out, sending->body);
+    if (conn->batches && sending->last && !sending->kept)
+        batch = sgi_batch_of(conn, sending->id);
+    if (batch && conn->frames != SGI_FRAMES_EVENTS)
+        return collect(sending, batch);
     sgi_buf_add_str(&conn->out, sgi_frame_tail(conn));
     if (conn->out.failed || !conn->up || conn->answered ||
         conn->frames == SGI_FRAMES_OPEN)
         return undo(sending);
     if (conn->replay)
         keep(sending);
-    if (sending->last && conn->frames != SGI_FRAMES_LINES)
+    if (batch)
+        sgi_batch_answered(conn, batch, sending->id);
+    else if (sending->last && conn->frames != SGI_FRAMES_LINES && !conn->batches)
         conn->answered = true;
     sgi_conn_tell(conn);
     return true;
@@ -147,17 +182,22 @@ static void open_message(sgi_sending *sending, sgi_conn *conn, bool last)
     sending->w.comma = true;
 }
 
-void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
-                     const char *result_type)
+void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool last)
 {
-    open_message(sending, conn, true);
+    open_message(sending, conn, last);
     sending->id = id;
     sgi_jw_member_raw(&sending->w, "id", id);
     sgi_jw_key(&sending->w, "result");
     sgi_jw_open(&sending->w, '{');
+    sending->depth = 2;
+}
+
+void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
+                     const char *result_type)
+{
+    sgi_send_response(sending, conn, id, true);
     if (result_type)
         sgi_jw_member_string(&sending->w, "resultType", sgi_str_of(result_type));
-    sending->depth = 2;
 }
 
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
@@ -231,4 +271,38 @@ void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
     sgi_jw_member_raw(&sending.w, "error", error);
     sending.depth = 1;
     sgi_send_end(&sending);
+}
+
+/* ---- batches ---- */
+
+static void begin_kept(sgi_sending *sending, sgi_conn *conn)
+{
+    begin(sending, conn, true);
+    sending->kept = true;
+}
+
+void sgi_send_array(sgi_conn *conn, sgi_str messages)
+{
+    sgi_sending sending;
+    begin_kept(&sending, conn);
+    sgi_buf_add_char(&conn->out, '[');
+    size_t from = conn->out.len;
+    sgi_buf_add(&conn->out, messages.p, messages.n - 1); /* without the last line's end */
+    if (!conn->out.failed) {
+        char *at = conn->out.p + from;
+        char *stop = conn->out.p + conn->out.len;
+        while ((at = memchr(at, '\n', (size_t)(stop - at))))
+            *at++ = ',';
+    }
+    sgi_buf_add_char(&conn->out, ']');
+    finish(&sending);
+}
+
+void sgi_send_kept(sgi_conn *conn, sgi_str message)
+{
+    sgi_sending sending;
+    begin_kept(&sending, conn);
+    sending.id = sgi_json_get(message, "id");
+    sgi_buf_add_str(&conn->out, message);
+    finish(&sending);
 }

@@ -13,6 +13,7 @@ typedef struct sgi_sending {
     size_t body; /* behind the head of its frame */
     int depth;   /* objects to close */
     bool last;   /* a response: it ends an HTTP exchange */
+    bool kept;   /* it has been in a batch already */
     sgi_str id;  /* of a response */
     sgi_jw w;
 } sgi_sending;
@@ -20,6 +21,9 @@ typedef struct sgi_sending {
 /* {"jsonrpc":"2.0","id":<id>,"result":{ and, when result_type is not NULL, its member */
 void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
                      const char *result_type);
+/* The same; further responses with this id follow when it is not the last one. Whether it
+ * is may be found out later, by setting sending->last before its end. */
+void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool last);
 /* {"jsonrpc":"2.0","method":"<method>","params":{ */
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method);
 /* {"jsonrpc":"2.0","id":<id>,"method":"<method>","params":{ */
@@ -34,6 +38,11 @@ void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
                     sgi_json data);
 /* The same with an error object that is JSON already. */
 void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error);
+
+/* Answers of a batch, one per line, as one array. */
+void sgi_send_array(sgi_conn *conn, sgi_str messages);
+/* One of them, as an event. */
+void sgi_send_kept(sgi_conn *conn, sgi_str message);
 
 /* ---- HTTP exchanges ---- */
 

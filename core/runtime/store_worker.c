@@ -98,6 +98,9 @@ static segue_status ask(segue_store *store, sgi_job *job)
         return sgi_store_claim(store, sgi_job_record, job);
     case SGI_JOB_PURGE:
         return sgi_store_purge(store, job->now_ms, &job->next_ms);
+    case SGI_JOB_LIST:
+        return sgi_store_list(store, job->key, job->now_ms, job->task_id, sgi_job_record,
+                              job);
     }
     return SEGUE_E_INVALID;
 }

@@ -1,8 +1,8 @@
 /* The store in memory. An operation is one block, its record, task id and data together,
  * and a packed log (memory_log.c).
  *
- * Every operation is in two maps (three with an idempotency key), in the heap of purge
- * times (at INT64_MAX when it is never due, so that moving it cannot fail) and in one
+ * Every operation is in two maps (three with an idempotency key), in the order of its
+ * principal (memory_owner.c), in the heap of purge times (at INT64_MAX when it is never due, so that moving it cannot fail) and in one
  * list:
  *
  *     CREATE -> live --RELEASE--> loose --claim--> live
@@ -23,9 +23,10 @@
 #include "base/map.h"
 #include "base/timer.h"
 #include "store/memory_log.h"
+#include "store/memory_owner.h"
 
 #define DEFAULT_MAX_BYTES (256 * 1024 * 1024)
-#define OPERATION_ALLOWANCE 64
+#define OPERATION_ALLOWANCE 192
 #define PURGE_STEP 1000
 #define TOUCHES_KEPT 256
 
@@ -36,7 +37,7 @@ typedef struct operation {
     TAILQ_ENTRY(operation) link;
     sgi_timer purge;
     sgi_memory_log log;
-    int64_t created_ms;
+    sgi_memory_place place; /* among those of its principal; since when it is there */
     size_t data_len;
     uint32_t task_len;
     uint32_t touch; /* place in touches + 1, 0 = as it was */
@@ -45,7 +46,6 @@ typedef struct operation {
     bool loose; /* nobody owns it */
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint8_t key[SEGUE_STORE_HASH_SIZE];
-    uint8_t principal[SEGUE_STORE_HASH_SIZE];
     char text[]; /* task id, NUL, data */
 } operation;
 
@@ -68,6 +68,7 @@ typedef struct memory_store {
     sgi_map by_id;
     sgi_map by_task;
     sgi_map by_key;
+    sgi_map owners;
     sgi_timers purges;
     struct operation_list live;
     struct operation_list loose;
@@ -120,6 +121,7 @@ static void free_operation(memory_store *store, operation *op)
 {
     sgi_timer_clear(&store->purges, &op->purge);
     sgi_memory_log_free(&op->log, &store->mem);
+    sgi_memory_owner_drop(&store->owners, &store->mem, &op->place);
     sgi_release(&store->mem, op, operation_size(op));
 }
 
@@ -129,6 +131,7 @@ static void put_in_maps(memory_store *store, operation *op)
     sgi_map_put(&store->by_task, &op->by_task, task_str(op));
     if (op->has_key)
         sgi_map_put(&store->by_key, &op->by_key, key_str(op->key));
+    sgi_memory_owner_add(&op->place);
 }
 
 static void take_from_maps(memory_store *store, operation *op)
@@ -137,6 +140,7 @@ static void take_from_maps(memory_store *store, operation *op)
     sgi_map_remove(&store->by_task, &op->by_task);
     if (op->has_key)
         sgi_map_remove(&store->by_key, &op->by_key);
+    sgi_memory_owner_remove(&op->place);
 }
 
 /* Outside of a commit: takes the operation away for good. */
@@ -153,13 +157,14 @@ static segue_store_record record_of(const operation *op)
     segue_store_record record = {.task_id = op->text,
                                  .has_key = op->has_key,
                                  .ended = op->ended,
-                                 .created_ms = op->created_ms,
+                                 .created_ms = op->place.created_ms,
                                  .purge_ms = op->purge.at_ms,
                                  .data = op->text + op->task_len + 1,
                                  .data_len = op->data_len};
     memcpy(record.id, op->id, sizeof record.id);
     memcpy(record.idempotency_key, op->key, sizeof record.idempotency_key);
-    memcpy(record.principal, op->principal, sizeof record.principal);
+    memcpy(record.principal, sgi_memory_owner_principal(&op->place),
+           sizeof record.principal);
     return record;
 }
 
@@ -207,7 +212,8 @@ static operation *new_operation(memory_store *store, const segue_store_record *r
     operation *op = sgi_alloc(&store->mem, size);
     if (!op)
         return NULL;
-    *op = (operation){.created_ms = record->created_ms,
+    *op = (operation){.place.created_ms = record->created_ms,
+                      .place.task_id = op->text,
                       .data_len = record->data_len,
                       .task_len = (uint32_t)task_len,
                       .has_key = record->has_key != 0,
@@ -215,11 +221,16 @@ static operation *new_operation(memory_store *store, const segue_store_record *r
     memcpy(op->id, record->id, sizeof op->id);
     if (op->has_key)
         memcpy(op->key, record->idempotency_key, sizeof op->key);
-    memcpy(op->principal, record->principal, sizeof op->principal);
     memcpy(op->text, record->task_id, task_len + 1);
     if (record->data_len)
         memcpy(op->text + task_len + 1, record->data, record->data_len);
+    if (!sgi_memory_owner_hold(&store->owners, &store->mem, &op->place,
+                               record->principal)) {
+        sgi_release(&store->mem, op, size);
+        return NULL;
+    }
     if (!sgi_timer_set(&store->purges, &op->purge, record->purge_ms, NULL)) {
+        sgi_memory_owner_drop(&store->owners, &store->mem, &op->place);
         sgi_release(&store->mem, op, size);
         return NULL;
     }
@@ -429,6 +440,20 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     return SEGUE_OK;
 }
 
+static segue_status list(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user)
+{
+    memory_store *store = self;
+    sgi_memory_place *place =
+        sgi_memory_owner_first(&store->owners, principal, created_ms, task_id);
+    for (; place; place = sgi_memory_owner_next(place)) {
+        segue_store_record record = record_of(SGI_OWNER(place, operation, place));
+        if (fn(user, &record))
+            break;
+    }
+    return SEGUE_OK;
+}
+
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 {
     memory_store *store = self;
@@ -477,6 +502,7 @@ static void free_store(void *self)
     sgi_map_free(&store->by_id);
     sgi_map_free(&store->by_task);
     sgi_map_free(&store->by_key);
+    sgi_map_free(&store->owners);
     sgi_release(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
     sgi_mem mem = store->mem;
     sgi_release(&mem, store, sizeof *store);
@@ -490,7 +516,8 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
                                               .read = read_log,
                                               .claim = claim,
                                               .purge = purge,
-                                              .free = free_store};
+                                              .free = free_store,
+                                              .list = list};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     int64_t max_bytes = options ? options->max_bytes : 0;
@@ -506,6 +533,7 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
     sgi_map_init(&store->by_id, &env);
     sgi_map_init(&store->by_task, &env);
     sgi_map_init(&store->by_key, &env);
+    sgi_map_init(&store->owners, &env);
     sgi_timers_init(&store->purges, &store->mem);
     TAILQ_INIT(&store->live);
     TAILQ_INIT(&store->loose);

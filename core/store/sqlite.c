@@ -286,6 +286,37 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     return status;
 }
 
+/* Rows are shown as they are found; what the index holds makes that their order. */
+static segue_status show_records(sgi_sqlite_store *store, sqlite3_stmt *statement,
+                                 segue_store_record_fn fn, void *user)
+{
+    segue_store_record record;
+    int code;
+    while ((code = sgi_sqlite_step(store, statement)) == SQLITE_ROW) {
+        if (!fill_record(statement, &record))
+            return unreadable(store);
+        if (fn(user, &record))
+            break;
+    }
+    return sgi_sqlite_status_of(store, code);
+}
+
+static segue_status list(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user)
+{
+    sgi_sqlite_store *store = self;
+    sqlite3_stmt *statement =
+        store->statements[task_id ? SGI_SQLITE_LIST_BEHIND : SGI_SQLITE_LIST];
+    bind_bytes(statement, 1, principal, SEGUE_STORE_HASH_SIZE);
+    if (task_id) {
+        sqlite3_bind_int64(statement, 2, created_ms);
+        sqlite3_bind_text(statement, 3, task_id, -1, SQLITE_STATIC);
+    }
+    segue_status status = show_records(store, statement, fn, user);
+    sqlite3_reset(statement);
+    return status;
+}
+
 /* ---- life ---- */
 
 static void free_store(void *self)
@@ -318,7 +349,8 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                               .read = read_log,
                                               .claim = sgi_sqlite_claim,
                                               .purge = sgi_sqlite_purge,
-                                              .free = free_store};
+                                              .free = free_store,
+                                              .list = list};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     if (message && size)

@@ -65,6 +65,7 @@ static const char SCHEMA[] =
     " data BLOB NOT NULL);"
     "CREATE UNIQUE INDEX operation_key ON operation (idempotency_key)"
     " WHERE idempotency_key IS NOT NULL;"
+    "CREATE INDEX operation_listed ON operation (principal, created, task_id);"
     "CREATE INDEX operation_open ON operation (owner) WHERE ended = 0;"
     "CREATE INDEX operation_purge ON operation (purge) WHERE purge < 9223372036854775807;"
     "CREATE TABLE log ("
@@ -88,6 +89,8 @@ static const char *const TREES[] = {
     "1 FROM operation ORDER BY task_id",
     "1 FROM operation INDEXED BY operation_key WHERE idempotency_key IS NOT NULL"
     " ORDER BY idempotency_key",
+    "1 FROM operation INDEXED BY operation_listed WHERE principal >= x''"
+    " ORDER BY principal",
     "1 FROM operation INDEXED BY operation_open WHERE ended = 0 ORDER BY owner",
     "1 FROM operation INDEXED BY operation_purge WHERE purge < 9223372036854775807"
     " ORDER BY purge",

@@ -36,6 +36,10 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
     [SGI_SQLITE_FIND_NUMBER] = RECORD "WHERE op = ?1",
     [SGI_SQLITE_READ] = "SELECT key, segment, event, kind, at, data FROM log"
                         " WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
+    [SGI_SQLITE_LIST] = RECORD "WHERE principal = ?1 ORDER BY created DESC, task_id DESC",
+    [SGI_SQLITE_LIST_BEHIND] = RECORD "WHERE principal = ?1"
+                                      " AND (created, task_id) < (?2, ?3)"
+                                      " ORDER BY created DESC, task_id DESC",
     [SGI_SQLITE_OTHER_OWNER] =
         "SELECT owner FROM operation WHERE ended = 0 AND owner > ?1"
         " ORDER BY owner LIMIT 1",

@@ -2,7 +2,7 @@
  *
  * The application holds one reference, each server one more; whoever drops the last frees
  * the store behind it. The mutex makes one call at a time out of calls from any thread;
- * it is held while the callbacks of find, read and claim run. The allocator is the
+ * it is held while the callbacks of find, read, claim and list run. The allocator is the
  * store's own copy: a store may outlive every runtime that used it. */
 #include "store/store.h"
 
@@ -111,6 +111,24 @@ segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void 
 {
     pthread_mutex_lock(&store->lock);
     segue_status status = store->vtable.claim(store->self, fn, user);
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+bool sgi_store_lists(const segue_store *store)
+{
+    return store->vtable.list != NULL;
+}
+
+segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
+                            int64_t created_ms, const char *task_id,
+                            segue_store_record_fn fn, void *user)
+{
+    if (!store->vtable.list)
+        return SEGUE_E_UNSUPPORTED;
+    pthread_mutex_lock(&store->lock);
+    segue_status status =
+        store->vtable.list(store->self, principal, created_ms, task_id, fn, user);
     pthread_mutex_unlock(&store->lock);
     return status;
 }

@@ -20,7 +20,10 @@ void sgi_store_ref(segue_store *store);
 void sgi_store_unref(segue_store *store);
 bool sgi_store_is_blocking(const segue_store *store);
 
-/* The callbacks of find, read and claim run under the mutex: they must not call the
+/* Can it list operations? */
+bool sgi_store_lists(const segue_store *store);
+
+/* The callbacks of find, read, claim and list run under the mutex: they must not call the
  * store.
  *
  * commit: SEGUE_E_STATE when an APPEND would repeat a number or leave a hole,
@@ -35,6 +38,10 @@ segue_status sgi_store_read(segue_store *store, const uint8_t *id, uint64_t afte
                             segue_store_entry_fn fn, void *user);
 /* What fn was not shown because it returned 1 can be claimed again. */
 segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void *user);
+/* SEGUE_E_UNSUPPORTED from one that cannot. */
+segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
+                            int64_t created_ms, const char *task_id,
+                            segue_store_record_fn fn, void *user);
 /* One bounded step. *next_ms: now_ms when more is due, INT64_MAX when nothing ever is. */
 segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_ms);
 

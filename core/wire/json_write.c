@@ -38,9 +38,14 @@ static void end_key(sgi_jw *w)
 
 void sgi_jw_key(sgi_jw *w, const char *name)
 {
+    sgi_jw_key_json(w, sgi_str_of(name));
+}
+
+void sgi_jw_key_json(sgi_jw *w, sgi_str name)
+{
     begin_value(w);
     sgi_buf_add_char(w->buf, '"');
-    sgi_buf_add_str(w->buf, sgi_str_of(name));
+    sgi_buf_add_str(w->buf, name);
     end_key(w);
 }
 

@@ -18,9 +18,10 @@ static inline sgi_jw sgi_jw_on(sgi_buf *buf)
 
 void sgi_jw_open(sgi_jw *w, char bracket); /* '{' or '[' */
 void sgi_jw_close(sgi_jw *w, char bracket);
-void sgi_jw_key(sgi_jw *w, const char *name); /* a plain ASCII name */
-void sgi_jw_key_str(sgi_jw *w, sgi_str name); /* any name, escaped */
-void sgi_jw_string(sgi_jw *w, sgi_str text);  /* valid UTF-8; escaped */
+void sgi_jw_key(sgi_jw *w, const char *name);  /* a plain ASCII name */
+void sgi_jw_key_str(sgi_jw *w, sgi_str name);  /* any name, escaped */
+void sgi_jw_key_json(sgi_jw *w, sgi_str name); /* as it stands in JSON, without quotes */
+void sgi_jw_string(sgi_jw *w, sgi_str text);   /* valid UTF-8; escaped */
 /* A value that has passed the reader; an empty span, the sign of none, becomes null. */
 void sgi_jw_raw(sgi_jw *w, sgi_str json);
 void sgi_jw_int(sgi_jw *w, int64_t value);

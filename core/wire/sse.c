@@ -383,6 +383,13 @@ void sgi_sse_write_priming(sgi_buf *out, sgi_str id, int64_t retry_ms)
     sgi_sse_write_event(out, id, retry_ms, (sgi_str){0});
 }
 
+void sgi_sse_write_retry(sgi_buf *out, int64_t retry_ms)
+{
+    sgi_buf_add_lit(out, "retry: ");
+    sgi_buf_add_int(out, retry_ms);
+    sgi_buf_add_lit(out, "\n\n");
+}
+
 void sgi_sse_write_keep_alive(sgi_buf *out)
 {
     sgi_buf_add_lit(out, ":\n\n");

@@ -77,6 +77,8 @@ sgi_str sgi_sse_last_id(const sgi_sse *sse);
 void sgi_sse_write_event(sgi_buf *out, sgi_str id, int64_t retry_ms, sgi_str json);
 /* Gives the client an id before there is any message. */
 void sgi_sse_write_priming(sgi_buf *out, sgi_str id, int64_t retry_ms);
+/* How long the client waits before it connects again; only between events. */
+void sgi_sse_write_retry(sgi_buf *out, int64_t retry_ms);
 /* A comment, to keep a quiet connection open; only between events. */
 void sgi_sse_write_keep_alive(sgi_buf *out);
 

@@ -28,6 +28,7 @@ typedef struct client {
     bool handed;            /* sgi_request_new has returned */
     bool completed, freed;
     bool fresh;     /* was not made from a token: its first segment is number 1 */
+    bool unordered; /* segments come as they come */
     uint64_t last;  /* number of the last segment */
     int64_t credit; /* that is left; -1 = no limit */
     char key[40];   /* of the last question */
@@ -49,6 +50,7 @@ static asked open_asks[MAX_ASKED];
 static int ask_count;
 static bool honest; /* the stream says of each event what it always says of it */
 static char token[512];
+static long long streamed; /* the call that a server of 2025-11-25 answers in parts */
 static int opened, closed, session_freed;
 
 static void start_one(void);
@@ -118,7 +120,7 @@ static void check_json(const char *text, size_t len)
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
     client *c = client_of(user, request);
-    if (c->last || c->fresh)
+    if ((c->last || c->fresh) && !c->unordered)
         fuzz_check(segment->number == c->last + 1);
     fuzz_check(segment->number > 0);
     c->last = segment->number;
@@ -267,7 +269,10 @@ static void start_one(void)
         options.on_timeout = 1;
     if (how & 8)
         options.log_level = "info";
-    *c = (client){.fresh = true, .credit = options.credit > 0 ? options.credit : -1};
+    options.unordered = (how & 15) == 15;
+    *c = (client){.fresh = !options.unordered,
+                  .unordered = options.unordered,
+                  .credit = options.credit > 0 ? options.credit : -1};
     c->handed = true; /* callbacks are asynchronous: none before it returns */
     if ((how & 48) == 16 && token[0]) {
         c->fresh = false;
@@ -373,6 +378,11 @@ static const char *const results[] = {
     "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}",
     "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"serverInfo\":{}}",
     "{}",
+    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tasks\":{\"requests\":{"
+    "\"tools\":{\"call\":{}}},\"responses\":{\"modes\":[\"streaming\",\"task\"]}}}}",
+    "{\"partial-content\":[{\"seqNr\":1},{}],\"isComplete\":true}",
+    "{\"task\":{\"taskId\":\"task-1\",\"status\":\"completed\"},\"_meta\":{"
+    "\"io.modelcontextprotocol/fallback-mode\":\"task\"}}",
 };
 
 static const char *const errors[] = {
@@ -410,6 +420,62 @@ static void answer_one(void)
         open_asks[which] = open_asks[--ask_count];
 }
 
+static bool is_2025(void)
+{
+    return session->version == SGI_VERSION_2025_11_25;
+}
+
+/* Segments from..to - 1 of task-1, always the same ones. */
+static void part(long long id, uint32_t from, uint32_t to, bool task, bool complete)
+{
+    char list[1024];
+    int n = 0;
+    list[0] = 0;
+    for (uint32_t i = from; i < to; i++)
+        n += snprintf(list + n, sizeof list - (size_t)n, "%s{\"n\":%u,\"seqNr\":%u}",
+                      i > from ? "," : "", i, i);
+    say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{%s\"partial-content\":[%s],"
+        "\"isComplete\":%s,\"isError\":%s,\"_meta\":{\"io.modelcontextprotocol/"
+        "related-task\":{\"taskId\":\"task-1\"}}}}",
+        id, task ? "\"task\":{\"taskId\":\"task-1\",\"status\":\"working\"}," : "", list,
+        complete ? "true" : "false", fuzz_one_in(&in, 16) ? "true" : "false");
+}
+
+/* What is pushed or pulled of twelve segments: batches, repeats, holes, the end. */
+static void some_part(long long id, bool task)
+{
+    uint32_t how = fuzz_byte(&in);
+    uint32_t from = 1 + how % 12;
+    uint32_t to = from + fuzz_below(&in, 5);
+    part(id, from, to > 13 ? 13 : to, task, to >= 13 || how > 250);
+}
+
+static void answer_well_2025(const asked *a)
+{
+    long long id = a->id;
+    if (!strcmp(a->method, "tools/list")) {
+        say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"tools\":[{\"name\":\"t\","
+            "\"execution\":{\"taskSupport\":\"optional\"}}]%s}}",
+            id, fuzz_one_in(&in, 8) ? ",\"nextCursor\":\"c\"" : "");
+    } else if (!strcmp(a->method, "tools/call")) {
+        streamed = id;
+        some_part(id, true);
+    } else if (!strcmp(a->method, "tasks/result") && fuzz_one_in(&in, 4)) {
+        say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"content\":[{\"n\":1},{\"n\":"
+            "2},{\"n\":3},{\"n\":4}]}}",
+            id);
+    } else if (!strcmp(a->method, "tasks/result")) {
+        some_part(id, false);
+    } else {
+        static const char *const words[] = {"working",   "working", "input_required",
+                                            "completed", "failed",  "cancelled"};
+        say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"taskId\":\"task-1\","
+            "\"status\":"
+            "\"%s\",\"lastUpdatedAt\":\"2026-01-01T00:00:0%uZ\",\"pollInterval\":100}}",
+            id, words[fuzz_below(&in, 6)], fuzz_below(&in, 10));
+    }
+}
+
 /* Says what a server does that answers as it should: by the method. */
 static void answer_well(void)
 {
@@ -418,10 +484,14 @@ static void answer_well(void)
     asked a = open_asks[0];
     memmove(open_asks, open_asks + 1, (size_t)--ask_count * sizeof *open_asks);
     int result = 19;
+    if (is_2025() && strcmp(a.method, "initialize") != 0) {
+        answer_well_2025(&a);
+        return;
+    }
     if (!strcmp(a.method, "server/discover"))
         result = fuzz_one_in(&in, 8) ? 17 : 16;
     else if (!strcmp(a.method, "initialize"))
-        result = 18;
+        result = fuzz_one_in(&in, 2) ? 18 : 20;
     else if (!strcmp(a.method, "tools/call"))
         result = fuzz_one_in(&in, 4) ? 2 : 0;
     else if (!strcmp(a.method, "tasks/get"))
@@ -478,7 +548,19 @@ static void wild_event(void)
 static void notification(void)
 {
     uint32_t id = fuzz_below(&in, 12);
-    switch (fuzz_below(&in, 6)) {
+    if (is_2025() && streamed && fuzz_below(&in, 4)) {
+        some_part(streamed, false);
+        return;
+    }
+    switch (fuzz_below(&in, 8)) {
+    case 6:
+        say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\",\"params\":{"
+            "\"taskId\":\"task-1\",\"status\":\"%s\"}}",
+            id ? "working" : "completed");
+        break;
+    case 7:
+        say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+        break;
     case 0:
         say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
             "\"progressToken\":%u,\"progress\":0.5,\"total\":1,\"message\":\"m\\u0000m\"}"
@@ -627,12 +709,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t how = fuzz_byte(&in);
     memset(clients, 0, sizeof clients);
     started = ask_count = opened = closed = session_freed = 0;
+    streamed = 0;
     honest = true;
     token[0] = 0;
     test_mem_init(&tm);
     fake_host_init(&host, &tm.mem, how);
     session = fake_session_new(&host, &events);
     session->options.max_result_bytes = 64 * 1024;
+    if ((how & 3) == 2)
+        session->options.era = SEGUE_ERA_LEGACY;
     if (how & 1)
         fake_session_open(session);
     else

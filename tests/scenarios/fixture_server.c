@@ -1,11 +1,13 @@
 /* The fixture server of the stdio scenarios: serves its standard input until it ends.
  * Argument: a SQLite file; without it a memory store. SEGUE_FAULT in the environment says
- * where the store fails or kills the process (fault_store.h). */
+ * where the store fails or kills the process (fault_store.h), SEGUE_OPTIONS how the server
+ * differs: numbers by name, separated by blanks. */
 #include "support/fault_store.h"
 #include "support/fixtures.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t now_ms(void *user)
@@ -21,6 +23,46 @@ static void log_line(void *user, int32_t level, const char *text)
     (void)user;
     if (level >= SEGUE_LOG_ERROR || getenv("SEGUE_TEST_LOG"))
         fprintf(stderr, "fixture server: %s\n", text);
+}
+
+/* Everybody is nobody in particular, but told so by a function. */
+static segue_status say_nobody(void *user, segue_transport *transport,
+                               const char **principal)
+{
+    (void)user;
+    (void)transport;
+    *principal = NULL;
+    return SEGUE_OK;
+}
+
+static int set_option(segue_server_options *options, const char *name, long long value)
+{
+    if (!strcmp(name, "principal"))
+        options->principal = value ? say_nobody : NULL;
+    else if (!strcmp(name, "page_size"))
+        options->page_size = (int32_t)value;
+    else if (!strcmp(name, "max_tasks"))
+        options->max_tasks = (int32_t)value;
+    else if (!strcmp(name, "max_ttl_ms"))
+        options->max_ttl_ms = value;
+    else if (!strcmp(name, "dialects_on"))
+        options->dialects_on = (uint32_t)value;
+    else if (!strcmp(name, "dialects_off"))
+        options->dialects_off = (uint32_t)value;
+    else
+        return 0;
+    return 1;
+}
+
+static int set_options(segue_server_options *options, const char *text)
+{
+    char name[32];
+    long long value;
+    int n;
+    for (; sscanf(text, " %31[a-z_]=%lld%n", name, &value, &n) == 2; text += n)
+        if (!set_option(options, name, value))
+            return 0;
+    return !*text;
 }
 
 static void gone(void *user)
@@ -46,6 +88,12 @@ int main(int argc, char **argv)
     server_options.version = "1";
     server_options.user = &over;
     server_options.free_user = gone;
+    server_options.principal = say_nobody;
+    const char *differs = getenv("SEGUE_OPTIONS");
+    if (differs && !set_options(&server_options, differs)) {
+        fprintf(stderr, "fixture server: cannot be told: %s\n", differs);
+        return 1;
+    }
     const char *plan = getenv("SEGUE_FAULT");
     if (plan) {
         fault_store_plan(fault_store_new_blocking(argc > 1 ? argv[1] : NULL, &store),

@@ -96,11 +96,12 @@ static void a_state_is_not_kept_beyond_its_round(void **state)
 static void any_method_may_be_answered_so(void **state)
 {
     static const char *const methods[] = {"prompts/get", "resources/read"};
+    static const char *const params[] = {"{\"name\":\"p\"}", "{\"uri\":\"test://x\"}"};
     (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         kit k = {0};
         kit_begin_modern(&k, NULL, SERVER_PLAIN);
-        record *r = kit_start(&k, methods[i], NULL, NULL);
+        record *r = kit_start(&k, methods[i], params[i], NULL);
         kit_result(&k, kit_expect(&k, methods[i]), ROUND(QUESTION("k")) STATE);
         answer(&k, r, "k");
         const char *line = kit_expect(&k, methods[i]);

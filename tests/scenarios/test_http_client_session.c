@@ -246,6 +246,25 @@ static void a_forgotten_session_is_replaced(void **state)
     ends(&s, "three");
 }
 
+/* What the server had begun to answer may have run: it is not sent again. */
+static void a_forgotten_stream_is_a_lost_call(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get;
+    begin(&s, "one");
+    no_stream(&s);
+    record *r = cut_call(&s, &get);
+    script_say(get, "404 Not Found", "", "");
+    script_initialize(&s, "two");
+    no_stream(&s);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    script_expect_silence(&s);
+    call_works(&s, "two");
+    ends(&s, "two");
+}
+
 /* ---- the stream on which the server speaks first ---- */
 
 static void notifications_come_by_the_stream(void **state)
@@ -369,6 +388,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_resumed_is_disconnected),
         cmocka_unit_test(resuming_a_server_that_is_gone_ends),
         cmocka_unit_test(a_forgotten_session_is_replaced),
+        cmocka_unit_test(a_forgotten_stream_is_a_lost_call),
         cmocka_unit_test(notifications_come_by_the_stream),
         cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
         cmocka_unit_test(cancel_is_said),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/tap.h"
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -45,6 +46,7 @@ static void client_start(void *self, segue_transport *transport)
 static size_t client_sent(void *self, const char *bytes, size_t len)
 {
     kit *k = self;
+    tap_bytes(k->tap, TAP_IN, bytes, len);
     k->heard = realloc(k->heard, k->heard_len + len + 1);
     memcpy(k->heard + k->heard_len, bytes, len);
     k->heard_len += len;
@@ -132,6 +134,7 @@ void kit_prepare(kit *k, int64_t max_message_bytes)
     if (!k->chance)
         k->chance = 42;
     test_mem_init(&k->mem);
+    k->tap = tap_open("client");
     segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
     hooks.user = k;
     hooks.monotonic_ms = fake_now;
@@ -183,6 +186,38 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
     kit_begin(k, options);
     kit_handshake(k, capabilities);
     assert_int_equal(k->opened, 1);
+}
+
+void kit_handshake_2025(kit *k, const char *capabilities)
+{
+    kit_result(k, kit_expect(k, "initialize"),
+               "\"protocolVersion\":\"2025-11-25\",\"capabilities\":%s,"
+               "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}",
+               capabilities);
+    kit_expect(k, "notifications/initialized");
+}
+
+void kit_begin_2025(kit *k, const segue_session_options *options,
+                    const char *capabilities)
+{
+    segue_session_options full;
+    segue_struct_init(&full, sizeof full, SEGUE_STRUCT_SESSION_OPTIONS);
+    if (options)
+        full = *options;
+    full.era = SEGUE_ERA_LEGACY;
+    kit_begin(k, &full);
+    kit_handshake_2025(k, capabilities);
+    assert_int_equal(k->opened, 1);
+}
+
+void kit_list_tools(kit *k)
+{
+    kit_result(k, kit_expect(k, "tools/list"),
+               "\"tools\":[{\"name\":\"p\",\"inputSchema\":{\"type\":\"object\"}},"
+               "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"},"
+               "\"execution\":{\"taskSupport\":\"optional\"}},"
+               "{\"name\":\"r\",\"inputSchema\":{\"type\":\"object\"},"
+               "\"execution\":{\"taskSupport\":\"required\"}}]");
 }
 
 /* ---- time ---- */
@@ -248,6 +283,7 @@ static void say(kit *k, const char *text)
     memcpy(line, text, len);
     line[len] = '\n';
     line[len + 1] = 0;
+    tap_bytes(k->tap, TAP_OUT, line, len + 1);
     assert_int_equal(segue_transport_feed(k->transport, line, len + 1), SEGUE_OK);
     free(line);
     kit_run(k);
@@ -306,6 +342,7 @@ void kit_segment(kit *k, const char *task, int seq, int number, const char *text
 void kit_cut(kit *k)
 {
     segue_transport_closed(k->transport);
+    tap_cut(k->tap);
     k->heard_len = 0;
     kit_run(k);
 }
@@ -349,7 +386,7 @@ static void rec_segment(void *user, segue_request *request, const segue_segment 
     size_t len;
     const char *text = segue_segment_text(segment, &len);
     const char *data = segue_segment_data(segment, NULL);
-    if (segue_segment_number(segment) <= r->last_segment)
+    if (segue_segment_number(segment) <= r->last_segment && !r->unordered)
         fail_msg("segment %d came after %d", (int)segue_segment_number(segment),
                  (int)r->last_segment);
     r->last_segment = segue_segment_number(segment);
@@ -511,5 +548,6 @@ void kit_end(kit *k)
     for (size_t i = 0; i < k->line_count; i++)
         free(k->lines[i]);
     free(k->lines);
+    tap_close(k->tap);
     free(k->heard);
 }

@@ -21,6 +21,7 @@ typedef struct record {
     size_t log_len;
     int segments;
     uint64_t last_segment;
+    int unordered; /* set by the test: numbers come in any order */
     int completed, freed;
     segue_status status;
     int32_t rpc_code;
@@ -42,6 +43,7 @@ struct kit {
     segue_runtime *runtime;
     segue_transport *transport;
     segue_session *session;
+    struct tap *tap;
     char *heard; /* bytes of the client that nobody has looked at */
     size_t heard_len;
     char *said; /* lines handed out, kept until the end */
@@ -76,6 +78,21 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
     "{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/"                           \
     "tasks\":{\"eventStreams\":{}},"                                                     \
     "\"dev.segue/idempotency\":{}}}"
+/* Servers of 2025-11-25. */
+#define SERVER_2025                                                                      \
+    "{\"tools\":{\"listChanged\":true},\"tasks\":{\"cancel\":{},"                        \
+    "\"requests\":{\"tools\":{\"call\":{}}}}}"
+#define SERVER_2025_STREAMS                                                              \
+    "{\"tools\":{},\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}},"     \
+    "\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]}}}"
+/* What such servers say of a task. */
+#define TASK_2025(id, status)                                                            \
+    "\"taskId\":\"" id "\",\"status\":\"" status                                         \
+    "\",\"createdAt\":\"2026-01-01T00:00:00Z\","                                         \
+    "\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\",\"ttl\":60000,\"pollInterval\":1000"
+#define CREATED_2025(id) "\"task\":{" TASK_2025(id, "working") "}"
+#define RELATED(id)                                                                      \
+    "\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"" id "\"}}"
 /* Answers about a task: members for kit_result. */
 #define STAMPS                                                                           \
     "\"createdAt\":\"2026-01-01T00:00:00Z\",\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\"," \
@@ -91,6 +108,13 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
 #define FINAL                                                                            \
     "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"            \
     "\"completed\",\"isError\":false}}"
+/* As kit_begin, and plays the handshake of a server of 2025-11-25. */
+void kit_begin_2025(kit *k, const segue_session_options *options,
+                    const char *capabilities);
+/* The handshake alone: again after a cut. */
+void kit_handshake_2025(kit *k, const char *capabilities);
+/* Plays tools/list: may be tasks: "t" (optional) and "r" (required); "p" may not. */
+void kit_list_tools(kit *k);
 /* Ends it all, checks every record and that nothing leaked. */
 void kit_end(kit *k);
 

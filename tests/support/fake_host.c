@@ -4,6 +4,7 @@
  * the accounts of a test allocator show the engine alone. */
 #include "fake_host.h"
 
+#include "engine/dialect/dialect.h"
 #include "engine/log/record.h"
 
 #include <stdio.h>
@@ -270,6 +271,7 @@ sgi_op *fake_task_new(segue_server *server)
     op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
     op->ttl_ms = op->tool->options.ttl_ms;
     op->is_task = true;
+    op->dialect = &sgi_dialect_tasks_ext;
     if (!op->task_id || sgi_op_log(op) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;

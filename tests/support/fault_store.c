@@ -174,6 +174,14 @@ static segue_status claim(void *self, segue_store_record_fn fn, void *user)
     return f->dead ? SEGUE_E_STORE : sgi_store_claim(f->inner, fn, user);
 }
 
+static segue_status list(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user)
+{
+    fault_store *f = self;
+    return f->dead ? SEGUE_E_STORE
+                   : sgi_store_list(f->inner, principal, created_ms, task_id, fn, user);
+}
+
 static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     fault_store *f = self;
@@ -223,6 +231,7 @@ static fault_store *make(const char *path, int32_t blocking, segue_store **handl
     vtable.claim = claim;
     vtable.purge = purge;
     vtable.free = free_store;
+    vtable.list = list;
     if (segue_store_custom(&vtable, f, NULL, handle) != SEGUE_OK)
         abort();
     return f;

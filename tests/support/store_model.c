@@ -114,10 +114,33 @@ static void make_batch(model *m, model_batch *b, dice *d)
         *m = after;
 }
 
+typedef struct listed {
+    uint32_t n;
+    int count;
+} listed;
+
+static int32_t check_listed(void *user, const segue_store_record *record)
+{
+    listed *l = user;
+    l->count++;
+    return test_check_record(&l->n, record);
+}
+
+static void compare_list(segue_store *store, const model *m, uint32_t n)
+{
+    test_record r;
+    listed l = {n, 0};
+    test_record_init(&r, n);
+    assert_int_equal(sgi_store_list(store, r.record.principal, 0, NULL, check_listed, &l),
+                     SEGUE_OK);
+    assert_int_equal(l.count, m->ops[n].exists);
+}
+
 static void compare(segue_store *store, const model *m)
 {
     for (uint32_t n = 0; n < MODEL_OPS; n++) {
         const model_op *op = &m->ops[n];
+        compare_list(store, m, n);
         assert_int_equal(test_find(store, n), op->exists ? SEGUE_OK : SEGUE_E_NOT_FOUND);
         if (!op->exists) {
             assert_int_equal(test_read_status(store, n), SEGUE_E_NOT_FOUND);

@@ -433,6 +433,95 @@ static void claim_hands_over_what_nobody_owns(void **state)
     sgi_store_unref(store);
 }
 
+/* ---- lists ---- */
+
+typedef struct paging {
+    segue_store *store;
+    uint8_t principal[SEGUE_STORE_HASH_SIZE];
+    int64_t created_ms; /* of the last one shown, */
+    char task_id[32];   /* ... "" before the first */
+    int shown;
+    int left; /* of this page */
+} paging;
+
+static int32_t take_listed(void *user, const segue_store_record *record)
+{
+    paging *p = user;
+    assert_memory_equal(record->principal, p->principal, sizeof p->principal);
+    if (*p->task_id)
+        assert_true(record->created_ms < p->created_ms ||
+                    (record->created_ms == p->created_ms &&
+                     strcmp(record->task_id, p->task_id) < 0));
+    p->created_ms = record->created_ms;
+    snprintf(p->task_id, sizeof p->task_id, "%s", record->task_id);
+    p->shown++;
+    return --p->left == 0;
+}
+
+/* The next page; how many it had. */
+static int page(paging *p, int size)
+{
+    int before = p->shown;
+    p->left = size;
+    assert_int_equal(sgi_store_list(p->store, p->principal, p->created_ms,
+                                    *p->task_id ? p->task_id : NULL, take_listed, p),
+                     SEGUE_OK);
+    return p->shown - before;
+}
+
+static void must_create_of(segue_store *store, uint32_t n, int principal, int64_t at_ms)
+{
+    test_record r;
+    test_record_init(&r, n);
+    memset(r.record.principal, principal, sizeof r.record.principal);
+    r.record.created_ms = at_ms;
+    assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_OK);
+}
+
+static paging of_principal(segue_store *store, int principal)
+{
+    paging p = {.store = store};
+    memset(p.principal, principal, sizeof p.principal);
+    return p;
+}
+
+static void list_shows_what_a_principal_has(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    for (uint32_t n = 0; n < 60; n++) /* three at each moment, not in order */
+        must_create_of(store, n, n % 2 ? 7 : 8, 1000 - (int64_t)(n * 7 % 20));
+    assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
+    paging p = of_principal(store, 7);
+    assert_int_equal(page(&p, 1000), 30);
+    p = of_principal(store, 9);
+    assert_int_equal(page(&p, 1000), 0);
+    p = of_principal(store, 8);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(page(&p, 7), 7);
+    assert_int_equal(page(&p, 7), 2);
+    assert_int_equal(page(&p, 7), 0);
+    sgi_store_unref(store);
+}
+
+/* Each is shown once, and the position may be that of one that is gone. */
+static void list_goes_on_while_operations_come_and_go(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    for (uint32_t n = 0; n < 20; n++)
+        must_create_of(store, n, 7, 1000 + n / 2);
+    paging p = of_principal(store, 7);
+    assert_int_equal(page(&p, 5), 5); /* 19 to 15 */
+    must_create_of(store, 100, 7, 2000);
+    for (uint32_t n = 14; n < 16; n++)
+        assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, n)),
+                         SEGUE_OK);
+    assert_int_equal(page(&p, 5), 5); /* 13 to 9 */
+    assert_int_equal(page(&p, 100), 9);
+    p = of_principal(store, 7);
+    assert_int_equal(page(&p, 100), 19);
+    sgi_store_unref(store);
+}
+
 static int32_t take_three(void *user, const segue_store_record *record)
 {
     assert_int_equal(record->ended, 0);
@@ -617,6 +706,8 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(delete_and_create_in_one_batch),
         cmocka_unit_test(claim_hands_over_what_nobody_owns),
         cmocka_unit_test(claim_stopped_early_leaves_the_rest),
+        cmocka_unit_test(list_shows_what_a_principal_has),
+        cmocka_unit_test(list_goes_on_while_operations_come_and_go),
         cmocka_unit_test(ten_thousand_operations),
         cmocka_unit_test(threads_share_a_store),
         cmocka_unit_test(random_batches_match_a_model),

@@ -38,7 +38,8 @@ typedef struct world {
     fixtures *fixtures;
     wire *wires;
     char path[128]; /* of the SQLite file; chosen by world_begin when empty */
-    void (*tune)(segue_server_options *options); /* before the server is made */
+    /* before the server is made; STDIO: what fixture_server.c can be told */
+    void (*tune)(segue_server_options *options);
     segue_store *custom; /* used instead of store_kind; freed by the world */
     const char *fault;   /* STDIO: SEGUE_FAULT of the servers spawned from here on */
     int dead;            /* HERE: the process is gone, what it still says is not heard */

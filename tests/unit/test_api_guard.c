@@ -207,6 +207,7 @@ STATUS(segue_call_log, segue_call_log(h, "info", "1", 1))
 STATUS(segue_call_set_status, segue_call_set_status(h, "x"))
 STATUS(segue_call_require_input,
        segue_call_require_input(h, "roots/list", NULL, 0, ignore_input, NULL, NULL))
+STATUS(segue_call_hang_up, segue_call_hang_up(h, 1))
 STATUS(segue_call_defer, segue_call_defer(h, 0))
 STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1))
 STATUS(segue_call_resumed, segue_call_resumed(h, NULL, NULL, NULL))

@@ -301,7 +301,8 @@ static void missing_table_or_counter_is_refused(void **state)
                                 "DROP TABLE garbage",
                                 "DROP INDEX operation_open",
                                 "DELETE FROM owners",
-                                "ALTER TABLE operation DROP COLUMN principal",
+                                "DROP INDEX operation_listed",
+                                "ALTER TABLE operation DROP COLUMN data",
                                 "PRAGMA user_version = 0"};
     for (size_t i = 0; i < sizeof harm / sizeof *harm; i++) {
         test_clear_directory();

@@ -88,6 +88,14 @@ static segue_status outside_purge(void *self, int64_t now_ms, int64_t *next_ms)
     return sgi_store_purge(((outside *)self)->inner, now_ms, next_ms);
 }
 
+static segue_status outside_list(void *self, const uint8_t *principal, int64_t created_ms,
+                                 const char *task_id, segue_store_record_fn fn,
+                                 void *user)
+{
+    return sgi_store_list(((outside *)self)->inner, principal, created_ms, task_id, fn,
+                          user);
+}
+
 static void outside_free(void *self)
 {
     sgi_store_unref(((outside *)self)->inner);
@@ -100,7 +108,8 @@ static const segue_store_vtable outside_vtable = {.struct_size = sizeof outside_
                                                   .read = outside_read,
                                                   .claim = outside_claim,
                                                   .purge = outside_purge,
-                                                  .free = outside_free};
+                                                  .free = outside_free,
+                                                  .list = outside_list};
 
 static segue_status open_outside(const segue_store_options *options, segue_store **out)
 {
@@ -173,6 +182,9 @@ static void vtable_of_another_age(void **state)
     int64_t next = 0;
     assert_int_equal(sgi_store_purge(store, 1, &next), SEGUE_OK);
     assert_int_equal(next, INT64_MAX);
+    assert_false(sgi_store_lists(store));
+    assert_int_equal(sgi_store_list(store, (const uint8_t *)"", 0, NULL, NULL, NULL),
+                     SEGUE_E_UNSUPPORTED);
     sgi_store_unref(store);
 }
 

@@ -260,6 +260,101 @@ static void cancelled_exchange_ends(void **state)
     }
 }
 
+/* ---- hung up ---- */
+
+static void hung_up_stream_goes_on_at_the_next(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) { /* the transport may be slow to let go */
+        http_rig_open(&t);
+        segue_call *call = http_wire_start(&t.a, "7");
+        assert_int_equal(sgi_call_hang_up(call, 700), SEGUE_OK);
+        sgi_call_progress(call, 1, 0, NULL);
+        assert_string_equal(http_wire_text(&t.a), "id: 2-0\nretry: 1000\ndata: \n\n"
+                                                  "retry: 700\n\n");
+        assert_true(t.a.answer.is_events && t.a.answer.answered);
+        assert_int_equal(t.a.answer.status, 200);
+        assert_int_equal(sgi_call_hang_up(call, 5), SEGUE_OK); /* it is away already */
+        assert_string_equal(http_wire_text(&t.a), "id: 2-0\nretry: 1000\ndata: \n\n"
+                                                  "retry: 700\n\n");
+        if (!late)
+            http_wire_cut(&t.a);
+        assert_false(call->cancelled);
+        sgi_call_progress(call, 2, 0, NULL);
+        assert_int_equal(sgi_call_hang_up(call, 5), SEGUE_OK);
+        assert_int_equal(http_wire_get(&t.b, "2-0"), 0);
+        assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 2-"), 2);
+        assert_false(t.b.answer.answered);
+        assert_int_equal(sgi_call_hang_up(call, 0), SEGUE_OK); /* and again */
+        http_wire_finish(call);
+        assert_int_equal(http_wire_count(http_wire_text(&t.b), "retry: 1000\n\n"), 1);
+        assert_int_equal(http_wire_count(t.b.text.p, "\"result\""), 0);
+        assert_true(t.b.answer.answered);
+        http_wire_cut(&t.b);
+        assert_int_equal(http_wire_get(&t.b, "2-2"), 200);
+        assert_int_equal(http_wire_count(http_wire_text(&t.b), "\"id\":7,\"result\""), 1);
+        http_wire_cut(&t.b);
+        http_wire_cut(&t.a);
+        assert_int_equal(http_wire_delete(&t.a), 204);
+    }
+}
+
+/* Nothing is written when the client could not come back. */
+static void hanging_up_needs_an_event_to_name(void **state)
+{
+    (void)state;
+    http_rig_open(&t);
+    t.a.head.takes_events = false;
+    segue_call *call = http_wire_start(&t.a, "7");
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_UNSUPPORTED);
+    assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_TERMINAL);
+    sgi_call_free(call);
+    assert_true(http_wire_text(&t.a)[0] == '{' && t.a.answer.answered);
+    t.a.head.takes_events = true;
+
+    assert_true(http_wire_open(&t.a, "2025-06-18"));
+    call = http_wire_start(&t.a, "7");
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_UNSUPPORTED);
+    http_wire_text(&t.a);
+    assert_true(t.a.answer.open);
+    sgi_call_progress(call, 1, 0, NULL);
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_OK);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "retry: 1\n\n"), 1);
+    assert_true(t.a.answer.answered);
+    http_wire_cut(&t.a);
+    http_wire_finish(call);
+
+    t.b.head.session = (sgi_str){0};
+    t.b.head.name = SGI_STR("tool");
+    assert_int_equal(http_wire_modern(&t.b, "5", "tools/call", "\"name\":\"tool\"", "{}"),
+                     0);
+    call = http_wire_call(t.server);
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_UNSUPPORTED);
+    http_wire_text(&t.b);
+    assert_true(t.b.answer.open);
+    http_wire_cut(&t.b); /* is its cancel */
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_TERMINAL);
+    sgi_call_free(call);
+    fake_host_deliver(&t.host);
+}
+
+static void hanging_up_without_memory_changes_nothing(void **state)
+{
+    (void)state;
+    http_rig_open(&t);
+    segue_call *call = http_wire_start(&t.a, "7");
+    sgi_buf_reset(&t.a.conn->out, 0);
+    test_mem_rearm(&t.mem);
+    t.mem.fail_from = 1;
+    assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_NOMEM);
+    test_mem_rearm(&t.mem);
+    http_wire_text(&t.a);
+    assert_false(t.a.answer.answered);
+    http_wire_finish(call);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"id\":7,\"result\""), 1);
+}
+
 /* ---- expiry and bounds ---- */
 
 static void session_expires_when_it_is_not_used(void **state)
@@ -352,6 +447,9 @@ int main(void)
         CASE(parked_bytes_are_bounded),
         CASE(requests_in_flight_are_those_of_the_session),
         CASE(cancelled_exchange_ends),
+        CASE(hung_up_stream_goes_on_at_the_next),
+        CASE(hanging_up_needs_an_event_to_name),
+        CASE(hanging_up_without_memory_changes_nothing),
         CASE(session_expires_when_it_is_not_used),
         CASE(what_is_in_use_does_not_expire),
         CASE(idle_sessions_make_room_and_busy_ones_do_not),

@@ -10,8 +10,9 @@ typedef struct sgi_dialect {
     const char *name;
     uint32_t bit;              /* sgi_dialect_bit */
     const sgi_method *methods; /* its own, ended by a NULL name */
-    /* Answers a tools/call with the task it became; NULL = makes no tasks. */
-    void (*created)(sgi_reply *reply, const sgi_op *op);
+    /* Answers a tools/call with the task it became, and closes the reply, now or later;
+     * NULL = makes no tasks. */
+    void (*created)(sgi_reply *reply, sgi_op *op);
     const char *extension; /* its name under capabilities.extensions; NULL = none */
 } sgi_dialect;
 
@@ -20,27 +21,53 @@ extern const sgi_dialect *const sgi_dialects[];
 
 /* The one that makes tasks, of a set that was negotiated; NULL when none does. */
 const sgi_dialect *sgi_dialect_of(uint32_t set);
+/* By its stored name; NULL when there is none. */
+const sgi_dialect *sgi_dialect_named(sgi_str name);
 /* The method of a dialect of the set; NULL when there is none. */
 const sgi_method *sgi_dialect_method(uint32_t set, sgi_str name);
 
+extern const sgi_dialect sgi_dialect_tasks_2025;  /* L, and S with it */
 extern const sgi_dialect sgi_dialect_tasks_ext;   /* X */
 extern const sgi_dialect sgi_dialect_task_events; /* E */
 
 /* "capabilities":{...}, as server/discover (modern) or initialize has it. */
-void sgi_write_capabilities(sgi_jw *w, const segue_server *server, bool modern);
+void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in);
 
-/* ---- what X shares with E and with subscriptions ---- */
+/* ---- what the dialects of tasks share (tasks.c) ---- */
 
-/* taskId, status, ... of a task as tasks/get shows it, into an object that is open. fold:
- * of a completed task, else ignored. */
-void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
+/* Names of a task's numbers; the other members are called the same everywhere. */
+typedef struct sgi_task_names {
+    const char *ttl, *poll;
+} sgi_task_names;
+
+/* taskId, status, statusMessage, stamps, ttl, poll interval: into an object that is
+ * open. */
+void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
+                    const sgi_task_names *names);
 /* params.taskId as plain text; false when it was refused. */
-bool sgi_tasks_ext_id(const sgi_inbound *in, sgi_str *id);
-/* May this peer see the operation, and is it a task? */
-bool sgi_tasks_ext_visible(const sgi_peer *peer, const sgi_op *op);
+bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id);
+/* Is it a task that this dialect shows, and may this peer see it? */
+bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
+                         const sgi_dialect *dialect);
 /* What sgi_server_find_task found: the op when the asker may see it, else NULL and the
  * reply has been answered. */
-sgi_op *sgi_tasks_ext_found(sgi_reply *reply, sgi_op *op, segue_status status);
+sgi_op *sgi_task_found(sgi_reply *reply, sgi_op *op, segue_status status,
+                       const sgi_dialect *dialect);
+/* The reply says that the result is in the store and cannot be read. */
+void sgi_task_answer_unreadable(sgi_reply *reply);
+
+/* ---- L ---- */
+
+/* May this peer have tasks of 2025-11-25? version: of its session. */
+bool sgi_tasks_2025_are_for(const sgi_peer *peer, sgi_version version);
+/* The member of the capabilities of initialize, if it may. */
+void sgi_tasks_2025_write_capability(sgi_jw *w, const sgi_inbound *in);
+
+/* ---- X ---- */
+
+/* A task as tasks/get shows it, into an object that is open. fold: of a completed task,
+ * else ignored. */
+void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 /* -32021 for the tasks extension. */
 void sgi_answer_missing_tasks(const sgi_inbound *in);
 

@@ -237,7 +237,7 @@ static void stream_found(void *user, sgi_op *op, segue_status status)
     sgi_reply *reply = open->reply;
     uint64_t expect = open->expect;
     sgi_release(sgi_engine_mem(reply->engine), open, sizeof *open);
-    op = sgi_tasks_ext_found(reply, op, status);
+    op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_ext);
     if (op && !streams_already(reply->peer, op)) {
         begin_stream(reply, op, expect);
         return;
@@ -254,7 +254,7 @@ static void tasks_stream(const sgi_inbound *in)
     sgi_str id;
     int64_t after = -1;
     sgi_json cursor = sgi_json_get(in->params, "after");
-    if (!sgi_tasks_ext_id(in, &id))
+    if (!sgi_task_id_of(in, &id))
         return;
     if (cursor.n && (!sgi_json_int(cursor, &after) || after < 0)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,

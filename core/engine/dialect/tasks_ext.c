@@ -6,6 +6,8 @@
 #include "engine/log/reader.h"
 #include "engine/serving/task.h"
 
+static const sgi_task_names names = {.ttl = "ttlMs", .poll = "pollIntervalMs"};
+
 /* ---- rendering ---- */
 
 static void write_inputs(sgi_jw *w, const sgi_op *op)
@@ -19,47 +21,10 @@ static void write_inputs(sgi_jw *w, const sgi_op *op)
     sgi_jw_close(w, '}');
 }
 
-static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
-{
-    char stamp[SGI_STAMP_SIZE];
-    sgi_stamp(wall_ms, stamp);
-    sgi_jw_member_string(w, name, sgi_str_of(stamp));
-}
-
-static void write_status_message(sgi_jw *w, const sgi_op *op, sgi_state state)
-{
-    static const char name[] = "statusMessage";
-    const char *message = sgi_op_status_message(op);
-    if (state == SGI_STATE_CANCELLED)
-        sgi_jw_member_string(w, name, SGI_STR("The task was cancelled by request."));
-    else if (state == SGI_STATE_FAILED)
-        sgi_jw_member_raw(
-            w, name, sgi_json_get((sgi_json){op->final_data, op->final_len}, "message"));
-    else if (message)
-        sgi_jw_member_string(w, name, sgi_str_of(message));
-}
-
-/* What the creation answer and tasks/get have in common. */
-static void write_metadata(sgi_jw *w, const sgi_op *op)
-{
-    sgi_state state = sgi_op_state(op);
-    sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
-    sgi_jw_member_string(w, "status", sgi_str_of(sgi_state_name(state)));
-    write_status_message(w, op, state);
-    write_stamp(w, "createdAt", op->created_ms);
-    write_stamp(w, "lastUpdatedAt", op->updated_ms);
-    sgi_jw_key(w, "ttlMs");
-    if (op->ttl_ms < 0)
-        sgi_jw_null(w);
-    else
-        sgi_jw_int(w, op->ttl_ms);
-    sgi_jw_member_int(w, "pollIntervalMs", op->poll_ms);
-}
-
 void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     sgi_state state = sgi_op_state(op);
-    write_metadata(w, op);
+    sgi_task_write(w, op, sgi_state_name(state), &names);
     if (state == SGI_STATE_INPUT_REQUIRED)
         write_inputs(w, op);
     if (state == SGI_STATE_FAILED)
@@ -75,14 +40,15 @@ void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     }
 }
 
-static void created(sgi_reply *reply, const sgi_op *op)
+static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
-    if (!sgi_reply_result(&sending, reply, "task"))
-        return;
-    write_metadata(&sending.w, op);
-    sgi_send_meta(&sending, op->server);
-    sgi_send_end(&sending);
+    if (sgi_reply_result(&sending, reply, "task")) {
+        sgi_task_write(&sending.w, op, sgi_state_name(sgi_op_state(op)), &names);
+        sgi_send_meta(&sending, op->server);
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
 }
 
 /* ---- requests ---- */
@@ -94,45 +60,12 @@ void sgi_answer_missing_tasks(const sgi_inbound *in)
                      "{\"io.modelcontextprotocol/tasks\":{}}}}");
 }
 
-bool sgi_tasks_ext_id(const sgi_inbound *in, sgi_str *id)
-{
-    sgi_json value = sgi_json_get(in->params, "taskId");
-    if (sgi_json_kind_of(value) != SGI_JSON_STRING) {
-        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.taskId is not a string",
-                         NULL);
-        return false;
-    }
-    if (!sgi_json_plain_string(value, id))
-        *id = value; /* ours need no escapes: with its quotes it cannot match one */
-    return true;
-}
-
-bool sgi_tasks_ext_visible(const sgi_peer *peer, const sgi_op *op)
-{
-    return op && op->is_task && op->created && op->who == peer->who;
-}
-
-sgi_op *sgi_tasks_ext_found(sgi_reply *reply, sgi_op *op, segue_status status)
-{
-    if (!reply->peer)
-        return NULL;
-    if (op && sgi_tasks_ext_visible(reply->peer, op))
-        return op;
-    if (!op && status != SEGUE_E_NOT_FOUND)
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The store cannot be read"), (sgi_json){0});
-    else
-        sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
-    return NULL;
-}
-
 static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_reply *reply = user;
     sgi_sending sending;
     if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The result cannot be read back"), (sgi_json){0});
+        sgi_task_answer_unreadable(reply);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
         sgi_tasks_ext_write(&sending.w, op, fold);
         sgi_send_meta(&sending, op->server);
@@ -144,7 +77,7 @@ static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
 static void get_found(void *user, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = user;
-    op = sgi_tasks_ext_found(reply, op, status);
+    op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_ext);
     if (!op)
         sgi_reply_close(reply);
     else if (sgi_op_state(op) == SGI_STATE_COMPLETED)
@@ -157,7 +90,7 @@ static void tasks_get(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_reply *reply;
-    if (sgi_tasks_ext_id(in, &id) && (reply = sgi_reply_open(in, false)))
+    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
         sgi_server_find_task(in->peer->server, id, get_found, reply);
 }
 
@@ -185,7 +118,7 @@ static void ack_when_durable(sgi_reply *reply, sgi_op *op)
 static void cancel_found(void *user, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = user;
-    op = sgi_tasks_ext_found(reply, op, status);
+    op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_ext);
     if (!op) {
         sgi_reply_close(reply);
         return;
@@ -198,7 +131,7 @@ static void tasks_cancel(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_reply *reply;
-    if (sgi_tasks_ext_id(in, &id) && (reply = sgi_reply_open(in, false)))
+    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
         sgi_server_find_task(in->peer->server, id, cancel_found, reply);
 }
 
@@ -216,7 +149,7 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     sgi_json responses = {update->responses, update->len};
     sgi_json_member member;
-    op = sgi_tasks_ext_found(reply, op, status);
+    op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_ext);
     status = SEGUE_OK;
     for (size_t at = 0;
          op && status != SEGUE_E_NOMEM && sgi_json_next_member(responses, &at, &member);)
@@ -236,7 +169,7 @@ static void tasks_update(const sgi_inbound *in)
 {
     sgi_str id;
     sgi_json responses = sgi_json_get(in->params, "inputResponses");
-    if (!sgi_tasks_ext_id(in, &id))
+    if (!sgi_task_id_of(in, &id))
         return;
     if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,

@@ -67,13 +67,7 @@ static sgi_json find_same(sgi_buf *out, sgi_json object, const sgi_json_member *
 
 static void write_member(sgi_jw *w, const sgi_json_member *member, sgi_json value)
 {
-    sgi_buf *buf = w->buf;
-    if (w->comma)
-        sgi_buf_add_char(buf, ',');
-    sgi_buf_add_char(buf, '"');
-    sgi_buf_add_str(buf, member->key);
-    sgi_buf_add_lit(buf, "\":");
-    w->comma = false;
+    sgi_jw_key_json(w, member->key);
     sgi_jw_raw(w, value);
 }
 
@@ -142,21 +136,38 @@ static void write_meta(sgi_jw *w, sgi_str extra, sgi_json meta)
     sgi_jw_close(w, '}');
 }
 
-void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
+static sgi_json meta_of(const sgi_fold *fold)
+{
+    sgi_json meta = sgi_json_get(sgi_buf_str(&fold->fields), "_meta");
+    return sgi_json_kind_of(meta) == SGI_JSON_OBJECT ? meta : (sgi_json){0};
+}
+
+static void write_members(const sgi_fold *fold, sgi_jw *w)
 {
     sgi_json_member member;
-    sgi_json meta = {0};
+    for (size_t at = 0; sgi_json_next_member(sgi_buf_str(&fold->fields), &at, &member);)
+        if (!sgi_json_key_is(&member, "_meta") ||
+            sgi_json_kind_of(member.value) != SGI_JSON_OBJECT)
+            write_member(w, &member, member.value);
+}
+
+void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
+{
+    sgi_json meta = meta_of(fold);
+    write_members(fold, w);
+    if (meta.n || extra_meta.n)
+        write_meta(w, extra_meta, meta);
+    w->buf->failed |= sgi_fold_failed(fold);
+}
+
+void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
+{
+    sgi_json meta = meta_of(fold);
     sgi_jw_key(w, "content");
     sgi_jw_open(w, '[');
     sgi_buf_add_str(w->buf, sgi_buf_str(&fold->content));
     sgi_jw_close(w, ']');
-    for (size_t at = 0; sgi_json_next_member(sgi_buf_str(&fold->fields), &at, &member);) {
-        if (sgi_json_key_is(&member, "_meta") &&
-            sgi_json_kind_of(member.value) == SGI_JSON_OBJECT)
-            meta = member.value;
-        else
-            write_member(w, &member, member.value);
-    }
+    write_members(fold, w);
     if (is_error) {
         sgi_jw_key(w, "isError");
         sgi_jw_bool(w, true);

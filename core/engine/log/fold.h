@@ -27,5 +27,7 @@ void sgi_fold_replace(sgi_fold *fold);
  * list), the fields, and isError when set. extra_meta (members without braces, or empty)
  * is put in front of what _meta holds. */
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
+/* The same without the content. */
+void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta);
 
 #endif

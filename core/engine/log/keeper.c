@@ -378,7 +378,7 @@ int32_t sgi_job_record(void *user, const segue_store_record *record)
     found->record.task_id = text;
     found->record.data = text + id_len + 1;
     TAILQ_INSERT_TAIL(&job->found, found, link);
-    return 0;
+    return ++job->found_count == job->max_found;
 }
 
 int32_t sgi_job_entry(void *user, const segue_store_entry *entry)

@@ -49,7 +49,8 @@ typedef enum sgi_job_kind {
     SGI_JOB_FIND = 1, /* by task_id, or by key when has_key */
     SGI_JOB_READ,     /* id, after, max_bytes */
     SGI_JOB_CLAIM,
-    SGI_JOB_PURGE /* now_ms -> next_ms */
+    SGI_JOB_PURGE, /* now_ms -> next_ms */
+    SGI_JOB_LIST   /* of principal key, behind now_ms and task_id, max_found */
 } sgi_job_kind;
 
 /* A record copied out of the store. */
@@ -73,6 +74,8 @@ typedef struct sgi_job {
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint64_t after;
     size_t max_bytes; /* stop after the entry that passes it */
+    size_t max_found; /* stop after so many records; 0 = all */
+    size_t found_count;
     int64_t now_ms;
     int64_t next_ms;
     segue_status status;

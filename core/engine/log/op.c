@@ -9,6 +9,7 @@
 
 #include "engine/error.h"
 #include "engine/log/op_head.h"
+#include "engine/serving/origin.h"
 #include "engine/serving/principal.h"
 #include "engine/log/reader.h"
 #include "engine/log/record.h"
@@ -65,6 +66,7 @@ static void free_op(sgi_op *op)
     sgi_engine_timer_clear(op->engine, &op->timer);
     sgi_engine_timer_clear(op->engine, &op->promote);
     sgi_round_end(op);
+    sgi_origin_free(op);
     sgi_head_free(op);
     sgi_entry_list_free(mem, &op->tail);
     if (op->tool)
@@ -331,8 +333,8 @@ static void became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
     sgi_op_ref(op);
     sgi_server_op_visible(op);
+    wake_readers(op); /* first: the end of a stream is told before what waits for it */
     fire_waiters(op, SEGUE_OK);
-    wake_readers(op);
     if (changed)
         tell_watches(op);
     trim_tail(op);

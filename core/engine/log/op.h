@@ -118,6 +118,12 @@ struct sgi_op {
     const struct sgi_dialect *dialect; /* of birth; NULL = can be no task */
     bool is_task;
     bool logged;
+    bool streams;              /* S: its segments are shown as they are made */
+    uint8_t listed_modes;      /* S: sgi_response_mode, of its request, */
+    uint8_t modes;             /* ... and those of them that may be used */
+    int64_t asked_ttl_ms;      /* that its client wishes; 0 = none */
+    bool immediate;            /* S: its result was the answer */
+    uint64_t closing_segments; /* that came with its end */
     struct sgi_principal *who; /* counted */
 
     /* handles other than the request itself */
@@ -170,9 +176,10 @@ struct sgi_op {
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
     LIST_HEAD(, sgi_watch) watches;
-    int64_t gone_ms; /* wall clock: purge */
-    bool counted;    /* among the live tasks of its principal */
-    bool known;      /* in the server's maps */
+    struct sgi_origin *origin; /* the conversation that made the task; see origin.h */
+    int64_t gone_ms;           /* wall clock: purge */
+    bool counted;              /* among the live tasks of its principal */
+    bool known;                /* in the server's maps */
     TAILQ_ENTRY(sgi_op) linger_link;
     bool lingers; /* has ended, is in the store and in memory */
     bool ran;     /* a keyed one: its handler was started, or need not be */

@@ -151,6 +151,7 @@ static bool apply_final(sgi_op *op, int32_t kind, uint64_t seq, sgi_json payload
         return false;
     op->final = final;
     op->final_seq = seq;
+    op->immediate = sgi_json_kind_of(sgi_json_get(payload, "immediate")) == SGI_JSON_TRUE;
     return true;
 }
 

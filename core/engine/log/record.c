@@ -1,8 +1,8 @@
-/* {"tool","params","caps","task","ttl","poll","digest"}: JSON, so that a person with the
- * store's own tools can read what a task was. */
+/* {"tool","params","caps","task","dialect","streams","ttl","poll","digest"}: JSON, so
+ * that a person with the store's own tools can read what a task was. */
 #include "engine/log/record.h"
 
-#include "engine/serving/server.h"
+#include "engine/dialect/dialect.h"
 
 segue_status sgi_record_write(sgi_op *op)
 {
@@ -17,6 +17,9 @@ segue_status sgi_record_write(sgi_op *op)
     sgi_jw_member_raw(&w, "params", (sgi_str){op->params, op->params_len});
     sgi_jw_member_int(&w, "caps", op->caps);
     sgi_jw_member_int(&w, "task", op->is_task);
+    if (op->dialect)
+        sgi_jw_member_string(&w, "dialect", sgi_str_of(op->dialect->name));
+    sgi_jw_member_int(&w, "streams", op->streams);
     sgi_jw_member_int(&w, "ttl", op->ttl_ms);
     sgi_jw_member_int(&w, "poll", op->poll_ms);
     sgi_jw_key(&w, "digest");
@@ -74,6 +77,7 @@ static bool read_digest(sgi_op *op, sgi_json data)
 
 static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
+    sgi_str name;
     op->task_id = sgi_text_dup(sgi_engine_mem(op->engine), sgi_str_of(record->task_id));
     op->who = sgi_principal_get(&op->server->principals, op->engine, record->principal);
     if (!op->task_id || !op->who)
@@ -84,10 +88,23 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     op->created_ms = op->updated_ms = record->created_ms;
     op->caps = (uint32_t)number(data, "caps");
     op->is_task = number(data, "task") != 0;
+    op->streams = number(data, "streams") != 0;
+    if (sgi_json_plain_string(sgi_json_get(data, "dialect"), &name))
+        op->dialect = sgi_dialect_named(name);
     op->ttl_ms = number(data, "ttl");
     op->poll_ms = number(data, "poll");
     op->logged = op->created = true;
     return read_digest(op, data) ? SEGUE_OK : SEGUE_E_STORE_CORRUPT;
+}
+
+bool sgi_record_is_of(sgi_engine *engine, const segue_store_record *record,
+                      const sgi_dialect *dialect)
+{
+    sgi_json data;
+    return sgi_engine_json(engine, record->data, record->data_len, &data, NULL) ==
+               SEGUE_OK &&
+           number(data, "task") != 0 &&
+           sgi_json_string_is(sgi_json_get(data, "dialect"), sgi_str_of(dialect->name));
 }
 
 segue_status sgi_record_read(segue_server *server, const segue_store_record *record,

@@ -14,6 +14,9 @@ typedef struct sgi_record {
 segue_status sgi_record_write(sgi_op *op);
 /* The record is in the store: frees op->record. */
 void sgi_record_written(sgi_op *op);
+/* Is it a task that this dialect shows? False also for a record that does not parse. */
+bool sgi_record_is_of(sgi_engine *engine, const segue_store_record *record,
+                      const struct sgi_dialect *dialect);
 /* Makes an operation of a stored record; its log is yet to be applied. *out is unchanged
  * unless SEGUE_OK; SEGUE_E_STORE_CORRUPT for a record that does not parse. */
 segue_status sgi_record_read(segue_server *server, const segue_store_record *record,

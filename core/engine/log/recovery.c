@@ -94,7 +94,6 @@ void sgi_rebuild(segue_server *server, const segue_store_record *record,
         done(user, NULL, status);
         return;
     }
-    op->dialect = sgi_dialect_of(server->dialects);
     op->tool = sgi_tool_find(server, sgi_str_of(op->tool_name));
     if (op->tool)
         sgi_tool_ref(op->tool);

@@ -163,12 +163,25 @@ static bool deliver_one(segue_call *call)
     return true;
 }
 
+/* The handler has had its first turn: an answer that waits for what it made of it is
+ * due. */
+static void tell_turned(segue_call *call)
+{
+    sgi_op *op = call->op;
+    sgi_reply *reply = op->reply;
+    call->turned = true;
+    if (reply && reply->turned)
+        reply->turned(reply, op);
+}
+
 static int32_t deliver(sgi_ready *ready, int32_t budget)
 {
     segue_call *call = SGI_OWNER(ready, segue_call, ready);
     int32_t ran = 0;
     while (ran < budget && deliver_one(call))
         ran++;
+    if (!call->turned && !call->invoke_due)
+        tell_turned(call);
     if (ran == budget)
         queue(call);
     else

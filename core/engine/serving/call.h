@@ -21,6 +21,7 @@ struct segue_call {
     sgi_ready ready;
     bool held; /* the handler has the handle and has not freed it */
     bool invoke_due;
+    bool turned; /* its first turn is over: who waits for that has been told */
     bool watched;
     bool cancelled;
     bool cancel_due;
@@ -61,6 +62,7 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
                                const char *message);
 segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
                           size_t len);
+segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms);
 segue_status sgi_call_set_status(segue_call *call, const char *message);
 segue_status sgi_call_require_input(segue_call *call, const char *method,
                                     const char *params, size_t len,

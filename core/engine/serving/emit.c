@@ -2,7 +2,12 @@
  * request is open. A limit that is reached ends the operation with a clean error
  * (R-C-10). */
 #include "engine/serving/call.h"
+
+#include "engine/dialect/response_modes.h"
+#include "engine/dialect/tasks_2025.h"
+#include "engine/serving/origin.h"
 #include "engine/serving/task.h"
+#include "engine/serving/wire_session.h"
 
 #include <stdio.h>
 
@@ -192,22 +197,55 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
         call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
 }
 
-/* ---- notifications of the open request ---- */
+/* ---- notifications to whoever made the call ---- */
+
+/* By its request while that is open; a task of 2025-11-25 has the way of its own. NULL:
+ * nobody hears it, or too much is unsent. */
+static sgi_conn *way_back(const sgi_op *op)
+{
+    const sgi_reply *reply = op->reply;
+    if (op->origin)
+        return sgi_origin_conn(op);
+    return reply && reply->peer && !sgi_conn_is_full(reply->peer->conn)
+               ? reply->peer->conn
+               : NULL;
+}
+
+static const char *progress_token(const sgi_op *op)
+{
+    if (op->origin)
+        return op->origin->progress_token;
+    return op->reply ? op->reply->progress_token : NULL;
+}
+
+static int32_t log_level(const sgi_op *op)
+{
+    if (op->origin)
+        return sgi_origin_log_level(op);
+    return op->reply ? op->reply->log_level : -1;
+}
+
+static segue_status end_note(sgi_sending *sending, const sgi_op *op)
+{
+    if (op->origin)
+        sgi_tasks_2025_write_related(&sending->w, op);
+    return sgi_send_end(sending) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
 
 segue_status sgi_call_progress(segue_call *call, double progress, double total,
                                const char *message)
 {
     sgi_sending sending;
-    sgi_reply *reply = call->op->reply;
+    const char *token = progress_token(call->op);
     if (message && !sgi_utf8_valid(sgi_str_of(message), NULL))
         return SEGUE_E_INVALID;
     if (sgi_op_has_ended(call->op))
         return SEGUE_E_TERMINAL;
-    if (!reply || !reply->peer || !reply->progress_token ||
-        sgi_conn_is_full(reply->peer->conn))
+    sgi_conn *conn = token ? way_back(call->op) : NULL;
+    if (!conn)
         return SEGUE_OK; /* the next one says more */
-    sgi_reply_notification(&sending, reply, "notifications/progress");
-    sgi_jw_member_raw(&sending.w, "progressToken", sgi_str_of(reply->progress_token));
+    sgi_send_notification(&sending, conn, "notifications/progress");
+    sgi_jw_member_raw(&sending.w, "progressToken", sgi_str_of(token));
     sgi_jw_key(&sending.w, "progress");
     sgi_jw_double(&sending.w, progress);
     if (total > 0) {
@@ -216,14 +254,13 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
     }
     if (message)
         sgi_jw_member_string(&sending.w, "message", sgi_str_of(message));
-    return sgi_send_end(&sending) ? SEGUE_OK : SEGUE_E_NOMEM;
+    return end_note(&sending, call->op);
 }
 
 segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
                           size_t len)
 {
     sgi_sending sending;
-    sgi_reply *reply = call->op->reply;
     sgi_json value = {0};
     int32_t rank = sgi_log_level(sgi_str_of(level));
     if (rank < 0)
@@ -233,32 +270,60 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
         return status;
     if (sgi_op_has_ended(call->op))
         return SEGUE_E_TERMINAL;
-    if (!reply || !reply->peer || reply->log_level < 0 || rank < reply->log_level ||
-        sgi_conn_is_full(reply->peer->conn))
+    int32_t wanted = log_level(call->op);
+    sgi_conn *conn = wanted < 0 || rank < wanted ? NULL : way_back(call->op);
+    if (!conn)
         return SEGUE_OK;
-    sgi_reply_notification(&sending, reply, "notifications/message");
+    sgi_send_notification(&sending, conn, "notifications/message");
     sgi_jw_member_string(&sending.w, "level", sgi_str_of(level));
     sgi_jw_member_raw(&sending.w, "data", value);
-    return sgi_send_end(&sending) ? SEGUE_OK : SEGUE_E_NOMEM;
+    return end_note(&sending, call->op);
+}
+
+#define COME_AGAIN_MS 1000
+
+segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms)
+{
+    const sgi_reply *reply = call->op->reply;
+    if (sgi_op_has_ended(call->op))
+        return SEGUE_E_TERMINAL;
+    if (!reply || !reply->peer)
+        return SEGUE_E_UNSUPPORTED;
+    return sgi_wire_session_hang_up(reply->peer, retry_ms ? retry_ms : COME_AGAIN_MS);
 }
 
 /* ---- the end ---- */
+
+/* A task that tracks an immediate result is there only because of it, and says so. */
+static sgi_str final_payload(const segue_call *call, bool is_error)
+{
+    bool immediate =
+        call->op->is_task && !call->turned && call->op->modes & SGI_MODE_IMMEDIATE;
+    if (immediate)
+        return is_error ? SGI_STR("{\"isError\":true,\"immediate\":true}")
+                        : SGI_STR("{\"immediate\":true}");
+    return is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
+}
 
 segue_status sgi_call_complete(segue_call *call, const segue_content *content)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
-    bool is_error = content && content->is_error;
-    sgi_str payload = is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
+    sgi_op *op = call->op;
+    sgi_str payload = final_payload(call, content && content->is_error);
     if ((content && !add_content(mem, &list, content)) ||
         !add_entry(mem, &list, SGI_ENTRY_RESULT, payload)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
-    segue_status status = after_append(call, sgi_op_append_list(call->op, &list));
-    if (status == SEGUE_OK)
-        sgi_op_settle(call->op);
-    return status;
+    uint64_t before = op->next_seg;
+    segue_status status = after_append(call, sgi_op_append_list(op, &list));
+    if (status != SEGUE_OK)
+        return status;
+    if (op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR)
+        op->closing_segments = op->next_seg - before;
+    sgi_op_settle(op);
+    return SEGUE_OK;
 }
 
 /* Codes that MCP reserves and does not define may not be sent (R-0-4). */

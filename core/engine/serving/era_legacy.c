@@ -2,6 +2,16 @@
  * Here tools are listed and called plainly; what else these revisions have are
  * dialects. */
 #include "engine/dialect/dialect.h"
+#include "engine/dialect/response_modes.h"
+
+/* They hold for the session (R-C-14). */
+static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
+{
+    sgi_json tasks = sgi_json_get(capabilities, "tasks");
+    sgi_json modes = sgi_json_get(sgi_json_get(tasks, "responses"), "modes");
+    if (!sgi_response_modes_read(modes, &handshake->modes))
+        handshake->modes = 0; /* not declared in a way that could be read */
+}
 
 static void initialize(const sgi_inbound *in)
 {
@@ -18,10 +28,13 @@ static void initialize(const sgi_inbound *in)
     if (version == SGI_VERSION_UNKNOWN || version > SGI_VERSION_2025_11_25)
         version = SGI_VERSION_2025_11_25; /* our own newest: the client decides */
     peer->handshake->version = version;
+    read_capabilities(peer->handshake, sgi_json_get(in->params, "capabilities"));
     sgi_answer_result(&sending, in, NULL);
     sgi_jw_member_string(&sending.w, "protocolVersion",
                          sgi_str_of(sgi_version_name(version)));
-    sgi_write_capabilities(&sending.w, server, false);
+    sgi_inbound agreed = *in;
+    agreed.version = version;
+    sgi_write_capabilities(&sending.w, &agreed);
     sgi_buf_add_char(sending.w.buf, ',');
     sgi_buf_add_str(sending.w.buf, sgi_buf_str(&server->legacy_info));
     if (server->options.instructions)
@@ -62,19 +75,21 @@ static const sgi_method methods[] = {
     {"logging/setLevel", 0, set_level},
 };
 
-static const sgi_method *find_method(sgi_str name)
+static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
 {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(sgi_str_of(methods[i].name), name))
             return &methods[i];
-    return NULL;
+    return sgi_tasks_2025_are_for(peer, peer->handshake->version)
+               ? sgi_dialect_method(SGI_DIALECT_L, name)
+               : NULL;
 }
 
 void sgi_legacy_request(sgi_inbound *given, sgi_str name)
 {
     sgi_inbound in = *given;
     sgi_peer *peer = in.peer;
-    const sgi_method *method = find_method(name);
+    const sgi_method *method = find_method(peer, name);
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
     bool opening = method && (method->run == initialize || method->run == ping);

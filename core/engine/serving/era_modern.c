@@ -23,22 +23,29 @@ int32_t sgi_log_level(sgi_str text)
 
 /* ---- server/discover ---- */
 
-void sgi_write_capabilities(sgi_jw *w, const segue_server *server, bool modern)
+static void write_extensions(sgi_jw *w, const segue_server *server)
 {
+    sgi_jw_key(w, "extensions");
+    sgi_jw_open(w, '{');
+    for (size_t i = 0; sgi_dialects[i]; i++)
+        if (sgi_dialects[i]->extension && sgi_dialects[i]->bit & server->dialects)
+            sgi_jw_member_raw(w, sgi_dialects[i]->extension, SGI_STR("{}"));
+    if (server->idempotency)
+        sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
+    sgi_jw_close(w, '}');
+}
+
+void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in)
+{
+    segue_server *server = in->peer->server;
     sgi_jw_key(w, "capabilities");
     sgi_jw_open(w, '{');
     sgi_jw_member_raw(w, "logging", SGI_STR("{}"));
     sgi_jw_member_raw(w, "tools", SGI_STR("{\"listChanged\":true}"));
-    if (modern) {
-        sgi_jw_key(w, "extensions");
-        sgi_jw_open(w, '{');
-        for (size_t i = 0; sgi_dialects[i]; i++)
-            if (sgi_dialects[i]->extension && sgi_dialects[i]->bit & server->dialects)
-                sgi_jw_member_raw(w, sgi_dialects[i]->extension, SGI_STR("{}"));
-        if (server->idempotency)
-            sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
-        sgi_jw_close(w, '}');
-    }
+    if (sgi_version_is_modern(in->version))
+        write_extensions(w, server);
+    else
+        sgi_tasks_2025_write_capability(w, in);
     sgi_jw_close(w, '}');
 }
 
@@ -48,7 +55,7 @@ static void discover(const sgi_inbound *in)
     sgi_sending sending;
     sgi_answer_result(&sending, in, "complete");
     sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR(VERSIONS));
-    sgi_write_capabilities(&sending.w, server, true);
+    sgi_write_capabilities(&sending.w, in);
     if (server->options.instructions)
         sgi_jw_member_string(&sending.w, "instructions",
                              sgi_str_of(server->options.instructions));
@@ -72,7 +79,7 @@ static const sgi_method *find_method(const segue_server *server, sgi_str name)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(sgi_str_of(methods[i].name), name))
             return &methods[i];
-    return sgi_dialect_method(server->dialects, name);
+    return sgi_dialect_method(server->dialects & SGI_DIALECTS_MODERN, name);
 }
 
 static bool is_object(sgi_json value)

@@ -6,7 +6,9 @@
  * The conversation holds the peer; the peer holds the server. */
 #include "engine/serving/peer.h"
 
+#include "engine/serving/batch.h"
 #include "engine/serving/identify.h"
+#include "engine/serving/origin.h"
 #include "engine/log/recovery.h"
 
 #include <stdio.h>
@@ -21,6 +23,7 @@ static void detached(void *self);
 static const sgi_role serving = {.start = start,
                                  .message = message,
                                  .bad_input = bad_input,
+                                 .batch = sgi_peer_batch,
                                  .lost = lost,
                                  .wants_input = wants_input,
                                  .detached = detached};
@@ -84,6 +87,7 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
     peer->max_streams = server->options.max_streams;
     peer->ready.run = ask_application;
     LIST_INIT(&peer->listens);
+    LIST_INIT(&peer->origins);
     LIST_INIT(&peer->replies);
     sgi_buf_init(&peer->id_text, sgi_engine_mem(engine));
     sgi_map_init(&peer->own_in_flight, &engine->env);
@@ -242,6 +246,7 @@ static void unlink_reply(sgi_reply *reply)
     LIST_REMOVE(reply, by_peer);
     sgi_map_remove(peer->in_flight, &reply->node);
     reply->peer = NULL;
+    sgi_batch_drop(peer->conn, sgi_str_of(reply->id)); /* if it has no answer yet */
 }
 
 void sgi_reply_close(sgi_reply *reply)
@@ -307,22 +312,37 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data
         sgi_send_error(reply->peer->conn, sgi_str_of(reply->id), code, text, data);
 }
 
+static void answer_wait(sgi_reply *reply, const char *text, int64_t wait_ms)
+{
+    char data[80];
+    snprintf(data, sizeof data, "{\"reason\":\"rate_limited\",\"retryAfterMs\":%lld}",
+             (long long)wait_ms);
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), sgi_str_of(data));
+}
+
 void sgi_answer_not_found(sgi_reply *reply, const char *text)
 {
     sgi_peer *peer = reply->peer;
-    char data[80];
     if (!peer)
         return;
     int64_t wait_ms =
         sgi_principal_miss(peer->who, peer->server->options.lookups_per_second);
-    if (!wait_ms) {
+    if (wait_ms)
+        answer_wait(reply, "Too many failed look-ups", wait_ms);
+    else
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
-        return;
+}
+
+bool sgi_answer_too_fast(sgi_reply *reply)
+{
+    sgi_peer *peer = reply->peer;
+    int64_t wait_ms =
+        sgi_principal_fetch(peer->who, peer->server->options.fetches_per_second);
+    if (wait_ms) {
+        answer_wait(reply, "Too many fetches", wait_ms);
+        sgi_reply_close(reply);
     }
-    snprintf(data, sizeof data, "{\"reason\":\"rate_limited\",\"retryAfterMs\":%lld}",
-             (long long)wait_ms);
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Too many failed look-ups"),
-                    sgi_str_of(data));
+    return wait_ms != 0;
 }
 
 /* ---- messages ---- */
@@ -361,8 +381,9 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
 static void read_params(sgi_inbound *in)
 {
     static const sgi_str of_params[] = {
-        SGI_STR_INIT("_meta"), SGI_STR_INIT("name"), SGI_STR_INIT("arguments"),
-        SGI_STR_INIT("requestState"), SGI_STR_INIT("inputResponses")};
+        SGI_STR_INIT("_meta"),          SGI_STR_INIT("name"),
+        SGI_STR_INIT("arguments"),      SGI_STR_INIT("requestState"),
+        SGI_STR_INIT("inputResponses"), SGI_STR_INIT("task")};
     static const sgi_str of_meta[] = {
         SGI_STR_INIT("io.modelcontextprotocol/protocolVersion"),
         SGI_STR_INIT("io.modelcontextprotocol/clientCapabilities"),
@@ -370,13 +391,14 @@ static void read_params(sgi_inbound *in)
         SGI_STR_INIT("progressToken"),
         SGI_STR_INIT("dev.segue/idempotencyKey"),
     };
-    sgi_json found[5];
-    sgi_json_pick(in->params, of_params, 5, found);
+    sgi_json found[6];
+    sgi_json_pick(in->params, of_params, 6, found);
     in->meta = found[0];
     in->name = found[1];
     in->arguments = found[2];
     in->state = found[3];
     in->responses = found[4];
+    in->task = found[5];
     sgi_json_pick(in->meta, of_meta, 5, found);
     in->protocol = found[0];
     in->capabilities = found[1];
@@ -468,6 +490,7 @@ static void lost(void *self, const char *why)
     sgi_peer *peer = self;
     sgi_reply *reply;
     (void)why;
+    sgi_origins_lose_peer(peer);
     while ((reply = LIST_FIRST(&peer->replies))) {
         reply->lost = true;
         cancel_reply(reply);

@@ -13,6 +13,7 @@ typedef struct sgi_handshake {
     sgi_version version; /* negotiated by initialize; UNKNOWN before */
     bool initialized;
     int32_t log_level; /* set by logging/setLevel; -1 = none wanted */
+    uint8_t modes;     /* sgi_response_mode: those the client declared */
 } sgi_handshake;
 
 struct sgi_peer {
@@ -30,6 +31,7 @@ struct sgi_peer {
     bool reading;                    /* recovery is through, and it is known who asks */
     sgi_ready ready;                 /* the application is asked who it is */
     LIST_HEAD(, sgi_listen) listens; /* subscriptions.c */
+    LIST_HEAD(, sgi_origin) origins; /* origin.c */
 
     /* of an HTTP exchange */
     bool is_exchange;
@@ -47,6 +49,7 @@ typedef struct sgi_inbound {
     sgi_json params;           /* an object, or empty */
     sgi_json meta;             /* params._meta, or empty */
     sgi_json name, arguments;  /* of params */
+    sgi_json task;             /* ... of 2025-11-25 */
     sgi_json state, responses; /* requestState, inputResponses */
     sgi_json protocol, capabilities, level, progress, key; /* of meta */
     sgi_version version;
@@ -69,6 +72,9 @@ struct sgi_reply {
     char *progress_token; /* JSON text or NULL */
     int32_t log_level;
     void (*cancelled)(sgi_reply *reply);
+    /* the handler has been called and has returned for the first time; NULL = nobody
+     * waits for that */
+    void (*turned)(sgi_reply *reply, sgi_op *op);
     bool lost; /* for cancelled: the conversation is gone; else the client said so */
     void *user;
     sgi_waiter waiter; /* for the owner: one wait on an operation's log */
@@ -107,6 +113,9 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json d
 
 /* A failed look-up: counts it, and says what R-0-5 allows to be said. */
 void sgi_answer_not_found(sgi_reply *reply, const char *message);
+/* Counts a fetch by number; true when there were too many: then the reply was answered
+ * and closed. */
+bool sgi_answer_too_fast(sgi_reply *reply);
 
 /* ---- methods ---- */
 

@@ -17,8 +17,7 @@ sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
     who->map = map;
     who->engine = engine;
     who->refs = 1;
-    who->lookups = -1; /* filled at the first miss */
-    who->refilled_ms = sgi_now(&engine->env);
+    who->lookups.tokens = who->fetches.tokens = -1;
     memcpy(who->digest, digest, SGI_DIGEST_SIZE);
     sgi_map_put(map, &who->node, (sgi_str){(const char *)who->digest, SGI_DIGEST_SIZE});
     return who;
@@ -41,18 +40,27 @@ static void time_to_forget(sgi_timer *timer)
     forget(SGI_OWNER(timer, sgi_principal, forgotten));
 }
 
-/* Fresh connections are no way to fresh look-ups: the bucket is remembered until it would
- * be full again. */
+/* How long until it would be full. */
+static int64_t time_to_fill(const sgi_bucket *bucket)
+{
+    if (bucket->tokens < 0 || bucket->tokens >= bucket->full)
+        return 0;
+    return (int64_t)((bucket->full - bucket->tokens) * 1000 / bucket->full) + 1;
+}
+
+/* Fresh connections are no way to fresh look-ups: the buckets are remembered until they
+ * would be full again. */
 void sgi_principal_unref(sgi_principal *who)
 {
     if (--who->refs)
         return;
-    if (who->lookups < 0 || who->lookups >= who->full)
+    int64_t lookups = time_to_fill(&who->lookups);
+    int64_t fetches = time_to_fill(&who->fetches);
+    int64_t ms = lookups > fetches ? lookups : fetches;
+    if (!ms)
         forget(who);
     else
-        sgi_engine_timer(who->engine, &who->forgotten,
-                         (int64_t)((who->full - who->lookups) * 1000 / who->full) + 1,
-                         time_to_forget);
+        sgi_engine_timer(who->engine, &who->forgotten, ms, time_to_forget);
 }
 
 void sgi_principals_clear(sgi_map *map)
@@ -62,19 +70,29 @@ void sgi_principals_clear(sgi_map *map)
         forget(SGI_OWNER(node, sgi_principal, node));
 }
 
-int64_t sgi_principal_miss(sgi_principal *who, int32_t per_second)
+static int64_t take_token(sgi_bucket *bucket, double full, int64_t now)
 {
-    int64_t now = sgi_now(&who->engine->env);
-    double full = who->full = per_second;
-    if (who->lookups < 0)
-        who->lookups = full;
-    who->lookups += (double)(now - who->refilled_ms) * full / 1000;
-    who->refilled_ms = now;
-    if (who->lookups > full)
-        who->lookups = full;
-    if (who->lookups >= 1) {
-        who->lookups -= 1;
+    bucket->full = full;
+    if (bucket->tokens < 0)
+        bucket->tokens = full;
+    else
+        bucket->tokens += (double)(now - bucket->refilled_ms) * full / 1000;
+    bucket->refilled_ms = now;
+    if (bucket->tokens > full)
+        bucket->tokens = full;
+    if (bucket->tokens >= 1) {
+        bucket->tokens -= 1;
         return 0;
     }
-    return (int64_t)((1 - who->lookups) * 1000 / full) + 1;
+    return (int64_t)((1 - bucket->tokens) * 1000 / full) + 1;
+}
+
+int64_t sgi_principal_miss(sgi_principal *who, int32_t per_second)
+{
+    return take_token(&who->lookups, per_second, sgi_now(&who->engine->env));
+}
+
+int64_t sgi_principal_fetch(sgi_principal *who, int32_t per_second)
+{
+    return take_token(&who->fetches, per_second, sgi_now(&who->engine->env));
 }

@@ -6,6 +6,13 @@
 
 #include "engine/engine.h"
 
+/* So many per second, and as many at once. */
+typedef struct sgi_bucket {
+    double tokens; /* -1 = not used yet */
+    double full;
+    int64_t refilled_ms; /* monotonic */
+} sgi_bucket;
+
 typedef struct sgi_principal {
     sgi_map *map;
     sgi_engine *engine;
@@ -14,10 +21,9 @@ typedef struct sgi_principal {
     uint8_t digest[SGI_DIGEST_SIZE];
     int32_t live_tasks;
     int32_t streams;     /* open event streams and subscriptions */
-    double lookups;      /* failed look-ups that are still allowed: a token bucket */
-    double full;         /* ... and how many it holds */
-    sgi_timer forgotten; /* without references: when it is full again */
-    int64_t refilled_ms; /* monotonic */
+    sgi_bucket lookups;  /* failed look-ups that are still allowed */
+    sgi_bucket fetches;  /* ... and fetches by lastSeqNr */
+    sgi_timer forgotten; /* without references: when the buckets are full again */
 } sgi_principal;
 
 /* Finds or makes; counted. NULL when out of memory. */
@@ -28,6 +34,8 @@ void sgi_principal_unref(sgi_principal *who);
 
 /* A look-up failed: takes a token. 0, or after how many ms to come again (R-1905-55). */
 int64_t sgi_principal_miss(sgi_principal *who, int32_t per_second);
+/* The same for a fetch. */
+int64_t sgi_principal_fetch(sgi_principal *who, int32_t per_second);
 
 /* Frees those that nobody holds any more: all that are left. */
 void sgi_principals_clear(sgi_map *map);

@@ -69,19 +69,25 @@ static segue_status check(segue_server *server, sgi_json json, sgi_str *name,
     return SEGUE_OK;
 }
 
-/* inputSchema is required on the wire; who leaves it out takes any object. */
+/* inputSchema is required on the wire; who leaves it out takes any object. execution says
+ * whether a tool runs as a task: its options do, and each revision is told in its way. */
 static char *listed_form(segue_server *server, sgi_json json, size_t *len)
 {
-    static const char any[] = "\"inputSchema\":{\"type\":\"object\"}}";
     const sgi_mem *mem = sgi_engine_mem(server->engine);
+    sgi_json_member member;
     sgi_buf out;
     sgi_buf_init(&out, mem);
-    sgi_buf_add_str(&out, json);
-    if (!sgi_json_get(json, "inputSchema").n) {
-        out.len--; /* the closing brace; a tool has a name, so a comma is right */
-        sgi_buf_add_char(&out, ',');
-        sgi_buf_add(&out, any, sizeof any - 1);
+    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw_open(&w, '{');
+    for (size_t at = 0; sgi_json_next_member(json, &at, &member);) {
+        if (sgi_json_key_is(&member, "execution"))
+            continue;
+        sgi_jw_key_json(&w, member.key);
+        sgi_jw_raw(&w, member.value);
     }
+    if (!sgi_json_get(json, "inputSchema").n)
+        sgi_jw_member_raw(&w, "inputSchema", SGI_STR("{\"type\":\"object\"}"));
+    sgi_jw_close(&w, '}');
     char *text = out.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&out));
     *len = out.len;
     sgi_buf_free(&out);

@@ -8,6 +8,7 @@
  * connection. */
 #include "engine/serving/serve_http.h"
 
+#include "engine/serving/batch.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/wire_session.h"
 
@@ -99,6 +100,22 @@ static sgi_wire_session *find_session(segue_server *server, const sgi_principal 
     return session;
 }
 
+/* A new exchange of the session carries the answer. NULL when out of memory. */
+static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *head,
+                                void *transport, sgi_http_verdict *verdict)
+{
+    sgi_peer *peer = sgi_wire_session_exchange(session, transport);
+    if (!peer) {
+        *verdict = out_of_memory;
+        return NULL;
+    }
+    peer->stranger = head->stranger;
+    peer->max_streams = head->max_streams;
+    peer->conn->no_events = !head->takes_events;
+    *verdict = (sgi_http_verdict){.conn = peer->conn};
+    return peer;
+}
+
 static void serve_legacy(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head, const sgi_message *msg,
                          void *transport, sgi_http_verdict *verdict)
@@ -118,21 +135,22 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
     }
     if (!session)
         return;
-    sgi_peer *peer = sgi_wire_session_exchange(session, transport);
-    if (!peer) {
-        *verdict = out_of_memory;
-        if (opens)
-            sgi_wire_session_end(session);
+    sgi_peer *peer = begin_exchange(session, head, transport, verdict);
+    if (!peer && opens)
+        sgi_wire_session_end(session);
+    if (!peer)
         return;
-    }
-    peer->stranger = head->stranger;
-    peer->max_streams = head->max_streams;
-    peer->conn->no_events = !head->takes_events;
-    *verdict = (sgi_http_verdict){.conn = peer->conn};
     if (sgi_inbound_read(&in, peer, msg))
         sgi_inbound_handle(&in, msg);
     else
         sgi_conn_close(peer->conn);
+}
+
+/* The peer speaks for a session while it hears what needs no answer. */
+static void lend(sgi_peer *peer, sgi_wire_session *session)
+{
+    peer->in_flight = session ? &session->in_flight : &peer->own_in_flight;
+    peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
 /* A notification of a session, or an answer to a question of ours: heard, and no more. */
@@ -150,12 +168,36 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)
         return;
-    peer->in_flight = &session->in_flight;
-    peer->handshake = &session->handshake;
+    lend(peer, session);
     sgi_peer_message(peer, msg);
-    peer->in_flight = &peer->own_in_flight;
-    peer->handshake = &peer->own_handshake;
+    lend(peer, NULL);
     *verdict = (sgi_http_verdict){.status = 202};
+}
+
+/* False when it is none, or the session's revision has none. */
+static bool serve_batch(segue_server *server, sgi_principal *who,
+                        const sgi_http_head *head, sgi_str body, sgi_peer *peer,
+                        sgi_http_verdict *verdict)
+{
+    sgi_engine *engine = server->engine;
+    if (!head->session.n || !sgi_conn_is_batch(engine, SGI_VERSION_2025_03_26, body))
+        return false;
+    sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session)
+        return true;
+    if (session->handshake.version != SGI_VERSION_2025_03_26)
+        return false;
+    if (sgi_batch_wants_answer(engine, body)) {
+        peer = begin_exchange(session, head, peer->conn->transport, verdict);
+        if (peer)
+            sgi_batch_serve(peer, body);
+        return true;
+    }
+    lend(peer, session);
+    sgi_batch_serve(peer, body);
+    lend(peer, NULL);
+    *verdict = (sgi_http_verdict){.status = 202};
+    return true;
 }
 
 /* ---- the door ---- */
@@ -185,7 +227,7 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
     bool is_closed = sgi_serve_is_closed(server);
     sgi_peer *peer = is_closed ? NULL : take_spare(server, who, head, transport, spare);
     *verdict = is_closed ? closing : out_of_memory;
-    if (!peer)
+    if (!peer || serve_batch(server, who, head, body, peer, verdict))
         return;
     if (!sgi_conn_parse(server->engine, body, &msg, &code, &problem)) {
         give_conn(verdict, spare, peer->conn);
@@ -261,7 +303,7 @@ void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer)
     *answer = (sgi_http_answer){
         .open = conn->frames == SGI_FRAMES_OPEN,
         .is_events = conn->frames == SGI_FRAMES_EVENTS,
-        .answered = conn->answered && TAILQ_EMPTY(&conn->sources),
+        .answered = (conn->answered || conn->parting) && TAILQ_EMPTY(&conn->sources),
         .status = conn->http_status ? conn->http_status : 200,
         .resumable = peer->session || peer->stream_count > 0,
         .session = names ? peer->session->id : NULL,

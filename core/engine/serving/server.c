@@ -61,7 +61,8 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->options = *options;
     server->options.free_user = NULL; /* until nothing can fail any more */
     server->idempotency = idempotency;
-    server->dialects = SGI_DIALECT_X | SGI_DIALECT_E;
+    server->dialects =
+        (SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off;
     server->limits =
         (sgi_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
                      (uint64_t)options->max_segments, options->max_inputs};

@@ -49,6 +49,7 @@ struct segue_server {
     char *texts[4];
     bool abandoned;   /* its handle was freed */
     bool idempotency; /* a store was given: keys are advertised */
+    bool lists;       /* can tell callers apart, and its store has lists: tasks/list */
     uint32_t dialects;
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info; /* "serverInfo":{...} */

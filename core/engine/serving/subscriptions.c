@@ -242,7 +242,7 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     sgi_peer *peer = listen->reply->peer;
     task_watch *watch = NULL;
     (void)status;
-    if (peer && sgi_tasks_ext_visible(peer, op)) {
+    if (peer && sgi_task_is_visible(peer, op, &sgi_dialect_tasks_ext)) {
         watch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *watch);
     } else if (peer) {
         /* left out silently, but counted: a subscription is no way to guess ids */

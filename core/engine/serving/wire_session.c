@@ -11,7 +11,9 @@
  * may hold longer. */
 #include "engine/serving/wire_session.h"
 
+#include "engine/serving/origin.h"
 #include "engine/serving/replay.h"
+#include "wire/sse.h"
 
 /* So many streams that are over may still be asked for, per session. */
 #define SETTLED_MAX 16
@@ -81,6 +83,7 @@ static void end_session(sgi_wire_session *session, bool drains)
 {
     segue_server *server = session->server;
     sgi_peer *peer;
+    sgi_origins_lose_session(session);
     while ((peer = TAILQ_FIRST(&session->exchanges))) {
         if (is_awaited(peer, drains))
             set_apart(peer);
@@ -184,6 +187,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     session->idle_ms = idle_ms;
     sgi_map_init(&session->in_flight, &engine->env);
     TAILQ_INIT(&session->exchanges);
+    LIST_INIT(&session->origins);
     TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
     sgi_map_put(&server->sessions, &session->node, sgi_str_of(session->id));
     session->used_ms = sgi_now(&engine->env);
@@ -285,7 +289,7 @@ bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
     sgi_conn *conn = peer->conn;
     if (conn->transport)
         conn->engine->host.close(conn->engine->host.user, conn); /* the newest one wins */
-    conn->told = false;
+    conn->told = conn->parting = false;
     sgi_buf_cut(&conn->out, 0);
     sgi_replay_copy(conn->replay, after, &conn->out);
     bool ok = !conn->out.failed;
@@ -304,6 +308,7 @@ void sgi_wire_session_let_go(sgi_peer *peer)
     sgi_wire_session *session = peer->session;
     sgi_conn *conn = peer->conn;
     conn->transport = NULL;
+    conn->parting = false;
     sgi_buf_reset(&conn->out, 0); /* what can be sent again is in the replay */
     if (conn->frames == SGI_FRAMES_OPEN)
         conn->no_events = true; /* the call runs on, but nobody can ask for its answer */
@@ -314,4 +319,29 @@ void sgi_wire_session_let_go(sgi_peer *peer)
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))
         sgi_wire_session_end(session); /* initialize failed */
+}
+
+/* A client can come again when it has an event to name: the one that primes the stream,
+ * or any other. */
+segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
+{
+    sgi_conn *conn = peer->conn;
+    const sgi_replay *replay = conn->replay;
+    size_t before = conn->out.len;
+    bool primes = replay && replay->primes && conn->frames == SGI_FRAMES_OPEN;
+    if (!peer->session || conn->closing || conn->answered || conn->no_events ||
+        (replay->next == 1 && !replay->primes))
+        return SEGUE_E_UNSUPPORTED;
+    sgi_send_open_events(conn);
+    if (primes && conn->out.len == before)
+        return SEGUE_E_NOMEM; /* it goes on, but without an event to name */
+    if (!conn->transport || conn->parting)
+        return SEGUE_OK; /* it is away already */
+    before = conn->out.len;
+    sgi_sse_write_retry(&conn->out, retry_ms);
+    if (conn->out.failed)
+        sgi_buf_cut(&conn->out, before); /* a second, or what it was told last */
+    conn->parting = true;
+    sgi_conn_tell(conn);
+    return SEGUE_OK;
 }

@@ -20,6 +20,7 @@ struct sgi_wire_session {
     sgi_map in_flight;                /* sgi_reply by id, of all exchanges */
     TAILQ_HEAD(, sgi_peer) exchanges; /* oldest first */
     sgi_peer *listening;              /* the stream of GET, or NULL */
+    LIST_HEAD(, sgi_origin) origins;  /* origin.c */
     int64_t next_stream;
     int64_t idle_ms;
     int64_t used_ms; /* monotonic */
@@ -47,6 +48,10 @@ sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t strea
 /* A transport takes up an exchange that was let go of, or takes it over: what came after
  * the event is sent again. False when out of memory: then nobody carries it. */
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport);
+/* The stream of an exchange ends, for now: the client is told to come again so much
+ * later, and what is sent meanwhile is kept for it. SEGUE_E_UNSUPPORTED, without effect,
+ * when it could not. */
+segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms);
 /* The transport of an exchange is through with it, or was cut off. */
 void sgi_wire_session_let_go(sgi_peer *peer);
 

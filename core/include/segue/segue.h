@@ -716,6 +716,24 @@ typedef segue_status (*segue_principal_fn)(void *user, segue_transport *transpor
  * a program that serves its standard input stops here, a daemon goes on. */
 typedef void (*segue_idle_fn)(void *user);
 
+/* How a server may show its operations, beside the plain response. Each is a switch of
+ * its own (R-C-16); what a client does not ask for it never sees. */
+enum segue_dialect {
+    SEGUE_DIALECT_TASKS_2025 = 1,     /* tasks of 2025-11-25 (SEP-1686); on */
+    SEGUE_DIALECT_STREAMING = 2,      /* SEP-1905: their segments as they are made; on */
+    SEGUE_DIALECT_TASKS = 8,          /* io.modelcontextprotocol/tasks (SEP-2663); on */
+    SEGUE_DIALECT_TASK_EVENTS = 16,   /* tasks/stream (SEP-2694); on */
+    SEGUE_DIALECT_IMMEDIATE = 256,    /* SEP-1905: a result that is ready is the answer to
+                                        a call that asked for a task; on */
+    SEGUE_DIALECT_ONE_RESPONSE = 512, /* SEP-1905 without a second response to a request:
+                                        segments are fetched (R-1905-66); off */
+    SEGUE_DIALECT_TRACKING = 1024, /* an immediate result has a task (R-1905-13); off */
+    SEGUE_DIALECT_UNDECLARED_MODES = 2048, /* the list of a request counts also when its
+                                        client declared no modes (R-1905-8); off */
+    SEGUE_DIALECT_FROM_START = 4096 /* tasks/result takes _meta["dev.segue/fromSeqNr"]: 1
+                                        (R-1905-32); off */
+};
+
 typedef struct segue_server_options {
     size_t struct_size;
     const char *name;         /* default "segue" */
@@ -739,6 +757,10 @@ typedef struct segue_server_options {
     int32_t lookups_per_second;   /* failed task look-ups per principal; default 100 */
     segue_idle_fn on_idle;        /* NULL = nobody wants to know */
     int64_t input_wait_ms;        /* a plain call waits for answers; default 10 min */
+    uint32_t dialects_on;         /* segue_dialect bits, beside those that are on */
+    uint32_t dialects_off;        /* segue_dialect bits; wins over dialects_on */
+    int32_t fetches_per_second;   /* tasks/result with lastSeqNr, per principal, beyond
+                                     which callers are told to wait; default 1000 */
 } segue_server_options;
 
 enum segue_item { SEGUE_ITEM_TOOL = 1 };
@@ -1132,6 +1154,22 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *me
                                                 segue_input_fn on_input, void *user,
                                                 segue_free_fn free_user);
 
+/* Ends the event stream of a call, and lets the client come back for the rest
+ * (2025-11-25 basic/transports, "Sending Messages to the Server"): for a call that will
+ * be silent for long, so that no connection waits for it. The call runs on. What it says
+ * meanwhile is kept for the client, which is told to come again after retry_ms.
+ *
+ * retry_ms  0 = 1000.
+ * Returns   SEGUE_OK, also when the client is away already; SEGUE_E_UNSUPPORTED, without
+ *           effect, when it could not come back: it is not connected over HTTP, speaks
+ *           2026-07-28, or takes no event streams, the call is a task, or, before
+ *           2025-11-25, nothing has been sent to it yet; SEGUE_E_TERMINAL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms);
+
 /* Turns a running call into a task now, instead of at promote_after_ms.
  *
  * ttl_ms    0 = as the tool says; -1 = unlimited where the server allows it.
@@ -1214,7 +1252,8 @@ typedef struct segue_session_options {
     const char *name;           /* of the client; default "segue" */
     const char *version;        /* default "0" */
     const char *capabilities;   /* JSON object, e.g. {"elicitation":{}}; may be NULL;
-                                     tasks are declared without being named */
+                                     tasks are declared without being named; a member
+                                     "tasks" replaces what 2025-11-25 is told of them */
     int32_t era;                /* segue_era */
     int64_t probe_timeout_ms;   /* wait for server/discover; default 5000 */
     int64_t request_timeout_ms; /* of one exchange on the wire; default 60000 */
@@ -1222,7 +1261,7 @@ typedef struct segue_session_options {
     int64_t max_result_bytes;   /* collected for one request; default 64 MiB */
     int32_t max_requests;       /* in flight; default 4096 */
     int32_t no_idempotency;     /* 1 = never send an idempotency key */
-    int32_t no_tasks;           /* 1 = do not declare the tasks extension */
+    int32_t no_tasks;           /* 1 = do not declare tasks, and do not ask for any */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per
@@ -1298,7 +1337,8 @@ SEGUE_API void segue_session_free(segue_session *session);
 /* Order for one request: on_task, on_segment, on_progress, on_log, on_status and on_input
  * as they come, then on_complete exactly once, then free_user. Nothing after. */
 
-/* One segment, in order, each number once. The segment dies with the callback. */
+/* One segment, in order unless the options say otherwise, each number once. The segment
+ * dies with the callback. */
 typedef void (*segue_segment_fn)(void *user, segue_request *request,
                                  const segue_segment *segment);
 
@@ -1354,6 +1394,12 @@ typedef struct segue_request_options {
     int32_t discard;       /* 1 = segments are delivered, not collected into the result */
     const char *log_level; /* ask for log messages from this level on; NULL = none */
     const char *idempotency_key; /* NULL = a fresh one when the server knows them */
+    int64_t ttl_ms;    /* how long a server of 2025-11-25 shall keep the task: a wish, the
+                          server decides (R-2557-41); 0 = none is said */
+    int32_t unordered; /* 1 = segments are delivered as they come, not in the order of
+                          their numbers, where the server streams by SEP-1905: the number
+                          tells their place (R-1905-62). A token covers those below the
+                          first that is missing: some may come again after a resume */
 } segue_request_options;
 
 /* Sends a request. tools/call ends in one result whatever the server answers: a plain
@@ -1405,7 +1451,7 @@ SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
  *
  * json      the answer, e.g. {"action":"accept","content":{}}.
  * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND for a key that is not open, SEGUE_E_JSON,
- *           SEGUE_E_TERMINAL.
+ *           SEGUE_E_TERMINAL, SEGUE_E_UNSUPPORTED for a task of 2025-11-25.
  * Thread    any
  * Callback  allowed
  * Since     0.1

@@ -167,6 +167,12 @@ typedef struct segue_store_vtable {
     segue_status (*purge)(void *self, int64_t now_ms, int64_t *next_ms);
     /* Last call. */
     void (*free)(void *self);
+    /* Hands over the operations of a principal, newest first: by created_ms, and those of
+     * one moment by the bytes of their task id, both falling. Only what comes behind the
+     * given pair, unless task_id is NULL. Optional: without it a server has no
+     * tasks/list. */
+    segue_status (*list)(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user);
 } segue_store_vtable;
 
 /* Makes a store of yours.

@@ -1,0 +1,32 @@
+#include "engine/content.h"
+#include "engine/dialect/tasks_2025.h"
+
+void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block)
+{
+    sgi_buf_add_lit(out, "{\"seqNr\":");
+    sgi_buf_add_uint(out, number);
+    sgi_buf_add_char(out, ',');
+    sgi_buf_add(out, block.p + 1,
+                block.n - 1); /* a block has a type, so it has members */
+}
+
+void sgi_segment_of_error(sgi_buf *out, const sgi_op *op)
+{
+    sgi_json error = {op->final_data, op->final_len};
+    sgi_jw w = sgi_jw_on(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "type", SGI_STR("text"));
+    sgi_jw_member_raw(&w, "text", sgi_json_get(error, "message"));
+    sgi_jw_close(&w, '}');
+}
+
+bool sgi_segments_are_cut(const sgi_op *op)
+{
+    return (op->final == SGI_FINAL_CANCELLED || op->final == SGI_FINAL_EXPIRED) &&
+           op->final_seq <= sgi_op_horizon(op);
+}
+
+bool sgi_segments_failed(const sgi_op *op)
+{
+    return op->final != SGI_FINAL_RESULT;
+}

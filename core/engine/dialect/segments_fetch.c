@@ -1,0 +1,198 @@
+/* S, pull: tasks/result with lastSeqNr. Never waits for the task (R-1905-30): what is
+ * visible now is read, from the store if need be, and answered in one response. */
+#include "engine/dialect/tasks_2025.h"
+
+#include <stdio.h>
+
+/* Segments of one response; who wants more asks again. */
+#define FETCH_BYTES ((size_t)4 * 1024 * 1024)
+
+typedef struct sgi_fetch {
+    sgi_reader reader;
+    sgi_reply *reply;
+    uint64_t next; /* number of the next segment that is wanted */
+    sgi_buf segments;
+    sgi_fold fields;
+    uint64_t voided; /* segments up to here were replaced */
+    uint64_t seen;   /* number of the last segment read */
+    bool replaced;
+    bool full;
+    bool running; /* a chunk that arrives at once must not nest */
+} sgi_fetch;
+
+static void end_fetch(sgi_fetch *fetch)
+{
+    sgi_reply *reply = fetch->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_reader_end(&fetch->reader);
+    sgi_buf_free(&fetch->segments);
+    sgi_fold_free(&fetch->fields);
+    sgi_reply_close(reply);
+    sgi_release(mem, fetch, sizeof *fetch);
+}
+
+static void withdrawn(sgi_reply *reply)
+{
+    end_fetch(reply->user);
+}
+
+/* ---- answering ---- */
+
+static void answer_gone(sgi_fetch *fetch, uint64_t earliest)
+{
+    char data[80];
+    snprintf(data, sizeof data, "{\"reason\":\"segments_gone\",\"earliestSeqNr\":%llu}",
+             (unsigned long long)earliest);
+    sgi_reply_error(fetch->reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("Segments are no longer available"), sgi_str_of(data));
+}
+
+static void add(sgi_fetch *fetch, uint64_t number, sgi_str block)
+{
+    if (fetch->segments.len)
+        sgi_buf_add_char(&fetch->segments, ',');
+    sgi_segment_write(&fetch->segments, number, block);
+}
+
+static void add_error(sgi_fetch *fetch)
+{
+    const sgi_op *op = fetch->reader.op;
+    sgi_buf block;
+    if (op->final != SGI_FINAL_ERROR || op->next_seg < fetch->next)
+        return;
+    sgi_buf_init(&block, sgi_engine_mem(op->engine));
+    sgi_segment_of_error(&block, op);
+    if (!block.failed)
+        add(fetch, op->next_seg, sgi_buf_str(&block));
+    fetch->segments.failed |= block.failed;
+    sgi_buf_free(&block);
+}
+
+static void write_meta(const sgi_fetch *fetch, sgi_sending *sending, bool complete)
+{
+    const sgi_op *op = fetch->reader.op;
+    sgi_buf meta;
+    sgi_buf_init(&meta, sgi_engine_mem(op->engine));
+    sgi_related_task(&meta, op);
+    if (fetch->replaced && fetch->voided) {
+        sgi_buf_add_lit(&meta, ",\"dev.segue/replace\":");
+        sgi_buf_add_uint(&meta, fetch->voided);
+    }
+    if (complete) {
+        sgi_fold_write_fields(&fetch->fields, &sending->w, sgi_buf_str(&meta));
+    } else {
+        sgi_jw_key(&sending->w, "_meta");
+        sgi_jw_open(&sending->w, '{');
+        sgi_buf_add_str(sending->w.buf, sgi_buf_str(&meta));
+        sgi_jw_close(&sending->w, '}');
+    }
+    sending->w.buf->failed |= meta.failed;
+    sgi_buf_free(&meta);
+}
+
+static void answer(sgi_fetch *fetch)
+{
+    sgi_sending sending;
+    bool complete = !fetch->full && sgi_reader_at_end(&fetch->reader);
+    if (complete)
+        add_error(fetch);
+    if (fetch->segments.failed || sgi_fold_failed(&fetch->fields)) {
+        sgi_reply_error(fetch->reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        return;
+    }
+    if (!sgi_reply_result(&sending, fetch->reply, NULL))
+        return;
+    sgi_jw_key(&sending.w, "partial-content");
+    sgi_jw_open(&sending.w, '[');
+    sgi_buf_add_str(sending.w.buf, sgi_buf_str(&fetch->segments));
+    sgi_jw_close(&sending.w, ']');
+    write_meta(fetch, &sending, complete);
+    sgi_jw_key(&sending.w, "isError");
+    sgi_jw_bool(&sending.w, complete && sgi_segments_failed(fetch->reader.op));
+    sgi_jw_key(&sending.w, "isComplete");
+    sgi_jw_bool(&sending.w, complete);
+    sgi_send_end(&sending);
+}
+
+/* ---- reading ---- */
+
+/* false: what is wanted is no longer there, and that was answered. */
+static bool take_segment(sgi_fetch *fetch, const sgi_entry *entry)
+{
+    fetch->seen = entry->segment;
+    if (entry->segment < fetch->next)
+        return true;
+    if (entry->segment > fetch->next) {
+        answer_gone(fetch, entry->segment);
+        return false;
+    }
+    add(fetch, entry->segment, (sgi_str){entry->data, entry->len});
+    fetch->next++;
+    return true;
+}
+
+static bool take(sgi_fetch *fetch, const sgi_entry *entry)
+{
+    if (entry->kind == SGI_ENTRY_SEGMENT)
+        return take_segment(fetch, entry);
+    if (entry->kind == SGI_ENTRY_FIELDS) {
+        sgi_fold_fields(&fetch->fields, (sgi_str){entry->data, entry->len});
+    } else if (entry->kind == SGI_ENTRY_REPLACE) {
+        sgi_fold_replace(&fetch->fields);
+        fetch->replaced = true;
+        fetch->voided = fetch->seen;
+    }
+    return true;
+}
+
+static void read_more(sgi_reader *reader)
+{
+    sgi_fetch *fetch = SGI_OWNER(reader, sgi_fetch, reader);
+    const sgi_entry *entry;
+    bool there = true;
+    if (fetch->running)
+        return;
+    fetch->running = true;
+    while (there && !fetch->full && (entry = sgi_reader_next(reader))) {
+        there = take(fetch, entry);
+        if (there)
+            sgi_reader_advance(reader);
+        fetch->full = fetch->segments.len >= FETCH_BYTES;
+    }
+    fetch->running = false;
+    if (there && !fetch->full && reader->job)
+        return; /* a part of it is on its way */
+    if (there && reader->failed)
+        sgi_task_answer_unreadable(fetch->reply);
+    else if (there)
+        answer(fetch);
+    end_fetch(fetch);
+}
+
+void sgi_fetch_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    bool done = sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+    if (sgi_answer_too_fast(reply))
+        return;
+    sgi_fetch *fetch = sgi_zalloc(mem, sizeof *fetch);
+    if (!fetch) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+        return;
+    }
+    fetch->reply = reply;
+    fetch->next = after + 1;
+    fetch->seen = after;
+    sgi_buf_init(&fetch->segments, mem);
+    sgi_fold_init(&fetch->fields, mem);
+    reply->user = fetch;
+    reply->cancelled = withdrawn;
+    /* segment n stands at log position n or later; with the last response go the fields,
+     * which may stand anywhere */
+    sgi_reader_init(&fetch->reader, op, done || after >= op->next_log ? 0 : after,
+                    read_more);
+    read_more(&fetch->reader);
+}

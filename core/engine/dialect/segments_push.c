@@ -1,0 +1,378 @@
+/* S, push: the segments of a task as further responses to the request that made it. A
+ * source of its conversation, like every stream: as fast as its client reads, and what is
+ * there goes out together, so that a batch is what one commit made visible or one read of
+ * the client takes.
+ *
+ * The first response waits until the handler has had its first turn and what it said is
+ * durable: then it is known whether all is there, something, or nothing. */
+#include "engine/dialect/tasks_2025.h"
+
+#include "engine/dialect/response_modes.h"
+#include "engine/serving/call.h"
+
+#define BATCH_SEGMENTS 256
+#define BATCH_BYTES ((size_t)64 * 1024)
+
+typedef struct sgi_push {
+    sgi_reader reader;
+    sgi_source source;
+    sgi_conn *conn; /* counted */
+    sgi_reply *reply;
+    sgi_fold fields; /* what goes beside the content of the last response */
+    uint64_t sent;   /* number of the last segment sent */
+    bool open;       /* the first response is due */
+    bool begun;      /* ... and was sent */
+    bool at_end;     /* the segments wait for the end */
+    bool void_due;   /* those sent before were replaced, which is to be said */
+} sgi_push;
+
+typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
+
+static void more_to_read(sgi_reader *reader);
+
+static void end_push(sgi_push *push)
+{
+    sgi_reply *reply = push->reply;
+    sgi_op *op = push->reader.op;
+    bool begun = push->begun;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_op_ref(op);
+    sgi_call_unhook(reply, op);
+    sgi_source_remove(push->conn, &push->source);
+    sgi_conn_unref(push->conn);
+    sgi_reader_end(&push->reader);
+    sgi_fold_free(&push->fields);
+    sgi_reply_close(reply);
+    sgi_release(mem, push, sizeof *push);
+    if (begun)
+        sgi_tasks_2025_told(op); /* of its end, after the last response */
+    sgi_op_unref(op);
+}
+
+/* ---- responses ---- */
+
+/* Can the first response say all? Then it need not be the beginning of a stream. */
+static bool fits_one_response(const sgi_push *push)
+{
+    const sgi_op *op = push->reader.op;
+    return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op) &&
+           op->next_seg <= BATCH_SEGMENTS && op->log_bytes <= BATCH_BYTES;
+}
+
+static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
+{
+    bool last = push->conn->no_events || (!push->begun && fits_one_response(push));
+    if (!push->reply->peer)
+        return false;
+    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id), last);
+    if (with_task)
+        sgi_tasks_2025_write_created(&sending->w, push->reader.op);
+    return true;
+}
+
+static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool complete)
+{
+    const sgi_op *op = push->reader.op;
+    sgi_buf meta;
+    sgi_buf_init(&meta, sgi_engine_mem(op->engine));
+    if (named)
+        sgi_related_task(&meta, op);
+    if (push->void_due) {
+        if (meta.len)
+            sgi_buf_add_char(&meta, ',');
+        sgi_buf_add_lit(&meta, "\"dev.segue/replace\":");
+        sgi_buf_add_uint(&meta, push->sent);
+    }
+    if (complete) {
+        sgi_fold_write_fields(&push->fields, &sending->w, sgi_buf_str(&meta));
+    } else if (meta.len) {
+        sgi_jw_key(&sending->w, "_meta");
+        sgi_jw_open(&sending->w, '{');
+        sgi_buf_add_str(sending->w.buf, sgi_buf_str(&meta));
+        sgi_jw_close(&sending->w, '}');
+    }
+    sending->w.buf->failed |= meta.failed;
+    sgi_buf_free(&meta);
+}
+
+/* Without what could not be sent, for lack of memory, there is no next one. */
+static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
+{
+    sgi_jw *w = &sending->w;
+    sgi_jw_key(w, "isError");
+    sgi_jw_bool(w, complete && sgi_segments_failed(push->reader.op));
+    sgi_jw_key(w, "isComplete");
+    sgi_jw_bool(w, complete);
+    sending->last |= complete;
+    push->begun = true;
+    push->void_due = false;
+    bool sent = sgi_send_end(sending);
+    sgi_tasks_2025_told(push->reader.op);
+    return sent && !complete && !push->conn->no_events;
+}
+
+static void send_error(sgi_push *push)
+{
+    sgi_reply_error(push->reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The log cannot be read back"), (sgi_json){0});
+}
+
+static bool send_task_only(sgi_push *push)
+{
+    sgi_sending sending;
+    if (!begin_response(push, &sending, true))
+        return false;
+    push->begun = true;
+    bool sent = sgi_send_end(&sending);
+    sgi_tasks_2025_told(push->reader.op);
+    return sent && !push->conn->no_events;
+}
+
+/* ---- the end ---- */
+
+/* The error that ended the call is a segment more, so that it is in the place where the
+ * others are (R-1905-44). */
+static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, bool first)
+{
+    sgi_buf block;
+    if (op->final != SGI_FINAL_ERROR)
+        return;
+    sgi_buf_init(&block, sgi_engine_mem(op->engine));
+    sgi_segment_of_error(&block, op);
+    if (!first)
+        sgi_buf_add_char(out, ',');
+    if (numbered && !block.failed)
+        sgi_segment_write(out, op->next_seg, sgi_buf_str(&block));
+    else
+        sgi_buf_add_str(out, sgi_buf_str(&block));
+    out->failed |= block.failed;
+    sgi_buf_free(&block);
+}
+
+/* Failed before it made anything: told as the result itself (R-1905-45). */
+static bool made_nothing(const sgi_push *push)
+{
+    const sgi_op *op = push->reader.op;
+    return sgi_op_has_ended(op) && sgi_segments_failed(op) && !push->sent &&
+           op->next_seg - 1 == op->closing_segments &&
+           op->closing_segments < BATCH_SEGMENTS && op->log_bytes < BATCH_BYTES;
+}
+
+static void send_cut(sgi_push *push)
+{
+    sgi_sending sending;
+    if (!begin_response(push, &sending, !push->begun))
+        return;
+    sgi_jw_key(&sending.w, "partial-content");
+    sgi_jw_open(&sending.w, '[');
+    sgi_jw_close(&sending.w, ']');
+    write_meta(push, &sending, true, false);
+    end_response(push, &sending, true);
+}
+
+/* ---- segments ---- */
+
+/* What stands between segments; false when a response must end before it. */
+static bool take_other(sgi_push *push, const sgi_entry *entry, int32_t count)
+{
+    if (entry->kind == SGI_ENTRY_FIELDS) {
+        sgi_fold_fields(&push->fields, (sgi_str){entry->data, entry->len});
+    } else if (entry->kind == SGI_ENTRY_REPLACE) {
+        if (count)
+            return false;
+        sgi_fold_replace(&push->fields);
+        push->void_due = push->sent > 0;
+    }
+    return true;
+}
+
+/* The next entry that is a segment; what stands before it is taken. NULL: none is there,
+ * or a response must end first. */
+static const sgi_entry *next_segment(sgi_push *push, int32_t count)
+{
+    const sgi_entry *entry;
+    while ((entry = sgi_reader_next(&push->reader)) && entry->kind != SGI_ENTRY_SEGMENT) {
+        if (!take_other(push, entry, count))
+            return NULL;
+        sgi_reader_advance(&push->reader);
+    }
+    return entry;
+}
+
+static bool ends_now(const sgi_push *push)
+{
+    return sgi_reader_at_end(&push->reader);
+}
+
+/* Writes segments from the next one on: as many as a response takes. */
+static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
+{
+    const sgi_entry *entry;
+    size_t mark = out->len;
+    int32_t count = 0;
+    while (count < BATCH_SEGMENTS && out->len - mark < BATCH_BYTES &&
+           (entry = next_segment(push, count))) {
+        sgi_str block = {entry->data, entry->len};
+        if (count++)
+            sgi_buf_add_char(out, ',');
+        if (numbered)
+            sgi_segment_write(out, entry->segment, block);
+        else
+            sgi_buf_add_str(out, block);
+        push->sent = entry->segment;
+        sgi_reader_advance(&push->reader);
+    }
+    return count;
+}
+
+static step send_segments(sgi_push *push)
+{
+    const sgi_op *op = push->reader.op;
+    sgi_sending sending;
+    bool plain = made_nothing(push);
+    /* content beside a task would read as a task (R-1905-52) */
+    bool with_task = !push->begun && !plain;
+    if (!begin_response(push, &sending, with_task))
+        return STEP_END;
+    sgi_jw_key(&sending.w, plain ? "content" : "partial-content");
+    sgi_jw_open(&sending.w, '[');
+    int32_t count = write_segments(push, sending.w.buf, !plain);
+    bool complete = ends_now(push);
+    if (complete)
+        add_error_segment(op, sending.w.buf, !plain, !count);
+    sending.w.comma = true;
+    sgi_jw_close(&sending.w, ']');
+    write_meta(push, &sending, !with_task, complete);
+    return end_response(push, &sending, complete) ? STEP_SENT : STEP_END;
+}
+
+static step send_next(sgi_push *push)
+{
+    sgi_op *op = push->reader.op;
+    bool waits =
+        push->at_end && !(sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op));
+    if (!waits && (next_segment(push, 0) || ends_now(push)))
+        return send_segments(push);
+    if (push->reader.failed) {
+        send_error(push);
+        return STEP_END;
+    }
+    return push->begun || send_task_only(push) ? STEP_WAIT : STEP_END;
+}
+
+static bool fill(sgi_source *source, size_t room)
+{
+    sgi_push *push = SGI_OWNER(source, sgi_push, source);
+    size_t mark = push->conn->out.len;
+    step done = STEP_SENT;
+    while (done == STEP_SENT && push->conn->out.len - mark < room)
+        done = send_next(push);
+    if (done == STEP_END)
+        end_push(push);
+    return done == STEP_SENT;
+}
+
+static void more_to_read(sgi_reader *reader)
+{
+    sgi_push *push = SGI_OWNER(reader, sgi_push, reader);
+    if (sgi_segments_are_cut(reader->op)) {
+        /* at once: nothing may follow it, and it comes before what its cause is told */
+        send_cut(push);
+        end_push(push);
+    } else if (push->open) {
+        sgi_source_ready(push->conn, &push->source);
+    }
+}
+
+/* ---- beginning ---- */
+
+static void withdrawn(sgi_reply *reply)
+{
+    sgi_push *push = reply->user;
+    end_push(push); /* the stream ends, the task goes on */
+}
+
+static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_push *push = reply->user;
+    (void)op;
+    (void)status; /* what could not be stored has ended the task, and that is told */
+    push->open = true;
+    more_to_read(&push->reader);
+}
+
+static void turned(sgi_reply *reply, sgi_op *op)
+{
+    reply->turned = NULL;
+    reply->waiter.fire = said_is_durable;
+    sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+}
+
+static void begin_without_memory(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+static void answer_task_only(sgi_reply *reply, sgi_op *op)
+{
+    sgi_sending sending;
+    if (sgi_reply_result(&sending, reply, NULL)) {
+        sgi_tasks_2025_write_created(&sending.w, op);
+        sgi_send_end(&sending);
+        sgi_tasks_2025_told(op);
+    }
+    sgi_reply_close(reply);
+}
+
+void sgi_push_begin(sgi_reply *reply, sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (op->server->dialects & SGI_DIALECT_ONE_RESPONSE) {
+        answer_task_only(reply, op);
+        return;
+    }
+    sgi_push *push = sgi_zalloc(mem, sizeof *push);
+    if (!push) {
+        begin_without_memory(reply);
+        return;
+    }
+    push->reply = reply;
+    push->source.fill = fill;
+    push->conn = reply->peer->conn;
+    sgi_conn_ref(push->conn);
+    sgi_fold_init(&push->fields, mem);
+    push->at_end = !(op->tool && op->tool->options.flags & SEGUE_TOOL_INCREMENTAL);
+    sgi_reader_init(&push->reader, op, 0, more_to_read);
+    reply->user = push;
+    reply->cancelled = withdrawn;
+    if (!op->reply)
+        op->reply = reply; /* progress goes with the segments */
+    if (op->call && !op->call->turned && op->reply == reply)
+        reply->turned = turned;
+    else
+        turned(reply, op);
+}
+
+bool sgi_push_is_open(const sgi_op *op)
+{
+    const sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (reader->ready == more_to_read)
+            return true;
+    return false;
+}
+
+bool sgi_push_is_owed(const sgi_op *op, const sgi_peer *peer)
+{
+    const sgi_reader *reader;
+    if (peer->is_exchange)
+        return false; /* two exchanges have no order between them */
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (reader->ready == more_to_read &&
+            SGI_OWNER(reader, sgi_push, reader)->reply->peer == peer)
+            return true;
+    return false;
+}

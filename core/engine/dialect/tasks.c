@@ -1,0 +1,86 @@
+/* What the dialects of tasks have in common: how a task is named and found, and the
+ * members that all of them show. */
+#include "engine/dialect/dialect.h"
+#include "engine/serving/task.h"
+
+/* ---- rendering ---- */
+
+static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
+{
+    char stamp[SGI_STAMP_SIZE];
+    sgi_stamp(wall_ms, stamp);
+    sgi_jw_member_string(w, name, sgi_str_of(stamp));
+}
+
+static void write_status_message(sgi_jw *w, const sgi_op *op)
+{
+    static const char name[] = "statusMessage";
+    sgi_state state = sgi_op_state(op);
+    const char *message = sgi_op_status_message(op);
+    if (state == SGI_STATE_CANCELLED)
+        sgi_jw_member_string(w, name, SGI_STR("The task was cancelled by request."));
+    else if (state == SGI_STATE_FAILED)
+        sgi_jw_member_raw(
+            w, name, sgi_json_get((sgi_json){op->final_data, op->final_len}, "message"));
+    else if (message)
+        sgi_jw_member_string(w, name, sgi_str_of(message));
+}
+
+void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
+                    const sgi_task_names *names)
+{
+    sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
+    sgi_jw_member_string(w, "status", sgi_str_of(status));
+    write_status_message(w, op);
+    write_stamp(w, "createdAt", op->created_ms);
+    write_stamp(w, "lastUpdatedAt", op->updated_ms);
+    sgi_jw_key(w, names->ttl);
+    if (op->ttl_ms < 0)
+        sgi_jw_null(w);
+    else
+        sgi_jw_int(w, op->ttl_ms);
+    sgi_jw_member_int(w, names->poll, op->poll_ms);
+}
+
+/* ---- finding ---- */
+
+bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id)
+{
+    sgi_json value = sgi_json_get(in->params, "taskId");
+    if (sgi_json_kind_of(value) != SGI_JSON_STRING) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.taskId is not a string",
+                         NULL);
+        return false;
+    }
+    if (!sgi_json_plain_string(value, id))
+        *id = value; /* ours need no escapes: with its quotes it cannot match one */
+    return true;
+}
+
+bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
+                         const sgi_dialect *dialect)
+{
+    return op && op->is_task && op->created && op->who == peer->who &&
+           op->dialect == dialect;
+}
+
+sgi_op *sgi_task_found(sgi_reply *reply, sgi_op *op, segue_status status,
+                       const sgi_dialect *dialect)
+{
+    if (!reply->peer)
+        return NULL;
+    if (op && sgi_task_is_visible(reply->peer, op, dialect))
+        return op;
+    if (!op && status != SEGUE_E_NOT_FOUND)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The store cannot be read"), (sgi_json){0});
+    else
+        sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
+    return NULL;
+}
+
+void sgi_task_answer_unreadable(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The result cannot be read back"), (sgi_json){0});
+}

@@ -1,0 +1,304 @@
+/* tasks/list: the tasks of L that belong to who asks, newest first, as the store has
+ * them. The store knows them all, also those that have ended and left memory, and those
+ * of an earlier process; what is in memory is shown as it is there. New tasks stand
+ * before the first page, so each is shown once however they come and go meanwhile.
+ *
+ * A cursor is the position of the last task that was looked at, bound to its owner by a
+ * digest. It is no secret: a position is only ever used in the asker's own list. But one
+ * that belongs to somebody else, or was made up, is refused. */
+#include "engine/dialect/tasks_2025.h"
+
+#include "engine/log/record.h"
+#include "engine/log/recovery.h"
+
+#define PAGE_MAX 50
+#define CHUNK 64          /* records asked for at once */
+#define LOOK_AT_MOST 1024 /* of one request; those of other dialects are looked at, too */
+#define CHECK_SIZE 16
+#define STAMP_SIZE 8
+
+typedef struct listing {
+    segue_server *server; /* counted */
+    sgi_reply *reply;
+    sgi_job *job;        /* the records that are looked at, */
+    sgi_found *at;       /* ... and the next of them */
+    int64_t created_ms;  /* the position: of the last that was looked at, */
+    sgi_buf position;    /* ... its task id; empty = the beginning */
+    sgi_buf tasks;       /* as JSON, with commas between them */
+    segue_status status; /* why it cannot go on */
+    int32_t shown;
+    int32_t looked;
+    bool more;
+} listing;
+
+static void look(listing *list);
+
+/* ---- cursors ---- */
+
+static void write_stamp(uint8_t stamp[STAMP_SIZE], int64_t ms)
+{
+    for (size_t i = 0; i < STAMP_SIZE; i++)
+        stamp[i] = (uint8_t)((uint64_t)ms >> (56 - 8 * i));
+}
+
+static int64_t read_stamp(const char *stamp)
+{
+    uint64_t ms = 0;
+    for (size_t i = 0; i < STAMP_SIZE; i++)
+        ms = ms << 8 | (uint8_t)stamp[i];
+    return (int64_t)ms;
+}
+
+static bool check_of(const sgi_peer *peer, sgi_str stamp, sgi_str task_id,
+                     uint8_t check[SGI_DIGEST_SIZE])
+{
+    sgi_str owner = {(const char *)peer->who->digest, SGI_DIGEST_SIZE};
+    sgi_str parts[] = {owner, SGI_STR("tasks/list"), stamp, task_id};
+    return peer->server->engine->digest(check, parts, 4);
+}
+
+/* stamp, check, task id; in base64. */
+static void write_cursor(const listing *list, sgi_jw *w)
+{
+    uint8_t bytes[STAMP_SIZE + CHECK_SIZE];
+    uint8_t check[SGI_DIGEST_SIZE];
+    sgi_buf all;
+    sgi_buf_init(&all, sgi_engine_mem(list->reply->engine));
+    write_stamp(bytes, list->created_ms);
+    sgi_str stamp = {(const char *)bytes, STAMP_SIZE};
+    if (!check_of(list->reply->peer, stamp, sgi_buf_str(&list->position), check))
+        w->buf->failed = true;
+    memcpy(bytes + STAMP_SIZE, check, CHECK_SIZE);
+    sgi_buf_add(&all, bytes, sizeof bytes);
+    sgi_buf_add_str(&all, sgi_buf_str(&list->position));
+    sgi_jw_key(w, "nextCursor");
+    sgi_buf_add_char(w->buf, '"');
+    if (!all.failed)
+        sgi_buf_add_base64(w->buf, all.p, all.len, true);
+    sgi_buf_add_char(w->buf, '"');
+    w->buf->failed |= all.failed;
+    sgi_buf_free(&all);
+}
+
+static bool take_position(listing *list, const sgi_peer *peer, sgi_str bytes)
+{
+    uint8_t check[SGI_DIGEST_SIZE];
+    if (bytes.n <= STAMP_SIZE + CHECK_SIZE)
+        return false;
+    sgi_str stamp = {bytes.p, STAMP_SIZE};
+    sgi_str task_id = {bytes.p + STAMP_SIZE + CHECK_SIZE,
+                       bytes.n - STAMP_SIZE - CHECK_SIZE};
+    if (memchr(task_id.p, 0, task_id.n) || !check_of(peer, stamp, task_id, check) ||
+        memcmp(check, bytes.p + STAMP_SIZE, CHECK_SIZE) != 0)
+        return false;
+    list->created_ms = read_stamp(stamp.p);
+    sgi_buf_add_str(&list->position, task_id);
+    return true;
+}
+
+static bool read_cursor(listing *list, const sgi_inbound *in)
+{
+    sgi_json cursor = sgi_json_get(in->params, "cursor");
+    sgi_str text;
+    sgi_buf bytes;
+    if (!cursor.n)
+        return true;
+    if (!sgi_json_plain_string(cursor, &text))
+        return false;
+    sgi_buf_init(&bytes, sgi_engine_mem(in->peer->server->engine));
+    bool ok = sgi_buf_add_unbase64(&bytes, text) && !bytes.failed &&
+              take_position(list, in->peer, sgi_buf_str(&bytes));
+    sgi_buf_free(&bytes);
+    return ok;
+}
+
+/* ---- the answer ---- */
+
+static void free_list(listing *list)
+{
+    segue_server *server = list->server;
+    if (list->job)
+        sgi_job_free(list->job);
+    sgi_buf_free(&list->position);
+    sgi_buf_free(&list->tasks);
+    sgi_release(sgi_engine_mem(server->engine), list, sizeof *list);
+    sgi_server_unref(server);
+}
+
+static void answer(listing *list)
+{
+    sgi_reply *reply = list->reply;
+    sgi_sending sending;
+    if (list->status != SEGUE_OK) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The tasks cannot be listed now"), (sgi_json){0});
+    } else if (sgi_reply_result(&sending, reply, NULL)) {
+        sgi_jw_key(&sending.w, "tasks");
+        sgi_jw_open(&sending.w, '[');
+        sgi_buf_add_str(sending.w.buf, sgi_buf_str(&list->tasks));
+        sgi_jw_close(&sending.w, ']');
+        if (list->more)
+            write_cursor(list, &sending.w);
+        sending.w.buf->failed |= list->tasks.failed | list->position.failed;
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+    free_list(list);
+}
+
+static void show(listing *list, const sgi_op *op)
+{
+    sgi_jw w = sgi_jw_on(&list->tasks);
+    if (!sgi_task_is_visible(list->reply->peer, op, &sgi_dialect_tasks_2025))
+        return;
+    if (list->shown++)
+        sgi_buf_add_char(&list->tasks, ',');
+    sgi_jw_open(&w, '{');
+    sgi_tasks_2025_write(&w, op, list->reply->peer);
+    sgi_jw_close(&w, '}');
+}
+
+/* ---- looking ---- */
+
+static void records_arrived(sgi_job *job)
+{
+    listing *list = job->user;
+    list->job = job;
+    list->at = TAILQ_FIRST(&job->found);
+    list->status = job->status;
+    look(list);
+}
+
+static void ask_store(listing *list)
+{
+    sgi_keeper *keeper = &list->server->keeper;
+    const sgi_mem *mem = sgi_engine_mem(list->server->engine);
+    sgi_job *job = sgi_job_new(keeper, SGI_JOB_LIST, records_arrived, list);
+    bool ok = job && !list->position.failed;
+    if (ok && list->position.len) {
+        job->task_id = sgi_text_dup(mem, sgi_buf_str(&list->position));
+        ok = job->task_id != NULL;
+    }
+    if (!ok) {
+        if (job)
+            sgi_job_free(job);
+        list->status = SEGUE_E_NOMEM;
+        answer(list);
+        return;
+    }
+    memcpy(job->key, list->reply->peer->who->digest, sizeof job->key);
+    job->now_ms = list->created_ms;
+    job->max_found = CHUNK;
+    sgi_keeper_ask(keeper, job);
+}
+
+static void rebuilt(void *user, sgi_op *op, segue_status status)
+{
+    listing *list = user;
+    if (op && list->reply->peer)
+        show(list, op);
+    else if (!op && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
+        list->status = status; /* one that is gone or damaged hides no other */
+    look(list);
+}
+
+/* All that was asked for has been looked at: are there more of them? */
+static void chunk_done(listing *list)
+{
+    bool full = list->job->found_count == CHUNK;
+    sgi_job_free(list->job);
+    list->job = NULL;
+    list->more = full;
+    if (full && list->looked < LOOK_AT_MOST)
+        ask_store(list);
+    else
+        answer(list);
+}
+
+static bool is_listed(const listing *list, const sgi_op *op,
+                      const segue_store_record *record)
+{
+    sgi_engine *engine = list->server->engine;
+    if (op)
+        return sgi_task_is_visible(list->reply->peer, op, &sgi_dialect_tasks_2025);
+    return record->purge_ms > sgi_wall(&engine->env) &&
+           sgi_record_is_of(engine, record, &sgi_dialect_tasks_2025);
+}
+
+static void move_past(listing *list, const sgi_found *found)
+{
+    list->looked++;
+    list->created_ms = found->record.created_ms;
+    sgi_buf_cut(&list->position, 0);
+    sgi_buf_add_str(&list->position, sgi_str_of(found->record.task_id));
+    list->at = TAILQ_NEXT(found, link);
+}
+
+/* Goes through the records until one has to be rebuilt, more are needed, or it is done. */
+static void look(listing *list)
+{
+    int32_t page = list->server->options.page_size;
+    for (;;) {
+        const sgi_found *found = list->at;
+        if (list->status != SEGUE_OK || !list->reply->peer) {
+            answer(list);
+            return;
+        }
+        if (!found) {
+            chunk_done(list);
+            return;
+        }
+        sgi_map_node *node =
+            sgi_map_find(&list->server->by_task, sgi_str_of(found->record.task_id));
+        const sgi_op *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
+        bool listed = is_listed(list, op, &found->record);
+        if (listed && list->shown == (page < PAGE_MAX ? page : PAGE_MAX)) {
+            list->more = true;
+            answer(list);
+            return;
+        }
+        move_past(list, found);
+        if (listed && !op) {
+            sgi_rebuild(list->server, &found->record, rebuilt, list);
+            return;
+        }
+        if (listed)
+            show(list, op);
+    }
+}
+
+/* ---- the request ---- */
+
+static void begin(listing *list, const sgi_inbound *in)
+{
+    if (!read_cursor(list, in)) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "Invalid cursor", NULL);
+        free_list(list);
+        return;
+    }
+    list->reply = sgi_reply_open(in, false);
+    if (list->reply)
+        ask_store(list);
+    else
+        free_list(list);
+}
+
+void sgi_tasks_2025_list(const sgi_inbound *in)
+{
+    segue_server *server = in->peer->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    if (!server->lists) {
+        sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+        return;
+    }
+    listing *list = sgi_zalloc(mem, sizeof *list);
+    if (!list) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+        return;
+    }
+    list->server = server;
+    sgi_server_ref(server);
+    sgi_buf_init(&list->position, mem);
+    sgi_buf_init(&list->tasks, mem);
+    begin(list, in);
+}

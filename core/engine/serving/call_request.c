@@ -1,0 +1,156 @@
+/* Everything is looked at before anything is done (R-1905-9): a request that is refused
+ * has left no trace. */
+#include "engine/serving/call_request.h"
+
+#include "engine/dialect/response_modes.h"
+
+#include <stdio.h>
+
+/* ---- reading ---- */
+
+static bool read_key(const sgi_inbound *in, sgi_call_request *request)
+{
+    segue_server *server = in->peer->server;
+    sgi_json key = in->key;
+    sgi_str text;
+    if (!key.n || !server->idempotency)
+        return true;
+    if (!sgi_json_plain_string(key, &text) || text.n < 16 || text.n > 128) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "An idempotency key is a string of 16 to 128 bytes", NULL);
+        return false;
+    }
+    sgi_str owner = {(const char *)in->peer->who->digest, SGI_DIGEST_SIZE};
+    sgi_str of_key[] = {owner, SGI_STR("tools/call"), text};
+    sgi_str of_params[] = {request->name, in->arguments};
+    request->has_key = server->engine->digest(request->key, of_key, 3) &&
+                       server->engine->digest(request->digest, of_params, 2);
+    if (!request->has_key)
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+    return request->has_key;
+}
+
+static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
+{
+    char text[160];
+    request->tool = sgi_tool_find(in->peer->server, request->name);
+    if (request->tool)
+        return true;
+    snprintf(text, sizeof text, "Unknown tool: %.*s",
+             (int)(request->name.n < 120 ? request->name.n : 120), request->name.p);
+    sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                     sgi_utf8_valid(sgi_str_of(text), NULL) ? text : "Unknown tool",
+                     NULL);
+    return false;
+}
+
+/* params.task: {"ttl"?, "responseModes"?}. Elsewhere it is an unknown field
+ * (R-2557-7). */
+static bool read_task(const sgi_inbound *in, sgi_call_request *request)
+{
+    const char *wrong = NULL;
+    if (!in->task.n || !sgi_tasks_2025_are_for(in->peer, in->version))
+        return true;
+    sgi_json ttl = sgi_json_get(in->task, "ttl");
+    if (sgi_json_kind_of(in->task) != SGI_JSON_OBJECT)
+        wrong = "params.task is not an object";
+    else if (ttl.n && (!sgi_json_int(ttl, &request->ttl_ms) || request->ttl_ms < 0))
+        wrong = "params.task.ttl is not a non-negative integer";
+    else if (!sgi_response_modes_read(sgi_json_get(in->task, "responseModes"),
+                                      &request->listed_modes))
+        wrong = "params.task.responseModes is not an array of strings";
+    if (wrong)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, wrong, NULL);
+    return !wrong;
+}
+
+bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
+{
+    *request = (sgi_call_request){.caps = in->caps};
+    if (!sgi_json_plain_string(in->name, &request->name)) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.name is not a tool's name",
+                         NULL);
+        return false;
+    }
+    if (in->arguments.n && sgi_json_kind_of(in->arguments) != SGI_JSON_OBJECT) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.arguments is not an object",
+                         NULL);
+        return false;
+    }
+    return read_task(in, request) && find_tool(in, request) && read_key(in, request);
+}
+
+/* ---- deciding ---- */
+
+/* R-1905-8: what the request lists, as far as both sides said they know it. */
+static uint8_t effective_modes(const sgi_inbound *in, uint8_t listed)
+{
+    uint32_t dialects = in->peer->server->dialects;
+    const sgi_handshake *handshake = in->peer->handshake;
+    uint8_t ours = sgi_response_modes_of(dialects);
+    if (!handshake->modes && dialects & SGI_DIALECT_UNDECLARED_MODES)
+        return listed & ours;
+    return listed & ours & handshake->modes;
+}
+
+static void negotiate(const sgi_inbound *in, sgi_call_request *request)
+{
+    uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
+    if (in->task.n && sgi_tasks_2025_are_for(in->peer, in->version)) {
+        says |= SGI_SAYS_TASK_PARAM;
+        request->caps |= SGI_CAP_TASKS;
+        request->modes = effective_modes(in, request->listed_modes);
+    }
+    uint32_t dialects = sgi_negotiate(in->version, says, in->peer->server->dialects);
+    request->dialect = sgi_dialect_of(dialects);
+    request->verdict = sgi_decide(in->version, dialects, request->tool->options.task);
+    /* a tool that is never a task gives its result at once: just what this mode is for */
+    if (request->tool->options.task == SEGUE_TASK_NEVER &&
+        request->modes & SGI_MODE_IMMEDIATE)
+        request->verdict = SGI_VERDICT_PLAIN;
+}
+
+static void refuse_missing_capability(const sgi_inbound *in)
+{
+    if (in->peer->stranger)
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR,
+                         "This tool runs only as a task, and tasks are for callers that "
+                         "are known",
+                         "{\"reason\":\"unauthenticated\"}");
+    else
+        sgi_answer_missing_tasks(in);
+}
+
+/* L knows no plain answer to a call that asks for a task: too many is an error there. */
+static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
+{
+    if (request->verdict != SGI_VERDICT_TASK ||
+        in->peer->who->live_tasks < in->peer->server->options.max_tasks)
+        return false;
+    if (request->tool->options.task == SEGUE_TASK_MUST ||
+        !sgi_version_is_modern(in->version)) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Too many tasks",
+                         "{\"reason\":\"too_many_tasks\"}");
+        return true;
+    }
+    request->verdict = SGI_VERDICT_PLAIN;
+    return false;
+}
+
+bool sgi_call_request_decide(const sgi_inbound *in, sgi_call_request *request)
+{
+    negotiate(in, request);
+    if (request->verdict == SGI_VERDICT_MISSING_CAPABILITY) {
+        refuse_missing_capability(in);
+        return false;
+    }
+    if (request->verdict == SGI_VERDICT_METHOD_NOT_FOUND) {
+        sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND,
+                         request->tool->options.task == SEGUE_TASK_NEVER
+                             ? "This tool does not run as a task"
+                             : "This tool runs only as a task, which was not asked for",
+                         NULL);
+        return false;
+    }
+    return !too_many_tasks(in, request);
+}

@@ -1,0 +1,132 @@
+/* A call that was made before: found by its idempotency key, in memory or in the store,
+ * or by the requestState of a round of questions. */
+#include "engine/error.h"
+#include "engine/serving/call.h"
+#include "engine/serving/rounds.h"
+#include "engine/serving/tool_call.h"
+
+#define UNKNOWN_STATE "Unknown requestState"
+
+static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
+                 uint32_t caps)
+{
+    if (memcmp(op->digest, digest, SGI_DIGEST_SIZE) != 0) {
+        sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
+                        SGI_STR("The idempotency key belongs to another call"),
+                        SGI_STR("{\"reason\":\"idempotency_mismatch\"}"));
+        sgi_reply_close(reply);
+        return;
+    }
+    sgi_op_ref(op);
+    sgi_tool_call_wait(reply, op, caps);
+    if (op->call && sgi_round_is_due(op))
+        sgi_call_look(op->call); /* it is asked what the others were asked */
+    sgi_op_unref(op);
+}
+
+/* The creation met the key in the store: another process, or an earlier run of this one,
+ * has the operation. Who waited for ours joins that one. */
+typedef struct sgi_rejoin {
+    sgi_reply *reply;
+    uint8_t digest[SGI_DIGEST_SIZE];
+    uint32_t caps;
+    bool retries; /* it has a requestState, so there was such an operation */
+} sgi_rejoin;
+
+static void rejoin(void *user, sgi_op *op, segue_status status)
+{
+    sgi_rejoin *again = user;
+    sgi_reply *reply = again->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (op) {
+        join(reply, op, again->digest, again->caps);
+    } else if (again->retries && status == SEGUE_E_NOT_FOUND) {
+        sgi_answer_not_found(reply, UNKNOWN_STATE);
+        sgi_reply_close(reply);
+    } else {
+        sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "idempotency key: %s",
+                       sgi_status_name(status));
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The operation cannot be read back"), (sgi_json){0});
+        sgi_reply_close(reply);
+    }
+    sgi_release(mem, again, sizeof *again); /* the reply may be gone */
+}
+
+static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *server,
+                      const uint8_t key[SGI_DIGEST_SIZE])
+{
+    sgi_rejoin *again = sgi_alloc(sgi_engine_mem(server->engine), sizeof *again);
+    if (!again) {
+        sgi_tool_call_give_up(reply, NULL);
+        return;
+    }
+    *again = *wanted;
+    again->reply = reply;
+    sgi_server_find_key(server, key, rejoin, again);
+}
+
+void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
+{
+    sgi_rejoin wanted = {.caps = op->caps};
+    memcpy(wanted.digest, op->digest, sizeof wanted.digest);
+    rejoin_by(reply, &wanted, op->server, op->key);
+}
+
+void sgi_rejoin_known(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
+{
+    join(reply, op, request->digest, request->caps);
+}
+
+sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_str key = {(const char *)request->key, SGI_DIGEST_SIZE};
+    sgi_map_node *node =
+        request->has_key ? sgi_map_find(&in->peer->server->by_key, key) : NULL;
+    return node ? SGI_OWNER(node, sgi_op, by_key) : NULL;
+}
+
+/* ---- a call that comes again ---- */
+
+static bool is_retry_readable(const sgi_inbound *in)
+{
+    if (sgi_json_kind_of(in->state) != SGI_JSON_STRING)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.requestState is not a string", NULL);
+    else if (in->responses.n && sgi_json_kind_of(in->responses) != SGI_JSON_OBJECT)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.inputResponses is not an object", NULL);
+    else
+        return true;
+    return false;
+}
+
+/* With answers to a round. A state that is not good any more says nothing where there is
+ * a key: that finds the operation, and what it asks now is asked again. */
+void sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
+{
+    segue_server *server = in->peer->server;
+    uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
+    if (!is_retry_readable(in))
+        return;
+    sgi_op *known = sgi_rejoin_find(in, request);
+    sgi_op *op = sgi_round_find(in, request->name);
+    if (op && (!request->has_key || op == known)) {
+        sgi_round_answer(
+            op, in, sgi_dialect_of(sgi_negotiate(in->version, says, server->dialects)));
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    if (known) {
+        join(reply, known, request->digest, in->caps);
+    } else if (request->has_key) {
+        sgi_rejoin wanted = {.caps = in->caps, .retries = true};
+        memcpy(wanted.digest, request->digest, sizeof wanted.digest);
+        rejoin_by(reply, &wanted, server, request->key);
+    } else {
+        sgi_answer_not_found(reply, UNKNOWN_STATE);
+        sgi_reply_close(reply);
+    }
+}

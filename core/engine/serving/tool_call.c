@@ -1,0 +1,261 @@
+/* tools/call: a call is decided on (call_request.h), becomes an operation, and its
+ * request waits: for the creation when it is a task, else for the end. */
+#include "engine/serving/tool_call.h"
+
+#include "engine/dialect/response_modes.h"
+#include "engine/error.h"
+#include "engine/log/reader.h"
+#include "engine/serving/call.h"
+#include "engine/serving/rounds.h"
+#include "engine/serving/task.h"
+
+/* ---- answering a call ---- */
+
+static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_sending sending;
+    sgi_str meta = {0};
+    bool is_error = op->final == SGI_FINAL_RESULT_IS_ERROR;
+    if (op->final == SGI_FINAL_ERROR || op->final == SGI_FINAL_EXPIRED) {
+        sgi_json error = {op->final_data, op->final_len};
+        if (reply->peer)
+            sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id), error);
+        return;
+    }
+    if (op->final == SGI_FINAL_CANCELLED || !fold) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        fold ? SGI_STR("The operation was cancelled")
+                             : SGI_STR("The result cannot be read back"),
+                        (sgi_json){0});
+        return;
+    }
+    if (!sgi_reply_result(&sending, reply, "complete"))
+        return;
+    if (reply->modern)
+        meta = sgi_buf_str(&op->server->info);
+    sgi_fold_write(fold, &sending.w, is_error, meta);
+    sgi_send_end(&sending);
+}
+
+static void folded(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_reply *reply = user;
+    answer_final(reply, op, fold);
+    sgi_reply_close(reply);
+}
+
+void sgi_call_unhook(sgi_reply *reply, sgi_op *op)
+{
+    reply->cancelled = NULL;
+    if (op->reply == reply)
+        op->reply = NULL;
+}
+
+/* The operation could not be created. */
+static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
+{
+    if (status == SEGUE_E_EXISTS && op->has_key && reply->peer) {
+        sgi_rejoin_by_key(reply, op);
+        return;
+    }
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The server cannot store the operation"), (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+static void call_ended(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_call_unhook(reply, op);
+    if (status != SEGUE_OK)
+        creation_failed(reply, op, status);
+    else if (reply->peer)
+        sgi_op_fold(op, folded, reply);
+    else
+        sgi_reply_close(reply);
+}
+
+static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_call_unhook(reply, op);
+    if (status != SEGUE_OK) {
+        creation_failed(reply, op, status);
+        return;
+    }
+    if (reply->peer) {
+        op->dialect->created(reply, op);
+        return;
+    }
+    if (!op->has_key)
+        sgi_task_cancel(op); /* nobody ever learnt of it (R-2557-38) */
+    sgi_reply_close(reply);
+}
+
+/* The client withdrew the call, or left, before it was answered. */
+static void call_withdrawn(sgi_reply *reply)
+{
+    sgi_op *op = reply->user;
+    op->reply = NULL;
+    if (!op->has_key || !reply->lost) /* else it can be asked for again (R-2557-11) */
+        sgi_task_cancel(op);
+}
+
+void sgi_tool_call_wait(sgi_reply *reply, sgi_op *op, uint32_t caps)
+{
+    bool as_task = op->is_task && caps & SGI_CAP_TASKS;
+    reply->waiter.fire = as_task ? task_created : call_ended;
+    sgi_op_wait(op, &reply->waiter, as_task ? 0 : SGI_WAIT_FINAL);
+}
+
+void sgi_call_attach(sgi_reply *reply, sgi_op *op)
+{
+    if (!op->reply) {
+        reply->user = op;
+        reply->cancelled = call_withdrawn;
+        op->reply = reply;
+    }
+    sgi_tool_call_wait(reply, op, op->caps);
+}
+
+/* The handshake eras know no rounds: what waits there, by its key, waits for the end. */
+sgi_reply *sgi_call_waiting(const sgi_op *op)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link) {
+        sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == call_ended && reply->modern)
+            return reply;
+    }
+    return NULL;
+}
+
+void sgi_call_became_task(segue_call *call)
+{
+    sgi_reply *reply = call->op->reply;
+    if (!reply)
+        return;
+    sgi_op_wait_end(&reply->waiter);
+    sgi_tool_call_wait(reply, call->op, call->op->caps);
+}
+
+/* ---- making a call ---- */
+
+static void promote(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_op, promote);
+    if (op->call && sgi_call_defer(op->call, op->asked_ttl_ms) ==
+                        SEGUE_E_STATE) /* its client is asked */
+        sgi_engine_timer(op->engine, &op->promote, op->tool->options.promote_after_ms,
+                         promote);
+}
+
+/* Immediate mode: what the handler did not finish in its first turn is a task. */
+static void turned_without_end(sgi_reply *reply, sgi_op *op)
+{
+    (void)reply;
+    if (op->call && !sgi_op_has_ended(op))
+        sgi_call_defer(op->call, op->asked_ttl_ms);
+}
+
+static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_op *op = sgi_op_new(in->peer->server, request->name, in->params);
+    if (!op)
+        return NULL;
+    op->tool = request->tool;
+    if (in->arguments.n)
+        op->arguments =
+            (sgi_json){op->params + (in->arguments.p - in->params.p), in->arguments.n};
+    sgi_tool_ref(op->tool);
+    op->who = in->peer->who;
+    sgi_principal_ref(op->who);
+    op->caps = request->caps;
+    op->dialect = request->dialect;
+    op->asked_ttl_ms = request->ttl_ms;
+    op->listed_modes = request->listed_modes;
+    op->modes = request->modes;
+    op->has_key = request->has_key;
+    memcpy(op->key, request->key, sizeof op->key);
+    memcpy(op->digest, request->digest, sizeof op->digest);
+    return op;
+}
+
+/* May a call that is to be a task begin as a plain one, whose result may be the answer?
+ * Where the client asks for a task, only if it would take the result at once too. */
+static bool begins_plain(const sgi_op *op)
+{
+    if (op->has_key)
+        return false;
+    if (op->dialect == &sgi_dialect_tasks_2025)
+        return op->modes & SGI_MODE_IMMEDIATE &&
+               !(op->server->dialects & SGI_DIALECT_TRACKING);
+    return op->tool->options.promote_after_ms > 0 &&
+           op->tool->options.task == SEGUE_TASK_MAY;
+}
+
+/* Gives the operation its handles and its handler. A keyed one runs only once it is
+ * durable: until then another process may have created it. */
+static segue_status launch(sgi_op *op, sgi_verdict verdict)
+{
+    int64_t promote_ms = op->tool->options.promote_after_ms;
+    bool later = begins_plain(op) && promote_ms > 0;
+    segue_status status = SEGUE_OK;
+    if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
+        status = sgi_task_make(op, op->asked_ttl_ms);
+    else if (op->has_key)
+        status = sgi_task_make_keyed(op);
+    if (status == SEGUE_OK && !op->has_key)
+        status = sgi_call_start(op, false);
+    if (status == SEGUE_OK && verdict == SGI_VERDICT_TASK && later)
+        sgi_engine_timer(op->engine, &op->promote, promote_ms, promote);
+    return status;
+}
+
+void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
+    sgi_reply_close(reply);
+    if (op)
+        sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}"));
+}
+
+static void start_call(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    sgi_op *op = make_op(in, request);
+    if (!op || launch(op, request->verdict) != SEGUE_OK) {
+        sgi_tool_call_give_up(reply, op);
+    } else {
+        if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
+            !op->tool->options.promote_after_ms)
+            reply->turned = turned_without_end;
+        sgi_call_attach(reply, op);
+    }
+    if (op)
+        sgi_op_unref(op);
+}
+
+void sgi_tools_call(const sgi_inbound *in)
+{
+    sgi_call_request request;
+    if (!sgi_call_request_read(in, &request))
+        return;
+    if (in->state.n && sgi_version_is_modern(in->version)) {
+        sgi_rejoin_retry(in, &request);
+        return;
+    }
+    if (!sgi_call_request_decide(in, &request))
+        return;
+    sgi_op *known = sgi_rejoin_find(in, &request);
+    if (!known) {
+        start_call(in, &request);
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (reply)
+        sgi_rejoin_known(reply, known, &request);
+}

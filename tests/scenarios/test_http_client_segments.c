@@ -1,0 +1,211 @@
+/* A client and results that are streamed over HTTP by a server of 2025-11-25 (SEP-1905):
+ * further answers are events of the call's own stream, and what becomes of it when that
+ * breaks, is taken up again, or never was one. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define SEG(n, text) "{\"seqNr\":" #n ",\"type\":\"text\",\"text\":\"" text "\"}"
+#define LIST(segments) "\"partial-content\":[" segments "],\"isError\":false,"
+#define PART(segments) LIST(segments) "\"isComplete\":false," RELATED("T")
+#define LAST(segments) LIST(segments) "\"isComplete\":true," RELATED("T")
+
+static void initialize(http_script *s)
+{
+    heard *h = script_expect(s, "initialize");
+    script_json(h,
+                "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":"
+                "\"2025-11-25\",\"capabilities\":" SERVER_2025_STREAMS
+                ",\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}",
+                json_at(h->body, "id"));
+    script_accept(script_expect(s, "notifications/initialized"));
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+}
+
+/* A call that is on the wire. */
+static record *begin(http_script *s, heard **call)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    script_begin(s, &options);
+    initialize(s);
+    record *r = kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/list"),
+                  "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":"
+                  "\"optional\"}}]");
+    *call = script_expect(s, "tools/call");
+    assert_at((*call)->body, "params.task.responseModes",
+              "[\"task\",\"immediate\",\"streaming\"]");
+    return r;
+}
+
+static void ends_with_abc(http_script *s, record *r)
+{
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+    assert_non_null(strstr(r->log, "segment 1 a\n"));
+    assert_non_null(strstr(r->log, "segment 2 b\nsegment 3 c\ncomplete"));
+    assert_int_equal(r->segments, 3);
+    script_expect_silence(s);
+    script_end(s);
+}
+
+static heard *expect_pull(http_script *s, const char *after)
+{
+    heard *h = script_expect(s, "tasks/result");
+    assert_at(h->body, "params.lastSeqNr", after);
+    return h;
+}
+
+static void answers_are_events_of_one_stream(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {0, 1, 7};
+    for (size_t i = 0; i < 3; i++) {
+        http_script s;
+        heard *call;
+        record *r = begin(&s, &call);
+        s.piece = pieces[i];
+        script_stream(call);
+        script_stream_result(call, NULL, CREATED_2025("T") "," PART(SEG(1, "a")));
+        script_event(call, NULL,
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
+                     "\"params\":{\"taskId\":\"T\",\"status\":\"working\","
+                     "\"statusMessage\":\"half\"}}");
+        script_until(&s, r->log && strstr(r->log, "status working half"));
+        assert_int_equal(r->segments, 1);
+        script_stream_result(call, NULL, PART(SEG(2, "b")));
+        script_stream_result(call, NULL, LAST(SEG(3, "c")));
+        script_finish(call);
+        ends_with_abc(&s, r);
+    }
+}
+
+static void a_stream_that_breaks_is_pulled(void **state)
+{
+    (void)state;
+    for (int reset = 0; reset < 2; reset++) {
+        http_script s;
+        heard *call;
+        record *r = begin(&s, &call);
+        script_stream(call);
+        script_stream_result(call, NULL, CREATED_2025("T") "," PART(SEG(1, "a")));
+        script_until(&s, r->segments == 1);
+        if (reset)
+            script_cut(call, true);
+        else
+            script_finish(call);
+        script_result(expect_pull(&s, "1"), PART(SEG(2, "b")));
+        script_until(&s, r->segments == 2);
+        script_advance(&s, 1200);
+        script_result(expect_pull(&s, "2"), LAST(SEG(3, "c")));
+        ends_with_abc(&s, r);
+    }
+}
+
+static void a_stream_with_ids_is_taken_up_again(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_stream(call);
+    script_text(call, "retry: 300\n\n");
+    script_stream_result(call, "e1", CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(&s, r->segments == 1);
+    script_cut(call, true);
+    script_advance(&s, 350);
+    heard *again = script_expect(&s, "GET");
+    assert_header(again, "Last-Event-ID", "e1");
+    script_stream(again);
+    char text[512];
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s}}",
+             json_at(call->body, "id"), LAST(SEG(2, "b") "," SEG(3, "c")));
+    script_event(again, "e2", "%s", text);
+    script_finish(again);
+    ends_with_abc(&s, r);
+}
+
+/* The stream is not given back: the rest is pulled. */
+static void a_stream_that_is_not_given_back_is_pulled(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_stream(call);
+    script_text(call, "retry: 300\n\n");
+    script_stream_result(call, "e1", CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(&s, r->segments == 1);
+    script_cut(call, false);
+    script_advance(&s, 350);
+    script_say(script_expect(&s, "GET"), "405 Method Not Allowed", "", "");
+    script_result(expect_pull(&s, "1"), LAST(SEG(2, "b") "," SEG(3, "c")));
+    ends_with_abc(&s, r);
+}
+
+/* An answer in JSON can be followed by no other (R-1905-23). */
+static void after_json_the_rest_is_pulled(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_result(call, CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_result(expect_pull(&s, "1"), LAST(SEG(2, "b") "," SEG(3, "c")));
+    ends_with_abc(&s, r);
+    r = begin(&s, &call); /* a task alone: polled */
+    script_result(call, CREATED_2025("T"));
+    script_until(&s, r->log && strstr(r->log, "task T"));
+    script_advance(&s, 1200);
+    script_result(script_expect(&s, "tasks/get"), TASK_2025("T", "completed"));
+    script_result(expect_pull(&s, ""),
+                  "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+    ends_with_abc(&s, r);
+}
+
+static void cancel_closes_the_stream(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_stream(call);
+    script_stream_result(call, NULL, CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(&s, r->segments == 1);
+    segue_request_cancel(r->request);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    script_result(script_expect(&s, "tasks/cancel"), TASK_2025("T", "cancelled"));
+    script_until(&s, heard_is_closed(call));
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+#define NAMED(title, name)                                                               \
+    {                                                                                    \
+        title, name, NULL, NULL, NULL                                                    \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED("AS-5 answers are events of one stream", answers_are_events_of_one_stream),
+        NAMED("AS-28 a stream that breaks is pulled", a_stream_that_breaks_is_pulled),
+        cmocka_unit_test(a_stream_with_ids_is_taken_up_again),
+        cmocka_unit_test(a_stream_that_is_not_given_back_is_pulled),
+        cmocka_unit_test(after_json_the_rest_is_pulled),
+        cmocka_unit_test(cancel_closes_the_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
