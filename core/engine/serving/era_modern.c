@@ -35,6 +35,22 @@ static void write_extensions(sgi_jw *w, const segue_server *server)
     sgi_jw_close(w, '}');
 }
 
+/* The handshake eras have no extensions; this is where they say what is not of the
+ * protocol. */
+static void write_experimental(sgi_jw *w, const segue_server *server)
+{
+    bool from_start = server->dialects & SGI_DIALECT_FROM_START;
+    if (!server->idempotency && !from_start)
+        return;
+    sgi_jw_key(w, "experimental");
+    sgi_jw_open(w, '{');
+    if (server->idempotency)
+        sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
+    if (from_start)
+        sgi_jw_member_raw(w, "dev.segue/fromSeqNr", SGI_STR("{}"));
+    sgi_jw_close(w, '}');
+}
+
 void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in)
 {
     segue_server *server = in->peer->server;
@@ -42,10 +58,12 @@ void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in)
     sgi_jw_open(w, '{');
     sgi_jw_member_raw(w, "logging", SGI_STR("{}"));
     sgi_jw_member_raw(w, "tools", SGI_STR("{\"listChanged\":true}"));
-    if (sgi_version_is_modern(in->version))
+    if (sgi_version_is_modern(in->version)) {
         write_extensions(w, server);
-    else
+    } else {
+        write_experimental(w, server);
         sgi_tasks_2025_write_capability(w, in);
+    }
     sgi_jw_close(w, '}');
 }
 
