@@ -418,7 +418,7 @@ static void refused(sgi_http_ask *ask)
     if (asks_again(ask))
         return;
     if (ask->status == 404 && ask->in_session) {
-        sgi_ask_forgotten(ask->conn);
+        sgi_ask_forgotten(ask->conn, ask->streams);
     } else if (!ask->streams) {
         sgi_ask_refused(ask->conn, ask->status, body);
     } else if (sgi_ask_may_pass(ask->status)) {

@@ -570,6 +570,37 @@ static void run_chatty_task(fixtures *f, segue_call *call)
     complete_text(f, call, "end", 0);
 }
 
+/* Tells in every way how far it is, then what it has done. */
+static void step_report(job *j)
+{
+    static char status[65536];
+    char json[32];
+    if (j->at == j->total) {
+        finish_text(j, "reported");
+        return;
+    }
+    j->at++;
+    size_t used = (size_t)snprintf(status, sizeof status, "step %d of %d", (int)j->at,
+                                   (int)j->total);
+    while (used < (size_t)j->chunk && used + 1 < sizeof status)
+        status[used++] = '.';
+    status[used] = 0;
+    snprintf(json, sizeof json, "{\"step\":%d}", (int)j->at);
+    segue_call_progress(j->call, (double)j->at, (double)j->total, NULL);
+    segue_call_log(j->call, "info", json, strlen(json));
+    segue_call_set_status(j->call, status);
+    j->due_ms = now(j->f) + j->delay_ms;
+}
+
+static void run_reporter(fixtures *f, segue_call *call)
+{
+    int64_t delay_ms = int_arg(call, "delayMs", 20);
+    job *j = new_job(f, call, step_report, delay_ms);
+    j->total = int_arg(call, "n", 2);
+    j->delay_ms = delay_ms;
+    j->chunk = int_arg(call, "pad", 0);
+}
+
 static void run_fields(fixtures *f, segue_call *call)
 {
     (void)f;
@@ -636,6 +667,7 @@ static const tool_row rows[] = {
      SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"big\"," OBJECT "}", run_big, 0, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"chatty\"," OBJECT "}", run_chatty, 0, SEGUE_TASK_NEVER, 0, 0, 0},
+    {"{\"name\":\"reporter\"," OBJECT "}", run_reporter, 0, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"fields\"," OBJECT "}", run_fields, 0, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"checkpoint\"," OBJECT "}", run_checkpoint, SEGUE_TOOL_RESTARTABLE,
      SEGUE_TASK_MUST, 100, 0, 0},

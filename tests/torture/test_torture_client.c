@@ -150,6 +150,11 @@ int main(void)
         {"task that fails", failed_task, 0, 0, 0},
         {"stream resumed by token", resumed_stream, 0, 0, 0},
         {"task that is cancelled", cancelled_task, 0, 0, 0},
+        {"task of 2025-11-25", polled_task, 0, SEGUE_ERA_LEGACY, 0},
+        {"task of 2025-11-25 with segments", streamed_task, 0, SEGUE_ERA_LEGACY, 0},
+        {"fields and replace in 2025-11-25", fields_of_a_task, 0, SEGUE_ERA_LEGACY, 0},
+        {"task of 2025-11-25 that fails", failed_task, 0, SEGUE_ERA_LEGACY, 0},
+        {"task of 2025-11-25 that is cancelled", cancelled_task, 0, SEGUE_ERA_LEGACY, 0},
     };
     return torture_run("torture_client", scenarios, sizeof scenarios / sizeof *scenarios);
 }

@@ -46,6 +46,12 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
     exchange->session->conn->role->bad_input(exchange->session, rpc_code, problem);
 }
 
+static bool batch(void *self, sgi_str text)
+{
+    const sgi_exchange *exchange = self;
+    return sgi_session_batch(exchange->session, exchange->conn, text);
+}
+
 static void lost(void *self, const char *why)
 {
     sgi_exchange *exchange = self;
@@ -91,6 +97,7 @@ static void freed(void *self)
 static const sgi_role asking_once = {.start = start,
                                      .message = message,
                                      .bad_input = bad_input,
+                                     .batch = batch,
                                      .lost = lost,
                                      .wants_input = wants_input,
                                      .detached = detached,
@@ -342,17 +349,17 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     }
 }
 
-/* What was refused so was not done: it is asked again in a new wire session, once. What
- * else is under way in the old one hears for itself (2025-11-25 basic/transports,
- * "Session Management", 4). */
-void sgi_ask_forgotten(sgi_conn *conn)
+/* What was refused so was not done: it is asked again in a new wire session, once. Not so
+ * what had been taken: nobody knows whether it ran. What else is under way in the old
+ * session hears for itself (2025-11-25 basic/transports, "Session Management", 4). */
+void sgi_ask_forgotten(sgi_conn *conn, bool taken)
 {
     static const char why[] = "the server has forgotten the session";
     sgi_exchange *exchange = conn->exchange;
     segue_session *session = exchange->session;
     sgi_emitter *emitter = exchange->emitter;
     segue_request *request = emitter ? emitter->request : NULL;
-    bool again = request && !request->moved;
+    bool again = request && !request->moved && !taken;
     if (exchange->kind == SGI_ASK_LISTEN && !exchange->heard) {
         exchange->over = true; /* it offers none, and says so in this way */
         return;
@@ -361,8 +368,8 @@ void sgi_ask_forgotten(sgi_conn *conn)
         request->moved = true;
     if (exchange->wire_session == session->wire_session)
         sgi_session_renew(session, why);
-    if (again)
-        sgi_emitter_lost(emitter, why, true);
+    if (again || (emitter && taken))
+        sgi_emitter_lost(emitter, why, again);
     else if (emitter)
         sgi_emitter_refused(emitter, 404, NULL);
 }
@@ -370,7 +377,10 @@ void sgi_ask_forgotten(sgi_conn *conn)
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
-    if (exchange->emitter && !take_error(exchange, body))
+    if (exchange->emitter && exchange->emitter->begun)
+        sgi_emitter_lost(exchange->emitter, "the answer was JSON: no more can follow it",
+                         false);
+    else if (exchange->emitter && !take_error(exchange, body))
         sgi_emitter_malformed(exchange->emitter);
 }
 

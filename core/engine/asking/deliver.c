@@ -67,19 +67,34 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
     return true;
 }
 
-void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
-                         sgi_json block)
+static void add_segment(segue_request *request, const sgi_inbox_head *head,
+                        sgi_json block)
 {
-    sgi_inbox_head head = {.kind = SGI_RECORD_SEGMENT, .number = number, .event = event};
     if (request->phase == SGI_PHASE_DONE)
         return; /* the one before found no room: no hole in what is delivered */
     if (!request->events.on_segment) {
-        request->delivered_event = event;
-        request->delivered_segment = number;
+        request->delivered_event = head->event;
+        request->delivered_segment = head->covered;
         return;
     }
-    if (!sgi_deliver(request, &head, block))
+    if (!sgi_deliver(request, head, block))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
+}
+
+void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
+                         sgi_json block)
+{
+    sgi_inbox_head head = {
+        .kind = SGI_RECORD_SEGMENT, .number = number, .event = event, .covered = number};
+    add_segment(request, &head, block);
+}
+
+void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
+                          sgi_json block)
+{
+    sgi_inbox_head head = {
+        .kind = SGI_RECORD_SEGMENT, .number = number, .covered = covered};
+    add_segment(request, &head, block);
 }
 
 void sgi_deliver_rest(segue_request *request, sgi_json result)
@@ -178,7 +193,7 @@ static void before_user(segue_request *request, const sgi_inbox_head *head)
         return;
     if (request->credit > 0)
         request->credit--;
-    request->delivered_segment = head->number;
+    request->delivered_segment = head->covered;
     if (head->event)
         request->delivered_event = head->event;
 }
@@ -201,7 +216,8 @@ static void let_go(segue_request *request)
         request->behind = false;
         session->behind--;
         sgi_session_resume_input(session, request);
-        if (!has_room && request->streaming)
+        if (!has_room && (request->streaming || request->task_2025) &&
+            request->phase == SGI_PHASE_FOLLOW)
             sgi_follow_pause(request);
     }
     if (request->paused && has_room && request->phase == SGI_PHASE_FOLLOW)

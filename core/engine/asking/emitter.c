@@ -87,9 +87,22 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
     conclude(emitter, &outcome);
 }
 
+static bool is_one_of_several(sgi_emitter *emitter, sgi_json result)
+{
+    segue_session *session = emitter->session;
+    if (!emitter->more || !result.n)
+        return false;
+    sgi_emitter_touch(emitter);
+    sgi_session_ref(session);
+    bool taken = emitter->more(emitter, result);
+    sgi_session_unref(session);
+    return taken;
+}
+
 void sgi_emitter_result(sgi_emitter *emitter, sgi_json result)
 {
-    conclude_with(emitter, SGI_OUTCOME_RESULT, result);
+    if (!is_one_of_several(emitter, result))
+        conclude_with(emitter, SGI_OUTCOME_RESULT, result);
 }
 
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
@@ -99,7 +112,7 @@ void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
 
 void sgi_emitter_malformed(sgi_emitter *emitter)
 {
-    sgi_emitter_result(emitter, (sgi_json){0});
+    conclude_with(emitter, SGI_OUTCOME_RESULT, (sgi_json){0});
 }
 
 /* ---- timeouts ---- */
@@ -126,8 +139,9 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 static void timed_out(sgi_timer *timer)
 {
     sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
-    /* of a handshake nothing is told: it cannot be cancelled */
-    tell_cancelled(emitter, "timeout");
+    /* of a handshake nothing is told: it cannot be cancelled; nor is a task so */
+    if (!emitter->begun)
+        tell_cancelled(emitter, "timeout");
     conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
 }
 

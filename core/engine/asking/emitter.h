@@ -1,5 +1,6 @@
 /* A request of a client's session on the wire: one emitter per id in flight, which hears
- * exactly one outcome.
+ * exactly one outcome; where several answers were agreed on for this request (SEP-1905),
+ * the ones before it go to `more`. All other second answers meet no emitter any more.
  *
  * Requests of the application sit above emitters: a request may use several, one after
  * another or side by side (tools/call, then tasks/stream, tasks/get, tasks/update), and
@@ -35,7 +36,11 @@ struct sgi_emitter {
     sgi_conn *conn;         /* the session's, or an exchange's of its own */
     segue_request *request; /* not counted: the request outlives its emitters */
     sgi_timer timer;
-    int64_t timeout_ms; /* 0 = none */
+    int64_t timeout_ms; /* 0 = none; counts anew from each answer */
+    bool begun;         /* an answer has come that was not the last */
+    /* A result: true when others follow it, and it was taken; then the emitter may be
+     * gone. false: nothing was done with it, it is the outcome. NULL = there is one. */
+    bool (*more)(sgi_emitter *emitter, sgi_json result);
     void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
 };
 
@@ -56,7 +61,7 @@ void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
 /* Starts its timeout anew: the server is alive. */
 void sgi_emitter_touch(sgi_emitter *emitter);
 
-/* Its outcome: done runs, and the emitter is gone. */
+/* Its outcome: done runs, and the emitter is gone; unless there are more to come. */
 void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
 /* The server answered with something that is neither. */

@@ -7,22 +7,24 @@
  * again after the last contiguous event. */
 #include "engine/asking/request.h"
 
-#define POLL_MIN_MS 100
-#define POLL_MAX_MS 60000
-
 static void send_get(segue_request *request);
 static void send_stream(segue_request *request);
 
-/* ---- time ---- */
-
-static void poll_later(segue_request *request)
-{
-    int64_t ms = request->poll_ms;
-    ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
-    sgi_request_later(request, ms);
-}
-
 /* ---- beginning ---- */
+
+/* A task is followed in the way it was made. */
+static bool settle_birth(segue_request *request)
+{
+    bool is_2025 = request->session->version == SGI_VERSION_2025_11_25;
+    if (request->birth == SGI_BIRTH_UNKNOWN)
+        request->birth = is_2025 ? SGI_BIRTH_2025 : SGI_BIRTH_EXTENSION;
+    if ((request->birth == SGI_BIRTH_2025) != is_2025)
+        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
+                         "the task is one of another protocol version");
+    else if (is_2025 && !request->task_2025 && !sgi_follow_2025_begin(request))
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task");
+    return request->phase == SGI_PHASE_FOLLOW;
+}
 
 void sgi_follow_begin(segue_request *request, sgi_json task)
 {
@@ -52,6 +54,8 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
     request->phase = SGI_PHASE_FOLLOW;
     sgi_questions_clear(request); /* those of rounds; the task has its own */
     sgi_task_note_poll(request, task);
+    if (!settle_birth(request))
+        return;
     request->hook_pending = request->events.on_task != NULL;
     if (request->hook_pending &&
         !sgi_deliver(request, &head, sgi_str_of(request->task_id))) {
@@ -59,6 +63,8 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
         return;
     }
     sgi_task_note_status(request, task);
+    if (request->task_2025) /* it has just said how it stands */
+        sgi_task_poll_later(request);
     if (!request->hook_pending)
         sgi_follow_go(request);
 }
@@ -66,8 +72,13 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
 void sgi_follow_go(segue_request *request)
 {
     sgi_question *question;
-    if (request->phase != SGI_PHASE_FOLLOW || request->hook_pending)
+    if (request->phase != SGI_PHASE_FOLLOW || request->hook_pending ||
+        !settle_birth(request))
         return;
+    if (request->task_2025) {
+        sgi_follow_2025_go(request);
+        return;
+    }
     TAILQ_FOREACH(question, &request->questions, link)
         if (question->answer && !question->updating && !question->settled)
             sgi_follow_answer(request, question);
@@ -108,20 +119,7 @@ void sgi_follow_end(segue_request *request)
     if (request->getting)
         sgi_emitter_drop(request->getting, false);
     request->getting = NULL;
-}
-
-static sgi_emitter *begin(segue_request *request, sgi_sending *sending,
-                          const char *method,
-                          void (*done)(sgi_emitter *, const sgi_outcome *))
-{
-    sgi_emitter *emitter =
-        sgi_emitter_begin(request->session, sending, sgi_str_of(method));
-    if (!emitter)
-        return NULL;
-    emitter->request = request;
-    emitter->done = done;
-    sgi_jw_member_string(&sending->w, "taskId", sgi_str_of(request->task_id));
-    return emitter;
+    sgi_follow_2025_end(request);
 }
 
 /* ---- tasks/get ---- */
@@ -186,18 +184,11 @@ static void take_task(segue_request *request, sgi_json task)
         if (request->look_due)
             send_get(request);        /* something was said after this answer was given */
         else if (!request->streaming) /* else the stream says when to look again */
-            poll_later(request);
+            sgi_task_poll_later(request);
         break;
     default:
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task with an unknown status");
     }
-}
-
-static int64_t retry_after(sgi_json error)
-{
-    int64_t ms = 0;
-    sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
-    return ms < 0 ? 0 : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
 }
 
 static void take_get_error(segue_request *request, sgi_json error)
@@ -210,7 +201,7 @@ static void take_get_error(segue_request *request, sgi_json error)
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the server cannot be asked for a task");
     else
-        sgi_request_back_off(request, retry_after(error));
+        sgi_request_back_off(request, sgi_task_retry_after(error));
 }
 
 static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -241,7 +232,7 @@ static void send_get(segue_request *request)
     request->look_due = true;
     if (request->getting)
         return; /* its answer may be older than what made this necessary */
-    sgi_emitter *emitter = begin(request, &sending, "tasks/get", got);
+    sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/get", got);
     if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
         request->getting = emitter;
         request->look_due = false;
@@ -297,7 +288,7 @@ static void take_stream_error(segue_request *request, sgi_json error)
         request->no_stream = true; /* streamed by another request, or gone: get tells */
         send_get(request);
     } else {
-        sgi_request_back_off(request, retry_after(error));
+        sgi_request_back_off(request, sgi_task_retry_after(error));
     }
 }
 
@@ -327,7 +318,7 @@ static void send_stream(segue_request *request)
         send_get(request);
         return;
     }
-    sgi_emitter *emitter = begin(request, &sending, "tasks/stream", stream_ended);
+    sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/stream", stream_ended);
     if (emitter) {
         emitter->timeout_ms = 0; /* it lasts as long as the task */
         if (request->next_event)
@@ -412,6 +403,8 @@ void sgi_follow_pause(segue_request *request)
 {
     request->paused = true;
     drop_stream(request);
+    if (request->task_2025)
+        sgi_follow_2025_pause(request);
 }
 
 void sgi_follow_resume(segue_request *request)
@@ -456,7 +449,7 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
 void sgi_follow_answer(segue_request *request, sgi_question *question)
 {
     sgi_sending sending;
-    sgi_emitter *emitter = begin(request, &sending, "tasks/update", answered);
+    sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/update", answered);
     if (!emitter) {
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
         return;
@@ -483,7 +476,8 @@ void sgi_follow_cancel(segue_request *request)
     sgi_sending sending;
     if (!sgi_session_is_open(request->session))
         return;
-    sgi_emitter *emitter = begin(request, &sending, "tasks/cancel", cancel_acknowledged);
+    sgi_emitter *emitter =
+        sgi_task_ask(request, &sending, "tasks/cancel", cancel_acknowledged);
     if (!emitter)
         return;
     emitter->request = NULL;

@@ -50,11 +50,15 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
 }
 
 /* For initialize. What a server of these eras would ask by requests of its own is left
- * out: this client answers questions of tasks only, and must not promise more. */
-static void write_legacy_capabilities(sgi_jw *w, sgi_json given)
+ * out: this client answers questions of tasks only, and must not promise more. Of tasks
+ * the application may say something else itself. */
+static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
+                                      sgi_json given)
 {
     sgi_json_member member;
     sgi_jw_open(w, '{');
+    if (!session->options.no_tasks && !sgi_json_get(given, "tasks").n)
+        sgi_task_calls_write_capability(w);
     for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
         if (sgi_json_key_is(&member, "elicitation") ||
             sgi_json_key_is(&member, "sampling") || sgi_json_key_is(&member, "roots"))
@@ -73,7 +77,9 @@ bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
     sgi_jw_key(&w, META "clientCapabilities");
     write_capabilities(&w, session, capabilities);
     w = sgi_jw_on(&session->capabilities);
-    write_legacy_capabilities(&w, capabilities);
+    write_legacy_capabilities(&w, session, capabilities);
+    if (!session->capabilities.failed)
+        session->our_modes = sgi_task_calls_modes(sgi_buf_str(&session->capabilities));
     return !session->meta.failed && !session->capabilities.failed;
 }
 
@@ -120,6 +126,7 @@ static void open_modern(segue_session *session, sgi_json result)
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
     session->has_idempotency = !session->options.no_idempotency &&
                                sgi_json_get(extensions, "dev.segue/idempotency").n > 0;
+    sgi_task_calls_begin(session, (sgi_json){0});
     if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions"))) {
         remember(session, false);
         sgi_session_opened(session);
@@ -208,6 +215,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
         return;
     }
     session->has_tasks = session->has_streams = session->has_idempotency = false;
+    sgi_task_calls_begin(session, sgi_json_get(outcome->json, "capabilities"));
     if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
                    sgi_json_get(outcome->json, "capabilities"),
                    sgi_json_get(outcome->json, "instructions")) ||

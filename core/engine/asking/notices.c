@@ -27,11 +27,21 @@ void sgi_requests_closed(segue_session *session, segue_status status, const char
     }
 }
 
+/* The token of a call is good for as long as the task that it became lives (2025-11-25
+ * basic/utilities/tasks): its own exchange may be over by then. */
 static segue_request *find_by_call(segue_session *session, sgi_json token)
 {
     sgi_emitter *emitter = sgi_emitter_find(session, token);
     segue_request *request = emitter ? emitter->request : NULL;
-    return request && request->calling == emitter ? request : NULL;
+    int64_t id;
+    if (request && request->calling == emitter)
+        return request;
+    if (emitter || !session->has_task_calls || !sgi_json_int(token, &id))
+        return NULL;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (request->phase == SGI_PHASE_FOLLOW && request->call_id == id)
+            return request;
+    return NULL;
 }
 
 static void take_progress(segue_request *request, sgi_json params)
@@ -44,7 +54,8 @@ static void take_progress(segue_request *request, sgi_json params)
     sgi_json_double(sgi_json_get(params, "total"), &head.total);
     if (message.n)
         sgi_json_decode(message, &text);
-    sgi_emitter_touch(request->calling);
+    if (request->calling)
+        sgi_emitter_touch(request->calling);
     ok = ok && request->events.on_progress; /* else nobody asked for it */
     if (ok && !text.failed && !sgi_deliver_is_full(request))
         sgi_deliver(request, &head, sgi_buf_str(&text));
@@ -80,9 +91,28 @@ static segue_request *find_by_stream(segue_session *session, sgi_json task_id)
     return node ? SGI_OWNER(node, segue_request, by_stream) : NULL;
 }
 
+/* false: no request follows that task. */
+static bool take_task_status(segue_session *session, sgi_json params)
+{
+    segue_request *request, *next;
+    bool some = false;
+    sgi_json id = sgi_json_get(params, "taskId");
+    SGI_TAILQ_EACH(request, &session->requests, link, next)
+        if (request->task_2025 && request->phase == SGI_PHASE_FOLLOW &&
+            sgi_json_string_is(id, sgi_str_of(request->task_id))) {
+            sgi_follow_2025_status(request, params);
+            some = true;
+        }
+    return some;
+}
+
 bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params)
 {
     segue_request *request;
+    if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
+        sgi_task_calls_changed(session);
+    if (sgi_str_eq(method, SGI_STR("notifications/tasks/status")))
+        return take_task_status(session, params);
     if (sgi_str_eq(method, SGI_STR("notifications/tasks/event"))) {
         static const sgi_str names[] = {SGI_STR_INIT("taskId"), SGI_STR_INIT("seq"),
                                         SGI_STR_INIT("type"), SGI_STR_INIT("payload")};

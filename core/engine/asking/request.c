@@ -1,7 +1,5 @@
 #include "engine/asking/request.h"
 
-#define BACKOFF_MAX_MS 30000
-
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
 
@@ -20,6 +18,7 @@ static void free_request(segue_request *request)
     sgi_text_free(mem, request->log_level);
     sgi_text_free(mem, request->key);
     sgi_text_free(mem, request->task_id);
+    sgi_follow_2025_free(request);
     sgi_fold_free(&request->fold);
     sgi_buf_free(&request->inbox);
     sgi_buf_free(&request->taken);
@@ -91,8 +90,10 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->next_segment = spec->next_segment ? spec->next_segment : 1;
     request->delivered_segment = request->next_segment - 1;
     request->void_segments = spec->void_segments;
-    request->partial = request->look_due =
-        spec->next_event > 0; /* what was asked before? */
+    request->birth = spec->birth;
+    request->look_due = spec->next_event > 0; /* what was asked before? */
+    request->partial =
+        spec->next_event > 0 || (spec->birth == SGI_BIRTH_2025 && spec->next_segment > 1);
     request->ready.run = sgi_deliver_run;
     TAILQ_INIT(&request->questions);
     sgi_fold_init(&request->fold, mem);
@@ -162,22 +163,26 @@ void sgi_request_finish(segue_request *request, sgi_json result)
     end(request, status);
 }
 
-void sgi_request_finish_error(segue_request *request, sgi_json error)
+static void end_with(segue_request *request, segue_status status, sgi_json error)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     int64_t code = 0;
     sgi_buf text;
-    if (request->phase == SGI_PHASE_DONE)
-        return;
     sgi_buf_init(&text, mem);
     sgi_json_int(sgi_json_get(error, "code"), &code);
     if (!sgi_json_decode(sgi_json_get(error, "message"), &text) || text.failed)
         sgi_buf_cut(&text, 0);
     request->error = sgi_error_new(
-        mem, SEGUE_E_REMOTE, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
+        mem, status, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
         sgi_buf_str(&text), sgi_json_get(error, "data"));
     sgi_buf_free(&text);
-    end(request, SEGUE_E_REMOTE);
+    end(request, status);
+}
+
+void sgi_request_finish_error(segue_request *request, sgi_json error)
+{
+    if (request->phase != SGI_PHASE_DONE)
+        end_with(request, SEGUE_E_REMOTE, error);
 }
 
 /* What was received so far, merged, goes with the error. */
@@ -194,6 +199,14 @@ static void keep_received(segue_request *request)
         sgi_buf_reset(&request->result, 0);
 }
 
+void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error)
+{
+    if (request->phase == SGI_PHASE_DONE)
+        return;
+    keep_received(request);
+    end_with(request, status, error);
+}
+
 void sgi_request_fail(segue_request *request, segue_status status, const char *text)
 {
     if (request->phase == SGI_PHASE_DONE)
@@ -204,16 +217,21 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
     end(request, status);
 }
 
+/* A task is cancelled by its id, not by that of the call that is still answered. */
+static void give_up_call(segue_request *request)
+{
+    if (request->calling)
+        sgi_emitter_drop(request->calling, request->phase != SGI_PHASE_FOLLOW);
+    request->calling = NULL;
+}
+
 segue_status sgi_request_cancel(segue_request *request)
 {
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
     if (request->phase == SGI_PHASE_FOLLOW)
         sgi_follow_cancel(request);
-    if (request->calling) {
-        sgi_emitter_drop(request->calling, true);
-        request->calling = NULL;
-    }
+    give_up_call(request);
     sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
     return SEGUE_OK;
 }
@@ -233,10 +251,7 @@ static void deadline_passed(sgi_timer *timer)
     segue_request *request = SGI_OWNER(timer, segue_request, deadline);
     if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout)
         sgi_follow_cancel(request);
-    if (request->calling) {
-        sgi_emitter_drop(request->calling, true);
-        request->calling = NULL;
-    }
+    give_up_call(request);
     sgi_request_fail(request, SEGUE_E_TIMEOUT,
                      "the request took longer than its timeout");
 }
@@ -261,6 +276,8 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     sgi_question *question;
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
+    if (request->task_2025)
+        return SEGUE_E_UNSUPPORTED; /* such a task asks by requests of its server */
     TAILQ_FOREACH(question, &request->questions, link)
         if (!strcmp(question->key, key))
             break;
@@ -298,6 +315,7 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
     }
     if (request->rounds)
         sgi_questions_write(request, w);
+    sgi_task_calls_write(request, w);
 }
 
 /* Members of _meta that this request needs, each preceded by a comma. */
@@ -327,6 +345,8 @@ static void send_call(segue_request *request)
     sgi_json params = {request->params, request->params_len};
     sgi_sending sending;
     sgi_buf extra;
+    if (!sgi_task_calls_prepare(request))
+        return;
     sgi_emitter *emitter =
         sgi_emitter_begin(session, &sending, sgi_str_of(request->method));
     if (!emitter) {
@@ -335,6 +355,8 @@ static void send_call(segue_request *request)
     }
     emitter->request = request;
     emitter->done = call_done;
+    emitter->more = request->may_stream ? sgi_follow_2025_more : NULL;
+    request->call_id = emitter->id;
     if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
         emitter->timeout_ms = 0; /* its answer is its end, which may be days away */
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
@@ -369,6 +391,9 @@ static void take_result(segue_request *request, sgi_json result)
     bool is_task = sgi_json_string_is(type, SGI_STR("task"));
     if (!result.n) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "the answer is malformed");
+    } else if (request->session->version == SGI_VERSION_2025_11_25 &&
+               sgi_follow_2025_answer(request, result)) {
+        return; /* a task, or nothing that a request could be answered with */
     } else if (is_complete(result)) {
         if (request->is_call)
             sgi_deliver_rest(request, result);
@@ -406,12 +431,17 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     request->calling = NULL;
+    if (request->phase == SGI_PHASE_FOLLOW) {
+        sgi_follow_2025_pushed(request, outcome);
+        return;
+    }
     switch (outcome->kind) {
     case SGI_OUTCOME_RESULT:
         take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:
-        if (!sgi_tool_lookup(request, outcome->json))
+        if (!sgi_tool_lookup(request, outcome->json) &&
+            !sgi_task_calls_reform(request, outcome->json))
             sgi_request_finish_error(request, outcome->json);
         break;
     case SGI_OUTCOME_TIMEOUT:
@@ -429,50 +459,6 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
     case SGI_OUTCOME_REFUSED:
         sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
     }
-}
-
-/* ---- trying again ---- */
-
-static void go_again(sgi_timer *timer)
-{
-    segue_request *request = SGI_OWNER(timer, segue_request, retry);
-    if (sgi_session_is_open(request->session))
-        sgi_request_go(request);
-}
-
-/* Plus or minus a tenth, so that many who wait do not come at once. */
-void sgi_request_later(segue_request *request, int64_t ms)
-{
-    uint8_t chance = 128;
-    sgi_random(&request->engine->env, &chance, 1);
-    sgi_engine_timer(request->engine, &request->retry, ms - ms / 10 + ms * chance / 1280,
-                     go_again);
-}
-
-void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
-{
-    int64_t ms = 0;
-    if (request->failures++ > 0) {
-        ms = SGI_BACKOFF_FIRST_MS;
-        for (int32_t i = 2; i < request->failures && ms < BACKOFF_MAX_MS; i++)
-            ms *= 2;
-        if (ms > BACKOFF_MAX_MS)
-            ms = BACKOFF_MAX_MS;
-    }
-    sgi_request_later(request, ms > at_least_ms ? ms : at_least_ms);
-}
-
-void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome)
-{
-    segue_session *session = request->session;
-    if (outcome->kind == SGI_OUTCOME_REFUSED)
-        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
-    else if (!sgi_session_is_open(session))
-        return; /* asked again when it is */
-    else if (request->failures >= session->options.max_reconnects)
-        sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);
-    else
-        sgi_request_back_off(request, 0);
 }
 
 void sgi_request_go(segue_request *request)

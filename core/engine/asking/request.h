@@ -2,7 +2,8 @@
  * they come, exactly one end, whatever the wire does in between (requirements 5.4.3).
  *
  * Phases: WAIT   the call is to be sent or answered, or its questions are (questions.c)
- *         FOLLOW it is a task: streamed if the server streams, else polled
+ *         FOLLOW it is a task: streamed if the server streams, else polled (follow.c; the
+ *                tasks of 2025-11-25 in follow_2025.c)
  *         DONE   the outcome is known; on_complete follows what is still in the inbox
  *
  * A request outlives its exchanges: when the connection breaks, WAIT sends the call again
@@ -14,11 +15,20 @@
 #include "engine/log/fold.h"
 #include "engine/asking/emitter.h"
 #include "engine/asking/session.h"
+#include "engine/asking/tracker.h"
 
 typedef enum sgi_phase { SGI_PHASE_WAIT = 0, SGI_PHASE_FOLLOW, SGI_PHASE_DONE } sgi_phase;
 
 /* Events and segments are counted up to here; whoever names a larger number is wrong. */
 #define SGI_COUNT_MAX (INT64_C(1) << 53)
+
+/* Which tasks a task is one of: each is followed in the way it was made (R-2557-62). */
+typedef enum sgi_birth {
+    SGI_BIRTH_UNKNOWN =
+        0,               /* an id the application kept: as the session's version has it */
+    SGI_BIRTH_EXTENSION, /* 2026-07-28 */
+    SGI_BIRTH_2025       /* 2025-11-25 */
+} sgi_birth;
 
 /* A question of the server. */
 typedef struct sgi_question {
@@ -44,7 +54,8 @@ typedef struct sgi_inbox_head {
     int32_t kind;
     uint32_t len; /* of the bytes behind, without the NUL that ends them */
     uint64_t number;
-    uint64_t event; /* number of the event + 1 that carried it; 0 = none */
+    uint64_t event;   /* number of the event + 1 that carried it; 0 = none */
+    uint64_t covered; /* segments up to this one have been delivered with it */
     double progress;
     double total;
 } sgi_inbox_head;
@@ -65,9 +76,14 @@ struct segue_request {
     char *log_level;
     char *key; /* idempotency */
     bool key_sent;
-    int32_t pages; /* of tools/list, looked through because they did not fit */
-    bool moved;    /* sent again, as the server had forgotten its wire session */
-    bool listed;   /* sent again, as its headers did not fit the tool */
+    int32_t pages;   /* of tools/list, looked through because they did not fit */
+    bool moved;      /* sent again, as the server had forgotten its wire session */
+    bool listed;     /* sent again, as its headers did not fit the tool */
+    bool asks_task;  /* params.task goes with it, */
+    bool adds_task;  /* ... written here, not by the application */
+    bool may_stream; /* ... and several answers were agreed on (SEP-1905) */
+    bool reformed;   /* sent again, in the form that its tool takes */
+    int64_t call_id; /* of the last time it was sent: progress names it */
     segue_request_events events;
     sgi_timer deadline;
     sgi_timer retry; /* next poll, or next try */
@@ -80,7 +96,10 @@ struct segue_request {
 
     /* the task */
     char *task_id;
-    int32_t state; /* segue_task_state */
+    sgi_birth birth;
+    struct sgi_task_2025 *task_2025; /* while it is one of those (follow_2025.c) */
+    int32_t state;                   /* segue_task_state */
+    int64_t updated_ms; /* lastUpdatedAt of what it was read from; 0 = none */
     int64_t poll_ms;
     int32_t failures;  /* in a row, of exchanges about the task */
     bool no_stream;    /* the server streams, but not this */
@@ -129,6 +148,7 @@ typedef struct sgi_request_spec {
     uint64_t next_event;
     uint64_t next_segment;
     uint64_t void_segments;
+    sgi_birth birth;
     segue_task *task;
 } sgi_request_spec;
 
@@ -145,11 +165,16 @@ segue_status sgi_request_grant(segue_request *request, int64_t n);
 /* The end, each once; later ones are ignored. */
 void sgi_request_finish(segue_request *request, sgi_json result);
 void sgi_request_finish_error(segue_request *request, sgi_json error);
+/* The server's error, and what was received goes with it. */
+void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
 
 /* Sends what is due in its phase; for a session that is open. */
 void sgi_request_go(segue_request *request);
-/* The same, about so much later. */
+
+/* ---- retry.c ---- */
+
+/* sgi_request_go, about so much later. */
 void sgi_request_later(segue_request *request, int64_t ms);
 /* After a failure: the first try at once, then ever later (R-2557-63). */
 #define SGI_BACKOFF_FIRST_MS 250
@@ -185,12 +210,57 @@ void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
 void sgi_follow_end(segue_request *request);
 
+/* ---- follow_2025.c: a task of 2025-11-25, streamed (SEP-1905) or not ---- */
+
+/* Out of memory: false. */
+bool sgi_follow_2025_begin(segue_request *request);
+void sgi_follow_2025_free(segue_request *request);
+void sgi_follow_2025_go(segue_request *request);
+void sgi_follow_2025_end(segue_request *request);
+void sgi_follow_2025_pause(segue_request *request);
+/* The exchange of the call has ended: nothing more is pushed. */
+void sgi_follow_2025_pushed(segue_request *request, const sgi_outcome *outcome);
+/* One of several answers; false: it is the last. */
+bool sgi_follow_2025_more(sgi_emitter *emitter, sgi_json result);
+/* The first answer of a request of that version; true: it is no plain result, and was
+ * taken. */
+bool sgi_follow_2025_answer(segue_request *request, sgi_json result);
+/* notifications/tasks/status. */
+void sgi_follow_2025_status(segue_request *request, sgi_json task);
+
+/* ---- task_calls.c: a call that may be a task of 2025-11-25 ---- */
+
+/* Which form the call has; false: it waits until that is known. */
+bool sgi_task_calls_prepare(segue_request *request);
+/* params.task, if there is one to add. */
+void sgi_task_calls_write(const segue_request *request, sgi_jw *w);
+/* true: it was refused for its form, and is sent in another. */
+bool sgi_task_calls_reform(segue_request *request, sgi_json error);
+/* The result of a tools/list of the application. */
+void sgi_task_calls_learn(const segue_request *request, sgi_json result);
+
 /* ---- task_state.c: what a server says of a task ---- */
 
 int32_t sgi_task_state_of(sgi_json status);
 /* Takes status and statusMessage over; on_status follows when there is news. */
 void sgi_task_note_status(segue_request *request, sgi_json object);
 void sgi_task_note_poll(segue_request *request, sgi_json task);
+/* What is said of the task is older than what is known: a terminal state is for ever,
+ * else lastUpdatedAt tells (R-2557-47). */
+bool sgi_task_is_stale(segue_request *request, sgi_json task);
+static inline bool sgi_task_state_is_terminal(int32_t state)
+{
+    return state == SEGUE_TASK_COMPLETED || state == SEGUE_TASK_FAILED ||
+           state == SEGUE_TASK_CANCELLED;
+}
+/* The next look is due after the poll interval. */
+void sgi_task_poll_later(segue_request *request);
+/* How long a server that refuses wants to be left alone; 0 = it does not say. */
+int64_t sgi_task_retry_after(sgi_json error);
+/* Begins a request about the task, with its taskId; NULL when out of memory. */
+sgi_emitter *sgi_task_ask(segue_request *request, sgi_sending *sending,
+                          const char *method,
+                          void (*done)(sgi_emitter *, const sgi_outcome *));
 
 /* ---- questions.c ---- */
 
@@ -220,6 +290,9 @@ bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out
 bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str bytes);
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
                          sgi_json block);
+/* One that may come before those below it: covered are all up to that number. */
+void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
+                          sgi_json block);
 /* Blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_rest(segue_request *request, sgi_json result);
 bool sgi_deliver_is_full(const segue_request *request);

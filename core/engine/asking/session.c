@@ -12,6 +12,7 @@
 static void start(void *self);
 static void message(void *self, const sgi_message *msg);
 static void bad_input(void *self, int32_t rpc_code, const char *problem);
+static bool batch(void *self, sgi_str text);
 static void lost(void *self, const char *why);
 static bool wants_input(void *self);
 static void detached(void *self);
@@ -23,6 +24,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget);
 static const sgi_role asking = {.start = start,
                                 .message = message,
                                 .bad_input = bad_input,
+                                .batch = batch,
                                 .lost = lost,
                                 .wants_input = wants_input,
                                 .detached = detached};
@@ -54,6 +56,8 @@ static void free_session(segue_session *session)
     sgi_map_free(&session->in_flight);
     sgi_map_free(&session->streams);
     sgi_tool_headers_free(&session->tools);
+    sgi_tool_tasks_free(&session->tool_tasks);
+    sgi_buf_free(&session->list_cursor);
     sgi_buf_free(&session->meta);
     sgi_buf_free(&session->capabilities);
     sgi_buf_free(&session->peer);
@@ -82,6 +86,8 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     sgi_map_init(&session->in_flight, &engine->env);
     sgi_map_init(&session->streams, &engine->env);
     sgi_tool_headers_init(&session->tools, engine);
+    sgi_tool_tasks_init(&session->tool_tasks, engine);
+    sgi_buf_init(&session->list_cursor, mem);
     sgi_buf_init(&session->meta, mem);
     sgi_buf_init(&session->capabilities, mem);
     sgi_buf_init(&session->peer, mem);
@@ -232,6 +238,20 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
     segue_session *session = self;
     (void)rpc_code;
     sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s", problem);
+}
+
+static bool batch(void *self, sgi_str text)
+{
+    segue_session *session = self;
+    return sgi_session_batch(session, session->conn, text);
+}
+
+bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str text)
+{
+    if (!sgi_conn_is_batch(session->engine, session->version, text))
+        return false;
+    sgi_conn_each(conn, text);
+    return true;
 }
 
 static bool wants_input(void *self)

@@ -13,6 +13,7 @@
 #include "engine/negotiate.h"
 #include "engine/sending.h"
 #include "engine/asking/tool_headers.h"
+#include "engine/asking/tool_tasks.h"
 
 typedef enum sgi_stage {
     SGI_STAGE_NEW = 0,
@@ -59,6 +60,16 @@ struct segue_session {
     bool has_streams;
     bool has_idempotency;
 
+    /* tasks of 2025-11-25 (task_calls.c) */
+    bool has_task_calls; /* the server takes tools/call as a task */
+    uint8_t our_modes;   /* of SEP-1905, sets of sgi_response_mode */
+    uint8_t peer_modes;
+    sgi_tool_tasks tool_tasks;
+    struct sgi_emitter *listing; /* the tools are being looked up */
+    sgi_buf list_cursor;         /* of the page under way */
+    int32_t list_pages;
+    bool list_stale; /* the list has changed meanwhile */
+
     /* for the application */
     sgi_ready ready;
     sgi_buf inbox; /* notifications: method, NUL, params, NUL */
@@ -82,6 +93,9 @@ void sgi_session_close(segue_session *session);
  * then sgi_session_told, which is false when it does not go. NULL when out of memory. */
 sgi_conn *sgi_session_tell(segue_session *session);
 bool sgi_session_told(segue_session *session, sgi_conn *conn);
+/* A batch that came over this conversation, of the session or of an exchange; false when
+ * this is none, or the server may not send one. */
+bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
 /* The application has caught up with a request: what brings it more may be read again. */
 void sgi_session_resume_input(segue_session *session, const segue_request *request);
 
@@ -100,6 +114,14 @@ static inline bool sgi_session_is_open(const segue_session *session)
 {
     return session->stage == SGI_STAGE_OPEN;
 }
+
+/* task_calls.c: what is said of tasks in the handshake of 2025-11-25. */
+void sgi_task_calls_write_capability(sgi_jw *w);
+uint8_t sgi_task_calls_modes(sgi_json capabilities);
+/* The server has said what it can. */
+void sgi_task_calls_begin(segue_session *session, sgi_json capabilities);
+/* notifications/tools/list_changed. */
+void sgi_task_calls_changed(segue_session *session);
 
 /* handshake.c */
 void sgi_handshake_begin(segue_session *session);

@@ -1,5 +1,9 @@
-/* What a server says of a task: its state, its message, how often it is to be asked. */
+/* What a server says of a task: its state, its message, how often it is to be asked; and
+ * what all requests about it have in common. */
 #include "engine/asking/request.h"
+
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 60000
 
 int32_t sgi_task_state_of(sgi_json status)
 {
@@ -63,4 +67,128 @@ void sgi_task_note_poll(segue_request *request, sgi_json task)
             request->poll_ms = ms;
             return;
         }
+}
+
+void sgi_task_poll_later(segue_request *request)
+{
+    int64_t ms = request->poll_ms;
+    ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
+    sgi_request_later(request, ms);
+}
+
+int64_t sgi_task_retry_after(sgi_json error)
+{
+    int64_t ms = 0;
+    sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
+    return ms < 0 ? 0 : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
+}
+
+sgi_emitter *sgi_task_ask(segue_request *request, sgi_sending *sending,
+                          const char *method,
+                          void (*done)(sgi_emitter *, const sgi_outcome *))
+{
+    sgi_emitter *emitter =
+        sgi_emitter_begin(request->session, sending, sgi_str_of(method));
+    if (!emitter)
+        return NULL;
+    emitter->request = request;
+    emitter->done = done;
+    sgi_jw_member_string(&sending->w, "taskId", sgi_str_of(request->task_id));
+    return emitter;
+}
+
+/* ---- lastUpdatedAt ---- */
+
+static bool read_digits(sgi_str *text, size_t n, int64_t *out)
+{
+    int64_t value = 0;
+    if (text->n < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (text->p[i] < '0' || text->p[i] > '9')
+            return false;
+        value = value * 10 + (text->p[i] - '0');
+    }
+    *out = value;
+    text->p += n;
+    text->n -= n;
+    return true;
+}
+
+static bool read_char(sgi_str *text, char c)
+{
+    if (!text->n || (text->p[0] | ('a' - 'A')) != (c | ('a' - 'A')))
+        return false;
+    text->p++;
+    text->n--;
+    return true;
+}
+
+/* Days since 1970 of a day of the Gregorian calendar. */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = month <= 2 ? year - 1 : year; /* years begin in March */
+    int64_t m = (month + 9) % 12;
+    return 365 * y + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - 719468;
+}
+
+/* Behind the seconds: a fraction, and how far from UTC. */
+static bool read_rest(sgi_str *text, int64_t *ms)
+{
+    int64_t digit, hours, minutes;
+    int64_t unit = 100;
+    *ms = 0;
+    if (read_char(text, '.')) {
+        if (!read_digits(text, 1, &digit))
+            return false;
+        do {
+            *ms += digit * unit;
+            unit /= 10;
+        } while (read_digits(text, 1, &digit));
+    }
+    if (read_char(text, 'Z'))
+        return text->n == 0;
+    int64_t sign = text->n && text->p[0] == '-' ? 60000 : -60000;
+    if (!text->n || (text->p[0] != '+' && text->p[0] != '-'))
+        return false;
+    text->p++;
+    text->n--;
+    if (!read_digits(text, 2, &hours) || !read_char(text, ':') ||
+        !read_digits(text, 2, &minutes))
+        return false;
+    *ms += sign * (hours * 60 + minutes);
+    return text->n == 0;
+}
+
+/* RFC 3339 as an instant: "Z" and "+00:00" are the same (R-0-6). 0 when it is none. */
+static int64_t instant_of(sgi_json value)
+{
+    int64_t year, month, day, hour, minute, second, rest;
+    sgi_str text;
+    if (!sgi_json_plain_string(value, &text) || !read_digits(&text, 4, &year) ||
+        !read_char(&text, '-') || !read_digits(&text, 2, &month) ||
+        !read_char(&text, '-') || !read_digits(&text, 2, &day) ||
+        !read_char(&text, 'T') || !read_digits(&text, 2, &hour) ||
+        !read_char(&text, ':') || !read_digits(&text, 2, &minute) ||
+        !read_char(&text, ':') || !read_digits(&text, 2, &second) ||
+        !read_rest(&text, &rest) || month < 1 || month > 12)
+        return 0;
+    int64_t seconds =
+        ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    return seconds * 1000 + rest;
+}
+
+bool sgi_task_is_stale(segue_request *request, sgi_json task)
+{
+    int64_t updated = instant_of(sgi_json_get(task, "lastUpdatedAt"));
+    int32_t state = sgi_task_state_of(sgi_json_get(task, "status"));
+    if (sgi_task_state_is_terminal(request->state))
+        return state != request->state;
+    if (sgi_task_state_is_terminal(state))
+        return false;
+    if (updated && updated < request->updated_ms)
+        return true;
+    if (updated)
+        request->updated_ms = updated;
+    return false;
 }

@@ -1,5 +1,6 @@
 /* A resume token: "sg1." and base64url of a checksum and a JSON object. Of a task:
- * {"t":id,"e":next event,"s":next segment,"v":void segments}. Of a call whose answer has
+ * {"t":id,"e":next event,"s":next segment,"v":void segments}, with "d":1 of one of
+ * 2025-11-25, which has no events. Of a call whose answer has
  * not come: {"m":method,"p":params,"k":idempotency key}: sent again it finds its
  * operation. */
 #include "engine/asking/request.h"
@@ -27,6 +28,8 @@ static void write_state(const segue_request *request, sgi_buf *out)
         sgi_jw_member_int(&w, "e", (int64_t)request->delivered_event);
         sgi_jw_member_int(&w, "s", (int64_t)request->delivered_segment + 1);
         sgi_jw_member_int(&w, "v", (int64_t)request->void_segments);
+        if (request->birth == SGI_BIRTH_2025)
+            sgi_jw_member_int(&w, "d", 1);
     } else {
         sgi_jw_member_string(&w, "m", sgi_str_of(request->method));
         sgi_jw_member_string(&w, "k", sgi_str_of(request->key));
@@ -89,6 +92,7 @@ static segue_status resume_task(segue_session *session, sgi_json state,
     spec->task_id = sgi_buf_str(&id);
     spec->next_event = (uint64_t)event;
     spec->next_segment = (uint64_t)segment;
+    spec->birth = sgi_json_get(state, "d").n ? SGI_BIRTH_2025 : SGI_BIRTH_EXTENSION;
     spec->void_segments = voided > 0 && voided < segment ? (uint64_t)voided : 0;
     segue_status status = SEGUE_E_INVALID;
     if (id.failed)

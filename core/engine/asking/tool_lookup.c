@@ -68,6 +68,7 @@ bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out
 {
     sgi_json params = {request->params, request->params_len};
     bool begins = !sgi_json_get(params, "cursor").n;
+    sgi_task_calls_learn(request, result);
     if (!has_headers(request->session) ||
         !sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list")))
         return false;

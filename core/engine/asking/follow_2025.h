@@ -1,0 +1,56 @@
+/* The inside of following a task of 2025-11-25: follow_2025.c asks, segments_2025.c takes
+ * what comes, answer_2025.c looks at the first answer of the call. */
+#ifndef SGI_FOLLOW_2025_H
+#define SGI_FOLLOW_2025_H
+
+#include "engine/asking/reply_2025.h"
+#include "engine/asking/request.h"
+
+typedef struct sgi_task_2025 {
+    segue_request *request; /* not counted: it has this */
+    sgi_tracker tracker;
+    sgi_emitter *asking; /* tasks/result is under way, */
+    bool is_fetch;       /* ... without a number, */
+    uint64_t after;      /* ... or with this one */
+    sgi_timer gap;
+    int32_t tries;    /* pulls in a row that brought nothing */
+    bool pull_due;    /* now, not at the next interval */
+    bool fetch_due;   /* only the whole result will do */
+    bool no_pull;     /* the server does not retain what is missing */
+    bool asks_why;    /* it ended with an error: was it cancelled? */
+    bool backing_off; /* nothing is asked before the timer */
+    bool unknown;     /* the server does not know it any more: one last try */
+    bool some;        /* segments have come */
+    bool is_error;    /* of the result */
+    uint64_t voided;  /* segments up to this one do not count */
+} sgi_task_2025;
+
+static inline bool sgi_2025_is_live(const segue_request *request)
+{
+    return request->phase == SGI_PHASE_FOLLOW;
+}
+
+static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
+{
+    return !task->no_pull && sgi_tracker_prefix(&task->tracker) > 0;
+}
+
+/* ---- segments_2025.c ---- */
+
+/* Anything but a whole result. false: it was dropped. */
+bool sgi_2025_take(segue_request *request, const sgi_reply *reply, bool pulled);
+/* What is said of the task, unless it is older than what is known. */
+void sgi_2025_note(segue_request *request, sgi_json task);
+/* The end: by a whole result, by the merge of all segments, by the server's error. */
+void sgi_2025_finish(segue_request *request, const sgi_reply *reply);
+void sgi_2025_conclude(segue_request *request);
+void sgi_2025_fail(segue_request *request, sgi_json error);
+
+/* ---- follow_2025.c ---- */
+
+/* Something was taken: ends the request if that was all, else asks for what is due. */
+void sgi_2025_settle(segue_request *request);
+/* What the task's state means for what is done next. */
+void sgi_2025_heed_state(segue_request *request);
+
+#endif

@@ -1,0 +1,161 @@
+#include "engine/asking/reply_2025.h"
+
+#define META "io.modelcontextprotocol/"
+#define NUMBER_MAX ((INT64_C(1) << 53) - 1)
+
+/* Both name a task: is it the same? An id may be spelled in two ways. */
+static bool is_same_task(sgi_json a, sgi_json b)
+{
+    sgi_str plain;
+    sgi_json one = sgi_json_get(a, "taskId");
+    sgi_json other = sgi_json_get(b, "taskId");
+    if (sgi_json_plain_string(one, &plain))
+        return sgi_json_string_is(other, plain);
+    if (sgi_json_plain_string(other, &plain))
+        return sgi_json_string_is(one, plain);
+    return sgi_str_eq(one, other);
+}
+
+static bool has_task_id(sgi_json object)
+{
+    return sgi_json_kind_of(object) == SGI_JSON_OBJECT &&
+           sgi_json_kind_of(sgi_json_get(object, "taskId")) == SGI_JSON_STRING;
+}
+
+static sgi_reply_kind kind_of(sgi_reply *reply, sgi_json content, sgi_json related)
+{
+    bool has_list = reply->segments.n > 0;
+    bool has_task = sgi_json_kind_of(reply->task) == SGI_JSON_OBJECT;
+    if (has_list && (content.n || sgi_json_kind_of(reply->segments) != SGI_JSON_ARRAY))
+        return SGI_REPLY_MALFORMED;
+    if (!has_list && (!has_task || content.n))
+        return SGI_REPLY_PLAIN;
+    if ((has_task && !has_task_id(reply->task)) ||
+        (has_task && has_task_id(related) && !is_same_task(reply->task, related)))
+        return SGI_REPLY_MALFORMED;
+    if (has_task)
+        reply->named = reply->task;
+    else if (has_task_id(related))
+        reply->named = related;
+    return has_list ? SGI_REPLY_SEGMENTS : SGI_REPLY_TASK;
+}
+
+void sgi_reply_read(sgi_json result, sgi_reply *reply)
+{
+    static const sgi_str names[] = {
+        SGI_STR_INIT("content"), SGI_STR_INIT("partial-content"),
+        SGI_STR_INIT("task"),    SGI_STR_INIT("isComplete"),
+        SGI_STR_INIT("isError"), SGI_STR_INIT("_meta")};
+    sgi_json found[6];
+    int64_t voided = 0;
+    sgi_json_pick(result, names, 6, found);
+    *reply = (sgi_reply){
+        .result = result,
+        .segments = found[1],
+        .task = found[2],
+        .complete = sgi_json_kind_of(found[3]) == SGI_JSON_TRUE,
+        .is_error = sgi_json_kind_of(found[4]) == SGI_JSON_TRUE,
+        .fell_back = sgi_json_get(found[5], META "fallback-mode").n > 0,
+    };
+    if (sgi_json_int(sgi_json_get(found[5], "dev.segue/replace"), &voided) &&
+        voided > 0 && voided <= NUMBER_MAX)
+        reply->voided = (uint64_t)voided;
+    reply->kind = kind_of(reply, found[0], sgi_json_get(found[5], META "related-task"));
+}
+
+uint64_t sgi_reply_number(sgi_json segment)
+{
+    int64_t number = 0;
+    if (sgi_json_kind_of(segment) != SGI_JSON_OBJECT ||
+        !sgi_json_int(sgi_json_get(segment, "seqNr"), &number) || number < 1 ||
+        number > NUMBER_MAX)
+        return 0;
+    return (uint64_t)number;
+}
+
+bool sgi_reply_has_good_segments(const sgi_reply *reply)
+{
+    sgi_json segment;
+    for (size_t at = 0; sgi_json_next_item(reply->segments, &at, &segment);)
+        if (!sgi_reply_number(segment))
+            return false;
+    return true;
+}
+
+/* ---- members left out ---- */
+
+static void write_member(sgi_jw *w, const sgi_json_member *member)
+{
+    if (w->comma)
+        sgi_buf_add_char(w->buf, ',');
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_str(w->buf, member->key);
+    sgi_buf_add_lit(w->buf, "\":");
+    w->comma = false;
+    sgi_jw_raw(w, member->value);
+}
+
+static bool is_one_of(const sgi_json_member *member, const char *const *names)
+{
+    for (; *names; names++)
+        if (sgi_json_key_is(member, *names))
+            return true;
+    return false;
+}
+
+static void write_meta(sgi_jw *w, sgi_json meta)
+{
+    sgi_json_member member;
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    for (size_t at = 0; sgi_json_next_member(meta, &at, &member);)
+        if (!sgi_json_key_is(&member, "dev.segue/replace"))
+            write_member(w, &member);
+    sgi_jw_close(w, '}');
+}
+
+/* The object without these members, and without what _meta says of segments. */
+static void write_without(sgi_json object, const char *const *names, sgi_buf *out)
+{
+    sgi_json_member member;
+    sgi_jw w = sgi_jw_on(out);
+    sgi_jw_open(&w, '{');
+    for (size_t at = 0; sgi_json_next_member(object, &at, &member);) {
+        if (is_one_of(&member, names))
+            continue;
+        if (sgi_json_key_is(&member, "_meta") &&
+            sgi_json_get(member.value, "dev.segue/replace").n)
+            write_meta(&w, member.value);
+        else
+            write_member(&w, &member);
+    }
+    sgi_jw_close(&w, '}');
+}
+
+void sgi_reply_block(sgi_json segment, sgi_buf *out)
+{
+    static const char *const names[] = {"seqNr", NULL};
+    sgi_json_member member;
+    sgi_jw w = sgi_jw_on(out);
+    sgi_jw_open(&w, '{');
+    for (size_t at = 0; sgi_json_next_member(segment, &at, &member);)
+        if (!is_one_of(&member, names))
+            write_member(&w, &member);
+    sgi_jw_close(&w, '}');
+}
+
+void sgi_reply_fields(const sgi_reply *reply, sgi_buf *out)
+{
+    static const char *const names[] = {"partial-content", "isComplete", "isError",
+                                        "task", NULL};
+    write_without(reply->result, names, out);
+}
+
+bool sgi_reply_clean(const sgi_reply *reply, sgi_buf *out)
+{
+    static const char *const names[] = {"isComplete", "task", NULL};
+    if (!sgi_json_get(reply->result, "isComplete").n)
+        return false;
+    write_without(reply->result, names, out);
+    return true;
+}
