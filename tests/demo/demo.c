@@ -5,6 +5,8 @@
  *   demo --self-test   checks that the comparison finds what it is there to find
  *
  * SEGUE_DEMO_TRANSPORT is http (the default) or stdio, where nothing can be cut.
+ * SEGUE_DEMO_ERA is modern (2026-07-28 with event streams, the default) or legacy
+ * (2025-11-25 with SEP-1905); the program that reads the text takes it from there.
  * SEGUE_DEMO_SEED repeats the moments of kills and cuts, SEGUE_DEMO_SECONDS (1 to 25)
  * sets how long the text takes when nobody is killed. */
 #include <dirent.h>
@@ -89,6 +91,11 @@ static bool choose_transport(bool *http)
     return *http || strcmp(given, "stdio") == 0;
 }
 
+static bool is_era(const char *era)
+{
+    return !era || !*era || strcmp(era, "modern") == 0 || strcmp(era, "legacy") == 0;
+}
+
 int main(int argc, char **argv)
 {
     char path[4096] = "", program[4096];
@@ -104,6 +111,10 @@ int main(int argc, char **argv)
     }
     if (!choose_transport(&http)) {
         fprintf(stderr, "demo: SEGUE_DEMO_TRANSPORT is http or stdio\n");
+        return 2;
+    }
+    if (!is_era(getenv("SEGUE_DEMO_ERA"))) {
+        fprintf(stderr, "demo: SEGUE_DEMO_ERA is modern or legacy\n");
         return 2;
     }
     if (len < 0) {

@@ -257,6 +257,15 @@ static segue_status find_server(reader *r, segue_transport **transport)
     return segue_transport_http(r->runtime, r->paths->where, &options, transport, NULL);
 }
 
+/* SEGUE_DEMO_ERA, which demo.c has checked. */
+static int32_t demo_era(void)
+{
+    const char *era = getenv("SEGUE_DEMO_ERA");
+    if (!era || !*era)
+        return SEGUE_ERA_AUTO;
+    return strcmp(era, "legacy") == 0 ? SEGUE_ERA_LEGACY : SEGUE_ERA_MODERN;
+}
+
 static segue_status open_session(reader *r)
 {
     segue_transport *transport;
@@ -267,7 +276,10 @@ static segue_status open_session(reader *r)
                      : spawn_server(r, &transport);
     if (status != SEGUE_OK)
         return status;
-    status = segue_session_open(r->runtime, transport, NULL, NULL, &r->session);
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = demo_era();
+    status = segue_session_open(r->runtime, transport, &options, NULL, &r->session);
     if (status != SEGUE_OK)
         segue_transport_free(transport);
     return status;

@@ -108,7 +108,8 @@ static void on_complete(void *user, segue_request *request, segue_status status,
      * answer that is cut or wrong (PROTOCOL) */
     if (status != SEGUE_OK && status != SEGUE_E_NOMEM && status != SEGUE_E_REMOTE &&
         status != SEGUE_E_DISCONNECTED && status != SEGUE_E_CLOSED &&
-        status != SEGUE_E_CANCELLED)
+        status != SEGUE_E_CANCELLED &&
+        !(status == SEGUE_E_INCOMPLETE && a->segments)) /* they came, then the error */
         fail_msg("%s (allocation %zu refused, from %zu)", segue_status_name(status),
                  a->t->fail_at, a->t->fail_from);
     snprintf(a->result, sizeof a->result, "%.*s", (int)len, json ? json : "");

@@ -10,7 +10,7 @@ static bool is_of_tasks(const segue_request *request)
 
 /* A task that nobody asked for (R-2557-10): it is of no use, and its server may save the
  * work. */
-static void refuse(segue_request *request, const sgi_reply *reply, const char *why)
+static void refuse(segue_request *request, const sgi_response *reply, const char *why)
 {
     sgi_buf id;
     sgi_buf_init(&id, sgi_engine_mem(request->engine));
@@ -24,15 +24,15 @@ static void refuse(segue_request *request, const sgi_reply *reply, const char *w
     sgi_request_fail(request, SEGUE_E_PROTOCOL, why);
 }
 
-static bool is_stray(const segue_request *request, const sgi_reply *reply)
+static bool is_stray(const segue_request *request, const sgi_response *reply)
 {
-    if (reply->kind == SGI_REPLY_TASK)
+    if (reply->kind == SGI_RESPONSE_TASK)
         return sgi_json_get(reply->named, "status").n > 0;
-    return reply->kind != SGI_REPLY_PLAIN && request->is_call;
+    return reply->kind != SGI_RESPONSE_PLAIN && request->is_call;
 }
 
 /* The server took the call as none that may be a task. */
-static bool take_plain(segue_request *request, const sgi_reply *reply)
+static bool take_plain(segue_request *request, const sgi_response *reply)
 {
     if (request->session->has_task_calls &&
         !(request->session->peer_modes & SGI_MODE_IMMEDIATE))
@@ -45,8 +45,8 @@ static bool take_plain(segue_request *request, const sgi_reply *reply)
 
 bool sgi_follow_2025_answer(segue_request *request, sgi_json result)
 {
-    sgi_reply reply;
-    sgi_reply_read(result, &reply);
+    sgi_response reply;
+    sgi_response_read(result, &reply);
     if (is_of_tasks(request))
         return false;
     if (!request->asks_task) {
@@ -55,14 +55,14 @@ bool sgi_follow_2025_answer(segue_request *request, sgi_json result)
         refuse(request, &reply, "a task in answer to a request that cannot be one");
         return true;
     }
-    if (reply.kind == SGI_REPLY_PLAIN)
+    if (reply.kind == SGI_RESPONSE_PLAIN)
         return take_plain(request, &reply);
-    if (reply.kind == SGI_REPLY_MALFORMED || !reply.named.n) {
+    if (reply.kind == SGI_RESPONSE_MALFORMED || !reply.named.n) {
         refuse(request, &reply, "an answer that is neither a result nor a task");
         return true;
     }
     sgi_follow_begin(request, reply.named);
-    if (sgi_2025_is_live(request) && reply.kind == SGI_REPLY_SEGMENTS)
+    if (sgi_2025_is_live(request) && reply.kind == SGI_RESPONSE_SEGMENTS)
         sgi_2025_take(request, &reply, false);
     if (sgi_2025_is_live(request) && sgi_task_state_is_terminal(request->state) &&
         !request->task_2025->tracker.complete)
@@ -74,10 +74,11 @@ bool sgi_follow_2025_answer(segue_request *request, sgi_json result)
 bool sgi_follow_2025_more(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
-    sgi_reply reply;
-    sgi_reply_read(result, &reply);
-    bool is_part = reply.kind == SGI_REPLY_TASK || reply.kind == SGI_REPLY_SEGMENTS;
-    if (reply.kind == SGI_REPLY_PLAIN || reply.fell_back || (is_part && reply.complete))
+    sgi_response reply;
+    sgi_response_read(result, &reply);
+    bool is_part = reply.kind == SGI_RESPONSE_TASK || reply.kind == SGI_RESPONSE_SEGMENTS;
+    if (reply.kind == SGI_RESPONSE_PLAIN || reply.fell_back ||
+        (is_part && reply.complete))
         return false;
     if (request->phase == SGI_PHASE_WAIT && (!is_part || !reply.named.n))
         return false;

@@ -6,7 +6,8 @@
  *     pushed   tasks/get at each poll interval tells what the push does not (R-1905-39)
  *     broken   a pull at once, then at each interval, until it says that it is complete
  *     plain    tasks/get at each interval until the end; then it is fetched. So also
- *              while segment 1 is missing: there is no number to pull after (R-1905-32)
+ *              while segment 1 is missing: there is no number to pull after
+ *              (R-1905-32), but for a server of this library that says it takes 0
  *
  * A hole is pulled when it is older than GAP_MS, or at the end; three pulls that bring
  * nothing, or a server that retains no segments, leave the fetch (R-1905-60). When all
@@ -278,7 +279,7 @@ static void stop_pulling(segue_request *request)
         task->fetch_due = true;
 }
 
-static void take_pulled(segue_request *request, const sgi_reply *reply)
+static void take_pulled(segue_request *request, const sgi_response *reply)
 {
     sgi_task_2025 *task = request->task_2025;
     bool ended = sgi_task_state_is_terminal(request->state);
@@ -303,10 +304,10 @@ static void take_pulled(segue_request *request, const sgi_reply *reply)
     sgi_2025_settle(request);
 }
 
-static void take_fetched(segue_request *request, const sgi_reply *reply)
+static void take_fetched(segue_request *request, const sgi_response *reply)
 {
     sgi_task_2025 *task = request->task_2025;
-    if (reply->kind == SGI_REPLY_PLAIN) {
+    if (reply->kind == SGI_RESPONSE_PLAIN) {
         sgi_2025_finish(request, reply);
         return;
     }
@@ -360,14 +361,14 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     sgi_task_2025 *task = request->task_2025;
-    sgi_reply reply;
+    sgi_response reply;
     task->asking = NULL;
     if (!sgi_2025_is_live(request))
         return;
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
         request->failures = 0;
-        sgi_reply_read(outcome->json, &reply);
-        if (task->is_fetch || reply.kind == SGI_REPLY_PLAIN)
+        sgi_response_read(outcome->json, &reply);
+        if (task->is_fetch || reply.kind == SGI_RESPONSE_PLAIN)
             take_fetched(request, &reply);
         else
             take_pulled(request, &reply);
@@ -389,9 +390,12 @@ static void ask_result(segue_request *request, bool fetch)
     task->is_fetch = fetch;
     task->after = sgi_tracker_prefix(&task->tracker);
     task->pull_due = false;
-    if (emitter && !fetch)
+    sgi_str from_start = {0};
+    if (emitter && !fetch && task->after)
         sgi_jw_member_int(&sending.w, "lastSeqNr", (int64_t)task->after);
-    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+    else if (!fetch)
+        from_start = SGI_STR(",\"dev.segue/fromSeqNr\":1");
+    if (emitter && sgi_emitter_send(emitter, &sending, from_start, (sgi_json){0})) {
         task->asking = emitter;
     } else {
         task->pull_due = !fetch;
@@ -414,14 +418,14 @@ void sgi_follow_2025_status(segue_request *request, sgi_json task)
 void sgi_follow_2025_pushed(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_task_2025 *task = request->task_2025;
-    sgi_reply reply;
+    sgi_response reply;
     if (outcome->kind == SGI_OUTCOME_ERROR) {
         sgi_2025_fail(request, outcome->json);
         return;
     }
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
-        sgi_reply_read(outcome->json, &reply);
-        if (reply.kind == SGI_REPLY_PLAIN)
+        sgi_response_read(outcome->json, &reply);
+        if (reply.kind == SGI_RESPONSE_PLAIN)
             sgi_2025_finish(request, &reply);
         else
             sgi_2025_take(request, &reply, false);

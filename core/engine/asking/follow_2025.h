@@ -3,7 +3,7 @@
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
-#include "engine/asking/reply_2025.h"
+#include "engine/asking/response_2025.h"
 #include "engine/asking/request.h"
 
 typedef struct sgi_task_2025 {
@@ -32,17 +32,18 @@ static inline bool sgi_2025_is_live(const segue_request *request)
 
 static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
 {
-    return !task->no_pull && sgi_tracker_prefix(&task->tracker) > 0;
+    bool has_number = sgi_tracker_prefix(&task->tracker) > 0;
+    return !task->no_pull && (has_number || task->request->session->pulls_from_start);
 }
 
 /* ---- segments_2025.c ---- */
 
 /* Anything but a whole result. false: it was dropped. */
-bool sgi_2025_take(segue_request *request, const sgi_reply *reply, bool pulled);
+bool sgi_2025_take(segue_request *request, const sgi_response *reply, bool pulled);
 /* What is said of the task, unless it is older than what is known. */
 void sgi_2025_note(segue_request *request, sgi_json task);
 /* The end: by a whole result, by the merge of all segments, by the server's error. */
-void sgi_2025_finish(segue_request *request, const sgi_reply *reply);
+void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
 

@@ -191,6 +191,15 @@ static void announced_in_vain(sgi_timer *timer)
     sgi_session_announced(SGI_OWNER(timer, segue_session, timer));
 }
 
+/* Where the handshake eras say what is not of the protocol. */
+static void read_experimental(segue_session *session, sgi_json capabilities)
+{
+    sgi_json experimental = sgi_json_get(capabilities, "experimental");
+    session->has_idempotency = !session->options.no_idempotency &&
+                               sgi_json_get(experimental, "dev.segue/idempotency").n > 0;
+    session->pulls_from_start = sgi_json_get(experimental, "dev.segue/fromSeqNr").n > 0;
+}
+
 static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
@@ -214,7 +223,8 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
                            "the server chose a protocol version unknown here");
         return;
     }
-    session->has_tasks = session->has_streams = session->has_idempotency = false;
+    session->has_tasks = session->has_streams = false;
+    read_experimental(session, sgi_json_get(outcome->json, "capabilities"));
     sgi_task_calls_begin(session, sgi_json_get(outcome->json, "capabilities"));
     if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
                    sgi_json_get(outcome->json, "capabilities"),

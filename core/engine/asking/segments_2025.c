@@ -17,7 +17,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
 }
 
 /* Blocks of a whole result that have not come as segments. */
-static void deliver_whole(segue_request *request, const sgi_reply *reply)
+static void deliver_whole(segue_request *request, const sgi_response *reply)
 {
     const sgi_task_2025 *task = request->task_2025;
     sgi_json content = sgi_json_get(reply->result, "content");
@@ -37,12 +37,12 @@ static void deliver_whole(segue_request *request, const sgi_reply *reply)
         }
 }
 
-void sgi_2025_finish(segue_request *request, const sgi_reply *reply)
+void sgi_2025_finish(segue_request *request, const sgi_response *reply)
 {
     sgi_buf cleaned;
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
     deliver_whole(request, reply);
-    if (!sgi_reply_clean(reply, &cleaned))
+    if (!sgi_response_clean(reply, &cleaned))
         sgi_request_finish(request, reply->result);
     else if (!cleaned.failed)
         sgi_request_finish(request, sgi_buf_str(&cleaned));
@@ -121,11 +121,11 @@ static void take_segment(segue_request *request, sgi_json segment)
 {
     sgi_buf block;
     sgi_buf_init(&block, sgi_engine_mem(request->engine));
-    sgi_reply_block(segment, &block);
+    sgi_response_block(segment, &block);
     if (block.failed)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
     else
-        take_block(request, sgi_reply_number(segment), sgi_buf_str(&block));
+        take_block(request, sgi_response_number(segment), sgi_buf_str(&block));
     sgi_buf_free(&block);
 }
 
@@ -142,7 +142,7 @@ static void take_void(segue_request *request, uint64_t voided)
         request->partial = true; /* later ones were merged with them */
 }
 
-static void take_end(segue_request *request, const sgi_reply *reply, bool pulled)
+static void take_end(segue_request *request, const sgi_response *reply, bool pulled)
 {
     sgi_task_2025 *task = request->task_2025;
     sgi_buf fields;
@@ -150,7 +150,7 @@ static void take_end(segue_request *request, const sgi_reply *reply, bool pulled
     size_t at = 0;
     bool is_empty = !sgi_json_next_item(reply->segments, &at, &first);
     sgi_buf_init(&fields, sgi_engine_mem(request->engine));
-    sgi_reply_fields(reply, &fields);
+    sgi_response_fields(reply, &fields);
     if (fields.failed)
         request->fold.fields.failed = true;
     else if (fields.len > 2)
@@ -177,13 +177,14 @@ void sgi_2025_note(segue_request *request, sgi_json task)
         sgi_task_note_status(request, task);
 }
 
-bool sgi_2025_take(segue_request *request, const sgi_reply *reply, bool pulled)
+bool sgi_2025_take(segue_request *request, const sgi_response *reply, bool pulled)
 {
     sgi_json id = sgi_json_get(reply->named, "taskId");
     sgi_json segment;
     bool is_ours = !id.n || sgi_json_string_is(id, sgi_str_of(request->task_id));
-    bool is_good = reply->kind == SGI_REPLY_TASK || (reply->kind == SGI_REPLY_SEGMENTS &&
-                                                     sgi_reply_has_good_segments(reply));
+    bool is_good =
+        reply->kind == SGI_RESPONSE_TASK ||
+        (reply->kind == SGI_RESPONSE_SEGMENTS && sgi_response_has_good_segments(reply));
     if (!is_ours || !is_good) {
         warn(request, is_ours ? "a malformed list of segments"
                               : "segments of another task than was asked for");
@@ -191,7 +192,7 @@ bool sgi_2025_take(segue_request *request, const sgi_reply *reply, bool pulled)
     }
     if (reply->task.n)
         sgi_2025_note(request, reply->task);
-    if (reply->kind == SGI_REPLY_TASK)
+    if (reply->kind == SGI_RESPONSE_TASK)
         return true;
     take_void(request, reply->voided);
     for (size_t at = 0; sgi_json_next_item(reply->segments, &at, &segment);)

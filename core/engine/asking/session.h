@@ -59,6 +59,7 @@ struct segue_session {
     bool has_tasks;
     bool has_streams;
     bool has_idempotency;
+    bool pulls_from_start; /* tasks/result takes dev.segue/fromSeqNr (R-1905-32) */
 
     /* tasks of 2025-11-25 (task_calls.c) */
     bool has_task_calls; /* the server takes tools/call as a task */

@@ -10,32 +10,11 @@
 
 /* ---- modes of SEP-1905 ---- */
 
-static const struct {
-    uint8_t bit;
-    const char *name;
-} modes[] = {
-    {SGI_MODE_TASK, "task"},
-    {SGI_MODE_IMMEDIATE, "immediate"},
-    {SGI_MODE_STREAMING, "streaming"},
-};
-
-#define MODES (sizeof modes / sizeof *modes)
-
 /* A list that is none says nothing. */
 static uint8_t modes_of(sgi_json list)
 {
     uint8_t bits;
     return sgi_response_modes_read(list, &bits) ? bits : 0;
-}
-
-static void write_list(sgi_jw *w, uint8_t bits)
-{
-    sgi_jw_key(w, "responseModes");
-    sgi_jw_open(w, '[');
-    for (size_t i = 0; i < MODES; i++)
-        if (bits & modes[i].bit)
-            sgi_jw_string(w, sgi_str_of(modes[i].name));
-    sgi_jw_close(w, ']');
 }
 
 void sgi_task_calls_write_capability(sgi_jw *w)
@@ -44,7 +23,8 @@ void sgi_task_calls_write_capability(sgi_jw *w)
     sgi_jw_open(w, '{');
     sgi_jw_key(w, "responses");
     sgi_jw_open(w, '{');
-    sgi_response_modes_write(w, SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
+    sgi_response_modes_write(w, "modes",
+                             SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
     sgi_jw_close(w, '}');
     sgi_jw_close(w, '}');
 }
@@ -198,7 +178,8 @@ void sgi_task_calls_write(const segue_request *request, sgi_jw *w)
     if (request->options.ttl_ms > 0)
         sgi_jw_member_int(w, "ttl", request->options.ttl_ms);
     if (session->our_modes & session->peer_modes)
-        write_list(w, session->our_modes & session->peer_modes);
+        sgi_response_modes_write(w, "responseModes",
+                                 session->our_modes & session->peer_modes);
     sgi_jw_close(w, '}');
 }
 

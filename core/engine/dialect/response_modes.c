@@ -21,6 +21,14 @@ uint8_t sgi_response_modes_of(uint32_t dialects)
     return modes;
 }
 
+static uint8_t mode_of(sgi_json word)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (sgi_json_string_is(word, sgi_str_of(words[i].name)))
+            return words[i].mode;
+    return SGI_MODE_OTHER;
+}
+
 bool sgi_response_modes_read(sgi_json list, uint8_t *modes)
 {
     sgi_json word;
@@ -32,16 +40,14 @@ bool sgi_response_modes_read(sgi_json list, uint8_t *modes)
     for (size_t at = 0; sgi_json_next_item(list, &at, &word);) {
         if (sgi_json_kind_of(word) != SGI_JSON_STRING)
             return false;
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (sgi_json_string_is(word, sgi_str_of(words[i].name)))
-                *modes |= words[i].mode;
+        *modes |= mode_of(word);
     }
     return true;
 }
 
-void sgi_response_modes_write(sgi_jw *w, uint8_t modes)
+void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes)
 {
-    sgi_jw_key(w, "modes");
+    sgi_jw_key(w, name);
     sgi_jw_open(w, '[');
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (modes & words[i].mode)

@@ -10,16 +10,18 @@
 enum sgi_response_mode {
     SGI_MODE_TASK = 1,      /* fetched when it is done */
     SGI_MODE_IMMEDIATE = 2, /* the plain result, if it is ready at once */
-    SGI_MODE_STREAMING = 4  /* segments as they are made */
+    SGI_MODE_STREAMING = 4, /* segments as they are made */
+    SGI_MODE_OTHER = 8      /* a word that is none of these: offered by nobody */
 };
 
 /* Those that a server with these dialects offers. */
 uint8_t sgi_response_modes_of(uint32_t dialects);
-/* Reads a list of modes; unknown words and repeats count for nothing (R-1905-9). False
- * when it is no array of strings. Absent = an empty set. */
+/* Reads a list of modes; repeats count for nothing, nor do unknown words but as a list
+ * that is not empty (R-1905-6, R-1905-9). False when it is no array of strings. Absent =
+ * an empty set. */
 bool sgi_response_modes_read(sgi_json list, uint8_t *modes);
-/* "modes":[...] into an object that is open. */
-void sgi_response_modes_write(sgi_jw *w, uint8_t modes);
+/* "<name>":[...] into an object that is open. */
+void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes);
 
 /* The cases of the decision table. */
 typedef enum sgi_response_form {

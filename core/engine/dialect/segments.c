@@ -20,10 +20,15 @@ void sgi_segment_of_error(sgi_buf *out, const sgi_op *op)
     sgi_jw_close(&w, '}');
 }
 
+bool sgi_segments_are_all(const sgi_op *op)
+{
+    return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+}
+
 bool sgi_segments_are_cut(const sgi_op *op)
 {
     return (op->final == SGI_FINAL_CANCELLED || op->final == SGI_FINAL_EXPIRED) &&
-           op->final_seq <= sgi_op_horizon(op);
+           sgi_segments_are_all(op);
 }
 
 bool sgi_segments_failed(const sgi_op *op)

@@ -17,6 +17,7 @@ typedef struct sgi_fetch {
     uint64_t seen;   /* number of the last segment read */
     bool replaced;
     bool full;
+    bool whole;   /* the end is there, and the log is read from its beginning */
     bool running; /* a chunk that arrives at once must not nest */
 } sgi_fetch;
 
@@ -93,7 +94,7 @@ static void write_meta(const sgi_fetch *fetch, sgi_sending *sending, bool comple
 static void answer(sgi_fetch *fetch)
 {
     sgi_sending sending;
-    bool complete = !fetch->full && sgi_reader_at_end(&fetch->reader);
+    bool complete = fetch->whole && !fetch->full && sgi_reader_at_end(&fetch->reader);
     if (complete)
         add_error(fetch);
     if (fetch->segments.failed || sgi_fold_failed(&fetch->fields)) {
@@ -173,7 +174,7 @@ static void read_more(sgi_reader *reader)
 void sgi_fetch_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
-    bool done = sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+    uint64_t newest = op->next_log - 1;
     if (sgi_answer_too_fast(reply))
         return;
     sgi_fetch *fetch = sgi_zalloc(mem, sizeof *fetch);
@@ -186,13 +187,14 @@ void sgi_fetch_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     fetch->reply = reply;
     fetch->next = after + 1;
     fetch->seen = after;
+    fetch->whole = sgi_segments_are_all(op);
     sgi_buf_init(&fetch->segments, mem);
     sgi_fold_init(&fetch->fields, mem);
     reply->user = fetch;
     reply->cancelled = withdrawn;
     /* segment n stands at log position n or later; with the last response go the fields,
      * which may stand anywhere */
-    sgi_reader_init(&fetch->reader, op, done || after >= op->next_log ? 0 : after,
-                    read_more);
+    uint64_t from = after < newest ? after : newest;
+    sgi_reader_init(&fetch->reader, op, fetch->whole ? 0 : from, read_more);
     read_more(&fetch->reader);
 }

@@ -51,20 +51,14 @@ static void end_push(sgi_push *push)
 
 /* ---- responses ---- */
 
-/* Can the first response say all? Then it need not be the beginning of a stream. */
-static bool fits_one_response(const sgi_push *push)
-{
-    const sgi_op *op = push->reader.op;
-    return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op) &&
-           op->next_seg <= BATCH_SEGMENTS && op->log_bytes <= BATCH_BYTES;
-}
-
+/* Which one is the last is known at its end. Over HTTP each begins an event stream, or
+ * goes on with it, but where one message must do. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
-    bool last = push->conn->no_events || (!push->begun && fits_one_response(push));
     if (!push->reply->peer)
         return false;
-    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id), last);
+    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id),
+                      push->conn->no_events);
     if (with_task)
         sgi_tasks_2025_write_created(&sending->w, push->reader.op);
     return true;
@@ -153,9 +147,9 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
 static bool made_nothing(const sgi_push *push)
 {
     const sgi_op *op = push->reader.op;
-    return sgi_op_has_ended(op) && sgi_segments_failed(op) && !push->sent &&
+    return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent &&
            op->next_seg - 1 == op->closing_segments &&
-           op->closing_segments < BATCH_SEGMENTS && op->log_bytes < BATCH_BYTES;
+           op->closing_segments < BATCH_SEGMENTS && op->log_bytes < BATCH_BYTES / 2;
 }
 
 static void send_cut(sgi_push *push)
@@ -199,11 +193,6 @@ static const sgi_entry *next_segment(sgi_push *push, int32_t count)
     return entry;
 }
 
-static bool ends_now(const sgi_push *push)
-{
-    return sgi_reader_at_end(&push->reader);
-}
-
 /* Writes segments from the next one on: as many as a response takes. */
 static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
 {
@@ -225,33 +214,36 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     return count;
 }
 
+/* True when nothing is left behind it. */
+static bool write_content(sgi_push *push, sgi_jw *w, bool numbered)
+{
+    sgi_jw_key(w, numbered ? "partial-content" : "content");
+    sgi_jw_open(w, '[');
+    int32_t count = write_segments(push, w->buf, numbered);
+    bool complete = sgi_reader_at_end(&push->reader);
+    if (complete)
+        add_error_segment(push->reader.op, w->buf, numbered, !count);
+    sgi_jw_close(w, ']');
+    return complete;
+}
+
 static step send_segments(sgi_push *push)
 {
-    const sgi_op *op = push->reader.op;
     sgi_sending sending;
-    bool plain = made_nothing(push);
+    bool numbered = !made_nothing(push);
     /* content beside a task would read as a task (R-1905-52) */
-    bool with_task = !push->begun && !plain;
+    bool with_task = !push->begun && numbered;
     if (!begin_response(push, &sending, with_task))
         return STEP_END;
-    sgi_jw_key(&sending.w, plain ? "content" : "partial-content");
-    sgi_jw_open(&sending.w, '[');
-    int32_t count = write_segments(push, sending.w.buf, !plain);
-    bool complete = ends_now(push);
-    if (complete)
-        add_error_segment(op, sending.w.buf, !plain, !count);
-    sending.w.comma = true;
-    sgi_jw_close(&sending.w, ']');
+    bool complete = write_content(push, &sending.w, numbered);
     write_meta(push, &sending, !with_task, complete);
     return end_response(push, &sending, complete) ? STEP_SENT : STEP_END;
 }
 
 static step send_next(sgi_push *push)
 {
-    sgi_op *op = push->reader.op;
-    bool waits =
-        push->at_end && !(sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op));
-    if (!waits && (next_segment(push, 0) || ends_now(push)))
+    bool waits = push->at_end && !sgi_segments_are_all(push->reader.op);
+    if (!waits && (next_segment(push, 0) || sgi_reader_at_end(&push->reader)))
         return send_segments(push);
     if (push->reader.failed) {
         send_error(push);
@@ -272,12 +264,22 @@ static bool fill(sgi_source *source, size_t room)
     return done == STEP_SENT;
 }
 
+/* An exchange that was left before it had an event to name: nobody can come back to
+ * it. */
+static bool is_deserted(const sgi_push *push)
+{
+    return !sgi_conn_transport(push->conn) && push->conn->frames == SGI_FRAMES_OPEN;
+}
+
 static void more_to_read(sgi_reader *reader)
 {
     sgi_push *push = SGI_OWNER(reader, sgi_push, reader);
     if (sgi_segments_are_cut(reader->op)) {
         /* at once: nothing may follow it, and it comes before what its cause is told */
         send_cut(push);
+        end_push(push);
+    } else if (push->open && is_deserted(push)) {
+        send_task_only(push);
         end_push(push);
     } else if (push->open) {
         sgi_source_ready(push->conn, &push->source);

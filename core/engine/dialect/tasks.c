@@ -12,10 +12,12 @@ static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
     sgi_jw_member_string(w, name, sgi_str_of(stamp));
 }
 
-static void write_status_message(sgi_jw *w, const sgi_op *op)
+/* What belongs to the end is said only where the status says the end. */
+static void write_status_message(sgi_jw *w, const sgi_op *op, const char *status)
 {
     static const char name[] = "statusMessage";
-    sgi_state state = sgi_op_state(op);
+    bool works = !strcmp(status, sgi_state_name(SGI_STATE_WORKING));
+    sgi_state state = works ? SGI_STATE_WORKING : sgi_op_state(op);
     const char *message = sgi_op_status_message(op);
     if (state == SGI_STATE_CANCELLED)
         sgi_jw_member_string(w, name, SGI_STR("The task was cancelled by request."));
@@ -31,7 +33,7 @@ void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
 {
     sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
     sgi_jw_member_string(w, "status", sgi_str_of(status));
-    write_status_message(w, op);
+    write_status_message(w, op, status);
     write_stamp(w, "createdAt", op->created_ms);
     write_stamp(w, "lastUpdatedAt", op->updated_ms);
     sgi_jw_key(w, names->ttl);

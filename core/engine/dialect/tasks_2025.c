@@ -40,7 +40,7 @@ void sgi_tasks_2025_write_capability(sgi_jw *w, const sgi_inbound *in)
     if (modes != SGI_MODE_TASK) {
         sgi_jw_key(w, "responses");
         sgi_jw_open(w, '{');
-        sgi_response_modes_write(w, modes);
+        sgi_response_modes_write(w, "modes", modes);
         sgi_jw_close(w, '}');
     }
     sgi_jw_close(w, '}');
@@ -122,18 +122,29 @@ static void answer_created(sgi_reply *reply, sgi_op *op)
     sgi_tasks_2025_told(op);
 }
 
+static void answer_running(sgi_reply *reply, sgi_op *op)
+{
+    if (op->streams) {
+        sgi_push_begin(reply, op);
+        return;
+    }
+    answer_created(reply, op);
+    sgi_reply_close(reply);
+}
+
 /* With a tracking task the result itself may be the answer: known when the handler has
  * had its turn. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    if (status == SEGUE_OK && sgi_op_has_ended(op)) {
-        sgi_tasks_2025_answer_result(reply, op);
-    } else if (op->streams) {
-        sgi_push_begin(reply, op);
-    } else {
-        answer_created(reply, op);
+    if (status != SEGUE_OK || !reply->peer) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The server cannot store the operation"), (sgi_json){0});
         sgi_reply_close(reply);
+    } else if (op->immediate) {
+        sgi_tasks_2025_answer_result(reply, op);
+    } else {
+        answer_running(reply, op);
     }
 }
 
@@ -154,19 +165,17 @@ static void left(sgi_reply *reply)
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_tasks_2025_listen(op, reply);
-    if (op->is_task && op->modes & SGI_MODE_IMMEDIATE && op->call && !op->reply &&
-        op->server->dialects & SGI_DIALECT_TRACKING) {
+    bool tracks = op->is_task && op->modes & SGI_MODE_IMMEDIATE &&
+                  op->server->dialects & SGI_DIALECT_TRACKING;
+    if (tracks && op->immediate) {
+        turned(reply, op);
+    } else if (tracks && op->call && !op->call->turned && !op->reply) {
         op->reply = reply;
         reply->user = op;
         reply->cancelled = left;
         reply->turned = turned;
-        if (op->call->turned)
-            turned(reply, op);
-    } else if (op->streams) {
-        sgi_push_begin(reply, op);
     } else {
-        answer_created(reply, op);
-        sgi_reply_close(reply);
+        answer_running(reply, op);
     }
 }
 
@@ -342,7 +351,7 @@ static bool read_cursor(const sgi_inbound *in, fetching *fetch)
     fetch->by_number = last.n || from_start;
     if (!last.n)
         return true;
-    if (!sgi_json_int(last, &number) || number < 1 || number > INT64_C(1) << 53) {
+    if (!sgi_json_int(last, &number) || number < 1 || number >= INT64_C(1) << 53) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "params.lastSeqNr is not a positive integer", NULL);
         return false;

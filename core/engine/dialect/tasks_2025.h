@@ -46,6 +46,8 @@ void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block);
 /* The block that stands for a JSON-RPC error: its message as text (R-1905-44). Out of
  * memory fails out. */
 void sgi_segment_of_error(sgi_buf *out, const sgi_op *op);
+/* The end is there, for peers to see: no segment follows. */
+bool sgi_segments_are_all(const sgi_op *op);
 /* The end is told without what was not sent yet: nobody may send it any more
  * (R-1905-40, R-1905-47). */
 bool sgi_segments_are_cut(const sgi_op *op);

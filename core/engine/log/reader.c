@@ -153,7 +153,9 @@ static void fold_more(sgi_reader *reader)
     if (f->running)
         return;
     f->running = true;
-    while ((entry = sgi_reader_next(reader))) {
+    while (!reader->failed && (entry = sgi_reader_next(reader))) {
+        reader->failed =
+            entry->seq != reader->seq + 1; /* something is missing before it */
         fold_entry(&f->fold, entry);
         sgi_reader_advance(reader);
     }

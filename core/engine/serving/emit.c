@@ -297,8 +297,9 @@ segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms)
 /* A task that tracks an immediate result is there only because of it, and says so. */
 static sgi_str final_payload(const segue_call *call, bool is_error)
 {
-    bool immediate =
-        call->op->is_task && !call->turned && call->op->modes & SGI_MODE_IMMEDIATE;
+    const sgi_op *op = call->op;
+    bool immediate = op->is_task && !call->turned && op->modes & SGI_MODE_IMMEDIATE &&
+                     op->server->dialects & SGI_DIALECT_TRACKING;
     if (immediate)
         return is_error ? SGI_STR("{\"isError\":true,\"immediate\":true}")
                         : SGI_STR("{\"immediate\":true}");

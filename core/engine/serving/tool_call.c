@@ -158,6 +158,13 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
         sgi_call_defer(op->call, op->asked_ttl_ms);
 }
 
+/* Will its segments be shown as they are made, if it does not end at once? */
+static bool will_stream(const sgi_call_request *request)
+{
+    bool incremental = request->tool->options.flags & SEGUE_TOOL_INCREMENTAL;
+    return sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
+}
+
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
 {
     sgi_op *op = sgi_op_new(in->peer->server, request->name, in->params);
@@ -175,6 +182,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->asked_ttl_ms = request->ttl_ms;
     op->listed_modes = request->listed_modes;
     op->modes = request->modes;
+    op->streams = will_stream(request);
     op->has_key = request->has_key;
     memcpy(op->key, request->key, sizeof op->key);
     memcpy(op->digest, request->digest, sizeof op->digest);

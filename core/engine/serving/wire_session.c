@@ -26,6 +26,13 @@ static bool is_settled(const sgi_peer *peer)
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
 }
 
+/* Nothing more happens to it before its client comes: what it has to say is a stream that
+ * is read when there is somebody to read it. */
+static bool waits_for_client(const sgi_peer *peer)
+{
+    return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
+}
+
 static bool can_be_taken_up(const sgi_peer *peer)
 {
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
@@ -116,7 +123,8 @@ static bool is_idle(const sgi_wire_session *session)
 {
     const sgi_peer *peer;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
-        if (!is_settled(peer) && (peer != session->listening || peer->conn->transport))
+        if (!is_settled(peer) && !waits_for_client(peer) &&
+            (peer != session->listening || peer->conn->transport))
             return false;
     return true;
 }

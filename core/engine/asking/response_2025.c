@@ -1,4 +1,4 @@
-#include "engine/asking/reply_2025.h"
+#include "engine/asking/response_2025.h"
 
 #define META "io.modelcontextprotocol/"
 #define NUMBER_MAX ((INT64_C(1) << 53) - 1)
@@ -22,25 +22,25 @@ static bool has_task_id(sgi_json object)
            sgi_json_kind_of(sgi_json_get(object, "taskId")) == SGI_JSON_STRING;
 }
 
-static sgi_reply_kind kind_of(sgi_reply *reply, sgi_json content, sgi_json related)
+static sgi_response_kind kind_of(sgi_response *reply, sgi_json content, sgi_json related)
 {
     bool has_list = reply->segments.n > 0;
     bool has_task = sgi_json_kind_of(reply->task) == SGI_JSON_OBJECT;
     if (has_list && (content.n || sgi_json_kind_of(reply->segments) != SGI_JSON_ARRAY))
-        return SGI_REPLY_MALFORMED;
+        return SGI_RESPONSE_MALFORMED;
     if (!has_list && (!has_task || content.n))
-        return SGI_REPLY_PLAIN;
+        return SGI_RESPONSE_PLAIN;
     if ((has_task && !has_task_id(reply->task)) ||
         (has_task && has_task_id(related) && !is_same_task(reply->task, related)))
-        return SGI_REPLY_MALFORMED;
+        return SGI_RESPONSE_MALFORMED;
     if (has_task)
         reply->named = reply->task;
     else if (has_task_id(related))
         reply->named = related;
-    return has_list ? SGI_REPLY_SEGMENTS : SGI_REPLY_TASK;
+    return has_list ? SGI_RESPONSE_SEGMENTS : SGI_RESPONSE_TASK;
 }
 
-void sgi_reply_read(sgi_json result, sgi_reply *reply)
+void sgi_response_read(sgi_json result, sgi_response *reply)
 {
     static const sgi_str names[] = {
         SGI_STR_INIT("content"), SGI_STR_INIT("partial-content"),
@@ -49,7 +49,7 @@ void sgi_reply_read(sgi_json result, sgi_reply *reply)
     sgi_json found[6];
     int64_t voided = 0;
     sgi_json_pick(result, names, 6, found);
-    *reply = (sgi_reply){
+    *reply = (sgi_response){
         .result = result,
         .segments = found[1],
         .task = found[2],
@@ -63,7 +63,7 @@ void sgi_reply_read(sgi_json result, sgi_reply *reply)
     reply->kind = kind_of(reply, found[0], sgi_json_get(found[5], META "related-task"));
 }
 
-uint64_t sgi_reply_number(sgi_json segment)
+uint64_t sgi_response_number(sgi_json segment)
 {
     int64_t number = 0;
     if (sgi_json_kind_of(segment) != SGI_JSON_OBJECT ||
@@ -73,11 +73,11 @@ uint64_t sgi_reply_number(sgi_json segment)
     return (uint64_t)number;
 }
 
-bool sgi_reply_has_good_segments(const sgi_reply *reply)
+bool sgi_response_has_good_segments(const sgi_response *reply)
 {
     sgi_json segment;
     for (size_t at = 0; sgi_json_next_item(reply->segments, &at, &segment);)
-        if (!sgi_reply_number(segment))
+        if (!sgi_response_number(segment))
             return false;
     return true;
 }
@@ -132,7 +132,7 @@ static void write_without(sgi_json object, const char *const *names, sgi_buf *ou
     sgi_jw_close(&w, '}');
 }
 
-void sgi_reply_block(sgi_json segment, sgi_buf *out)
+void sgi_response_block(sgi_json segment, sgi_buf *out)
 {
     static const char *const names[] = {"seqNr", NULL};
     sgi_json_member member;
@@ -144,14 +144,14 @@ void sgi_reply_block(sgi_json segment, sgi_buf *out)
     sgi_jw_close(&w, '}');
 }
 
-void sgi_reply_fields(const sgi_reply *reply, sgi_buf *out)
+void sgi_response_fields(const sgi_response *reply, sgi_buf *out)
 {
     static const char *const names[] = {"partial-content", "isComplete", "isError",
                                         "task", NULL};
     write_without(reply->result, names, out);
 }
 
-bool sgi_reply_clean(const sgi_reply *reply, sgi_buf *out)
+bool sgi_response_clean(const sgi_response *reply, sgi_buf *out)
 {
     static const char *const names[] = {"isComplete", "task", NULL};
     if (!sgi_json_get(reply->result, "isComplete").n)
