@@ -1,5 +1,7 @@
 // Runs named checks and prints one JSON line for each. A check passes when it returns; it
 // throws Missing when the peer lacks the feature, anything else is a failure.
+import http from 'node:http';
+
 export class Missing extends Error {}
 
 export function equal(actual, expected, what = 'value') {
@@ -31,6 +33,18 @@ export async function until(check, what) {
         await new Promise(resolve => setTimeout(resolve, 10));
     }
     throw new Error(`${what} did not happen`);
+}
+
+// Has the tap before the server at that URL end all other connections. The request must
+// have a connection of its own.
+export async function cutConnections(url) {
+    const status = await new Promise((resolve, reject) => {
+        const request = http.request(new URL('/cut', url), { method: 'POST', agent: false });
+        request.on('response', answer => resolve(answer.resume().statusCode));
+        request.on('error', reject);
+        request.end();
+    });
+    equal(status, 204, 'the answer of the tap');
 }
 
 export async function runCells(cells, ms = 30000) {

@@ -2,6 +2,7 @@
 raises Missing when the peer lacks the feature, anything else is a failure."""
 import json
 import sys
+import urllib.parse
 
 import anyio
 
@@ -21,6 +22,14 @@ async def until(check, what):
             return
         await anyio.sleep(0.01)
     raise AssertionError(f"{what} did not happen")
+
+
+async def cut_connections(url):
+    """Has the tap before the server at that URL end all other connections."""
+    place = urllib.parse.urlsplit(url)
+    async with await anyio.connect_tcp(place.hostname, place.port) as tap:
+        await tap.send(b"POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        equal((await tap.receive()).split()[1], b"204", "the answer of the tap")
 
 
 async def rejection(awaitable):

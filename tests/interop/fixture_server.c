@@ -2,8 +2,10 @@
  * sense only here. One thread: the loop does input and output, runs handlers, then the
  * due jobs.
  *
- *   fixture_server [--page N] [--store FILE] [--http ADDRESS [--port N] ...]
+ *   fixture_server [--page N] [--store FILE] [--caller NAME]
+ *                  [--http ADDRESS [--port N] ...]
  *
+ * With --caller everybody is the principal of that name, and so may list tasks.
  * Over stdio it ends when its only client has left, over HTTP (options in listening.c) on
  * SIGTERM when calls have ended or their time is over; tasks that still run then are left
  * behind. */
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct host host;
 
@@ -34,6 +37,7 @@ struct host {
     fixtures *fixtures;
     walk *walks;
     listening http;
+    const char *caller;
     int is_over; /* the clients have left */
 };
 
@@ -44,6 +48,8 @@ typedef struct options {
 
 /* Signals are looked at so often. */
 #define LOOK_MS 100
+/* How `die` ends the process: whoever serves over HTTP starts it again. */
+#define DIED 3
 
 static int64_t now_ms(void *user)
 {
@@ -201,6 +207,14 @@ static segue_status add_tool(host *h, const char *json, segue_call_fn run)
     return segue_server_add(h->server, SEGUE_ITEM_TOOL, json, strlen(json), &item, NULL);
 }
 
+/* Ends the process as a crash would. */
+static void run_die(void *user, segue_call *call)
+{
+    (void)user;
+    (void)call;
+    _exit(DIED);
+}
+
 /* Adds the tool `extra`, or takes it away again: the clients are to be told. */
 static void run_toggle(void *user, segue_call *call)
 {
@@ -232,6 +246,7 @@ static const struct {
     {"{\"name\":\"media\",\"inputSchema\":{\"type\":\"object\"}}", run_media},
     {"{\"name\":\"fail\",\"inputSchema\":{\"type\":\"object\"}}", run_fail},
     {"{\"name\":\"toggle\",\"inputSchema\":{\"type\":\"object\"}}", run_toggle},
+    {"{\"name\":\"die\",\"inputSchema\":{\"type\":\"object\"}}", run_die},
 };
 
 /* ---- life ---- */
@@ -240,6 +255,14 @@ static segue_status open_store(const char *path, segue_store **store)
 {
     *store = NULL;
     return path ? segue_store_sqlite(path, NULL, store, NULL) : SEGUE_OK;
+}
+
+static segue_status name_caller(void *user, segue_transport *transport,
+                                const char **principal)
+{
+    (void)transport;
+    *principal = ((const host *)user)->caller;
+    return SEGUE_OK;
 }
 
 /* Over HTTP clients come and go. */
@@ -273,6 +296,7 @@ static segue_status open_server(host *h, const options *given)
     server.instructions = "Call greet first.";
     server.store = store;
     server.user = h;
+    server.principal = h->caller ? name_caller : NULL;
     server.on_idle = on_idle;
     server.page_size = given->page_size;
     status = segue_server_new(h->runtime, &server, &h->server);
@@ -305,6 +329,8 @@ static int read_options(int argc, char **argv, host *h, options *given)
             given->page_size = atoi(argv[i + 1]);
         else if (i + 1 < argc && !strcmp(argv[i], "--store"))
             given->store_path = argv[i + 1];
+        else if (i + 1 < argc && !strcmp(argv[i], "--caller"))
+            h->caller = argv[i + 1];
         else if (i + 1 == argc || !listening_take(&h->http, argv[i], argv[i + 1]))
             return 0;
     }
@@ -318,7 +344,8 @@ int main(int argc, char **argv)
     segue_runtime_options runtime;
     if (!read_options(argc, argv, &h, &given)) {
         fprintf(stderr,
-                "usage: %s [--page N] [--store FILE] [--http ADDRESS [--port N] ...]\n",
+                "usage: %s [--page N] [--store FILE] [--caller NAME]"
+                " [--http ADDRESS [--port N] ...]\n",
                 argv[0]);
         return 2;
     }

@@ -26,7 +26,7 @@ def pieces(data, cut):
 
 
 async def relay(source, sink, path, cut, data=b""):
-    """Bytes until the end, after those that were read already; the end is passed on too."""
+    """Bytes until the end, after those that were read; the end is passed on too."""
     with open(path, "wb") as log, contextlib.suppress(OSError):
         while data := data or await source.read(256 * 1024):
             log.write(data)

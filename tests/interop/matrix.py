@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 
-HERE = "tests/interop"
+import peers
+
+HERE = peers.HERE
 OUT = os.path.abspath("build/interop")
-NODE = os.path.abspath("build/deps/peers/interop")
-PYTHON = [sys.executable, "-B"]
+PYTHON = peers.PYTHON
 RUN_SECONDS = 300
 STOP_SECONDS = 20
 DEAD = 3  # how the tool `die` ends a server
@@ -152,36 +153,29 @@ def judge_http(row, command, server, role, cut):
 def round_of(cut):
     store = ["--store", os.path.join(OUT, "store.db")] if cut else []
     fixture = [f"{OUT}/fixture_server", "--page", "4", *store]
-    client = f"{OUT}/client"
-    ts_server = ["node", f"{NODE}/ts_server.mjs"]
-    ts_client = ["node", f"{NODE}/ts_client.mjs"]
-    ts_tasks = ["node", f"{NODE}/ts_tasks.mjs"]
-    py_server = [*PYTHON, f"{HERE}/py_server.py"]
-    py_client = [*PYTHON, f"{HERE}/py_client.py"]
+    over_http = ["--http", "127.0.0.1", "--drain", "1000"]
 
-    http_fixture = [*fixture, "--http", "127.0.0.1", "--drain", "1000"]
+    def ours_serves(peer, era):
+        row = (f"{peer.name} client", era + " cut" * cut)
+        command, ours = [*peer.client, era], [*fixture, *peer.ours]
+        judge(row, command, ours, "server", cut)
+        judge_http(row, command, ([*ours, *over_http], "--port"), "server", cut)
 
-    def ours_serves(peer, era, command):
-        judge((peer, era + " cut" * cut), command, fixture, "server", cut)
-        judge_http((peer, era + " cut" * cut), command, (http_fixture, "--port"),
-                   "server", cut)
+    def ours_asks(peer, era, options):
+        row = (f"{peer.name} server", era + " cut" * cut)
+        command, client = [*peer.server, *options], [f"{OUT}/client", era]
+        judge(row, client, command, "client", cut)
+        judge_http(row, client, (command, "--http"), "client", cut)
 
-    def ours_asks(peer, era, command):
-        judge((peer, era + " cut" * cut), [client, era], command, "client", cut)
-        judge_http((peer, era + " cut" * cut), [client, era], (command, "--http"),
-                   "client", cut)
-
-    for era in ("modern", "legacy"):
-        ours_serves("typescript client", era, [*ts_client, era])
-        ours_serves("python client", era, [*py_client, era])
-    ours_serves("typescript 1 client", "legacy", ["node", f"{NODE}/ts1_client.mjs"])
-    ours_serves("typescript tasks client", "modern", ts_tasks)
-    for era in ("modern", "legacy"):
-        ours_asks("typescript server", era, ts_server)
-        ours_asks("python server", era, py_server)
-    ours_asks("typescript server", "fallback", [*ts_server, "--legacy"])
-    ours_asks("typescript 1 server", "legacy", [*ts_server, "--sdk1"])
-    ours_asks("typescript 1 server", "fallback", [*ts_server, "--sdk1"])
+    for peer in peers.PEERS:
+        if peer.lack:
+            if is_wanted((peer.name,)):
+                show((peer.name,), "all cells", "missing", peer.lack)
+            continue
+        for era in peer.client_eras if peer.client else ():
+            ours_serves(peer, era)
+        for era, options in peer.server_eras.items() if peer.server else ():
+            ours_asks(peer, era, options)
 
 
 def segue_with_itself():

@@ -2,11 +2,14 @@
  * started it, which waits until `done` before it clears it. Callbacks free nothing. */
 #include "probe.h"
 
+#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PATIENCE_MS 20000
 
@@ -53,11 +56,31 @@ static void on_notification(void *user, segue_session *session, const char *meth
     (void)len;
     p->acknowledged += !strcmp(method, "notifications/subscriptions/acknowledged");
     p->list_changes += !strcmp(method, "notifications/tools/list_changed");
+    p->logs += !strcmp(method, "notifications/message");
 }
 
 int is_http(const peer *p)
 {
     return !strncmp(p->argv[0], "http:", 5);
+}
+
+int cut_connections(const peer *p)
+{
+    static const char request[] = "POST /cut HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Content-Length: 0\r\n\r\n";
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    char answer[64] = "";
+    unsigned short port;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd >= 0 && sscanf(p->argv[0], "http://127.0.0.1:%hu/", &port) == 1) {
+        address.sin_port = htons(port);
+        if (!connect(fd, (struct sockaddr *)&address, sizeof address) &&
+            send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0)
+            recv(fd, answer, sizeof answer - 1, 0);
+    }
+    close(fd);
+    return strstr(answer, " 204 ") != NULL;
 }
 
 static segue_status open_transport(peer *p, int32_t restart, segue_transport **transport)
@@ -156,6 +179,14 @@ static void on_log(void *user, segue_request *request, const char *json, size_t 
     ((exchange *)user)->log_count++;
 }
 
+static void on_task(void *user, segue_request *request, const char *task_id)
+{
+    exchange *x = user;
+    (void)request;
+    x->tasks++;
+    snprintf(x->task_id, sizeof x->task_id, "%s", task_id);
+}
+
 static void on_complete(void *user, segue_request *request, segue_status status,
                         const char *json, size_t len, const segue_error *error)
 {
@@ -174,23 +205,40 @@ void start_ranking(void)
     ended = 0;
 }
 
+static void listen_to(peer *p, exchange *x, segue_request_events *events)
+{
+    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *x = (exchange){.owner = p};
+    events->user = x;
+    events->on_segment = on_segment;
+    events->on_progress = on_progress;
+    events->on_task = on_task;
+    events->on_complete = on_complete;
+}
+
+segue_status watch(peer *p, exchange *x, segue_task *task)
+{
+    segue_request_events events;
+    listen_to(p, x, &events);
+    return segue_task_watch(task, NULL, &events, &x->request);
+}
+
 segue_status start(peer *p, exchange *x, const char *method, const char *params,
                    const segue_request_options *options)
 {
     segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
-    *x = (exchange){0};
-    events.user = x;
-    events.on_segment = on_segment;
-    events.on_progress = on_progress;
+    listen_to(p, x, &events);
     events.on_log = options && options->log_level ? on_log : NULL;
-    events.on_complete = on_complete;
     return segue_request_start(p->session, method, params, params ? strlen(params) : 0,
                                options, &events, &x->request);
 }
 
 void clear(exchange *x)
 {
+    if (x->request && !x->done) {
+        segue_request_cancel(x->request);
+        wait_for(x->owner, &x->done, 1);
+    }
     segue_request_free(x->request);
     free(x->json);
     free(x->text);

@@ -5,21 +5,25 @@
 
 #include <segue/segue.h>
 
-enum era { ERA_MODERN = 1, ERA_LEGACY = 2, ERA_FALLBACK = 4, ERA_ALL = 7 };
+/* ERA_OLD: a handshake that ends at an older version. */
+enum era { ERA_MODERN = 1, ERA_LEGACY = 2, ERA_FALLBACK = 4, ERA_OLD = 8, ERA_ALL = 7 };
 
 typedef struct peer {
     segue_runtime *runtime;
     const char *const *argv; /* a command, or one URL */
     int era;
+    const char *version; /* that the session must come to have */
     segue_session *session;
     int opens;
     int closes;
     int acknowledged;
     int list_changes;
+    int logs; /* that came when no request asked for them */
 } peer;
 
 /* One request and all that was said about it. */
 typedef struct exchange {
+    peer *owner;
     segue_request *request;
     int done;
     segue_status status;
@@ -30,6 +34,8 @@ typedef struct exchange {
     int progress_count;
     int progress_in_order;
     int log_count;
+    int tasks; /* that it has become */
+    char task_id[128];
     int rank; /* how many ended before it */
 } exchange;
 
@@ -38,8 +44,11 @@ const char *because(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* Is the server reached over HTTP? */
 int is_http(const peer *p);
+/* Has the tap before the server break all connections; 0 when there is none. */
+int cut_connections(const peer *p);
 
-/* p->runtime, argv and era are set; the rest is reset. A timeout of 0 is the default. */
+/* p->runtime, argv, era and version are set; the rest is reset. A timeout of 0 is the
+ * default. */
 segue_status open_session(peer *p, int32_t era, int32_t restart,
                           int64_t request_timeout_ms);
 /* Closes and frees p->session; 0 when on_closed did not come. */
@@ -53,9 +62,11 @@ void run_for(peer *p, int64_t ms);
 void start_ranking(void);
 segue_status start(peer *p, exchange *x, const char *method, const char *params,
                    const segue_request_options *options);
+/* Follows a task to its end. */
+segue_status watch(peer *p, exchange *x, segue_task *task);
 /* Starts a request and waits for its end; NULL when that was SEGUE_OK. */
 const char *ask(peer *p, exchange *x, const char *method, const char *params);
-/* Frees what an exchange has. */
+/* Frees what an exchange has; one that has not ended is cancelled. */
 void clear(exchange *x);
 
 #endif

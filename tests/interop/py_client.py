@@ -7,7 +7,16 @@ import warnings
 import anyio
 from mcp import Client, StdioServerParameters
 
-from cells import Cells, equal, rejection, run_cells, until
+from cells import (
+    Cells,
+    Missing,
+    cut_connections,
+    equal,
+    explain,
+    rejection,
+    run_cells,
+    until,
+)
 
 warnings.simplefilter("ignore")  # the SDK's own deprecations of what the old eras have
 era, command, *args = sys.argv[1:]
@@ -231,7 +240,7 @@ async def _():
     equal(text(await call("greet")), "Hello, World!")
 
 
-@cells.add("protocol version 2025-06-18", when=not modern)
+@cells.add("protocol version 2025-06-18, 2025-03-26 and others", when=not modern)
 async def _():
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
     from mcp.client.stdio import stdio_client
@@ -252,6 +261,57 @@ async def _():
                 "clientInfo": {"name": "py-judge", "version": "1"}})
             equal(answer["protocolVersion"], got, f"the answer to {asked}")
         group.cancel_scope.cancel()
+
+
+@cells.add("reconnect: a stream is cut", when=over_http)
+async def _():
+    outcome = []
+
+    async def walk(other):
+        try:
+            outcome.append(text(await other.call_tool(
+                "steps", {"n": 10, "delayMs": 100}, read_timeout_seconds=5)))
+        except Exception as error:
+            outcome.append(error)
+
+    async with make_client(mode) as other:
+        async with anyio.create_task_group() as group:
+            group.start_soon(walk, other)
+            await anyio.sleep(0.3)
+            await cut_connections(server)
+        equal(text(await other.call_tool("greet", {})), "Hello, World!")
+    if not modern:
+        equal(outcome, ["arrived"])
+    elif "imed out" in str(outcome[0]):
+        raise Missing("waits for an answer until its timeout")
+    else:
+        equal(isinstance(outcome[0], Exception), True, "the call is lost")
+
+
+async def greet_until_answered(other):
+    """None, or why there was no answer."""
+    for _ in range(20):
+        try:
+            result = await other.call_tool("greet", {}, read_timeout_seconds=5)
+            return equal(text(result), "Hello, World!")
+        except Exception as error:
+            problem = error
+            await anyio.sleep(0.1)
+    return problem
+
+
+@cells.add("reconnect: the server dies")
+async def _():
+    try:
+        async with make_client(mode) as other:
+            await rejection(other.call_tool("die", {}, read_timeout_seconds=5))
+            problem = await greet_until_answered(other)
+    except ExceptionGroup as error:
+        problem = error  # the client is over too
+    async with make_client(mode) as another:
+        equal(text(await another.call_tool("greet", {})), "Hello, World!")
+    if problem:
+        raise Missing(f"the client stays without a session: {explain(problem)}")
 
 
 async def main():

@@ -8,6 +8,7 @@ import warnings
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.streamable_http import EventMessage, EventStore
 from mcp_types import (
     AudioContent,
     CallToolResult,
@@ -101,11 +102,34 @@ async def toggle(ctx: Context) -> str:
     return "changed"
 
 
+class Events(EventStore):
+    """All events of all streams, which is enough for one run. A priming event has no
+    message."""
+
+    def __init__(self):
+        self.events = []
+
+    async def store_event(self, stream_id, message):
+        self.events.append((stream_id, message))
+        return str(len(self.events))
+
+    async def replay_events_after(self, last_event_id, send_callback):
+        last = int(last_event_id)
+        if not 0 < last <= len(self.events):
+            return None
+        stream = self.events[last - 1][0]
+        for at, (of, message) in enumerate(self.events[last:], last + 1):
+            if of == stream and message:
+                await send_callback(EventMessage(message, str(at)))
+        return stream
+
+
 def serve_http(port):
     import uvicorn
 
     listener = socket.create_server(("127.0.0.1", port))
-    app = server.streamable_http_app(max_request_body_size=16 * 1024 * 1024)
+    app = server.streamable_http_app(max_request_body_size=16 * 1024 * 1024,
+                                     event_store=Events(), retry_interval=100)
     # an open event stream would otherwise hold up the end
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)

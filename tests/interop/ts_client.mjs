@@ -1,38 +1,48 @@
-// The TypeScript SDK's client against our server.  ts_client.mjs ERA COMMAND...|URL
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { Missing, equal, rejection, runCells, until } from './cells.mjs';
+// The client of the TypeScript SDK, or of its version 1, against our server.
+//   ts_client.mjs [--sdk1] ERA COMMAND...|URL
+import { loadSdk1, loadSdk2 } from './ts_sdk.mjs';
+import { Missing, cutConnections, equal, rejection, runCells, until } from './cells.mjs';
 
-const [era, command, ...args] = process.argv.slice(2);
+const given = process.argv.slice(2);
+const sdk1 = given[0] === '--sdk1' && Boolean(given.shift());
+const [era, command, ...args] = given;
+const sdk = await (sdk1 ? loadSdk1() : loadSdk2());
 const modern = era === 'modern';
 const overHttp = command.startsWith('http');
+const mode = modern ? { pin: '2026-07-28' } : 'legacy';
 const big = 8 * 1024 * 1024;
 const logs = [];
-let client;
-
-function makeClient(mode, options = {}) {
-    return new Client(
-        { name: 'ts-judge', version: '1.0.0' },
-        { versionNegotiation: { mode }, ...options }
-    );
-}
+let lists = 0;
+let client, wire;
 
 function transport() {
     return overHttp
-        ? new StreamableHTTPClientTransport(new URL(command))
-        : new StdioClientTransport({ command, args, env: process.env });
+        ? new sdk.StreamableHTTPClientTransport(new URL(command))
+        : new sdk.StdioClientTransport({ command, args, env: process.env });
+}
+
+const makeClient = (how, options) => sdk.makeClient('ts-judge', how, options);
+
+// Another client, of which nothing is left afterwards.
+async function withClient(how, options, use) {
+    const other = makeClient(how, options);
+    const line = transport();
+    await other.connect(line);
+    await use(other, line);
+    await other.close();
 }
 
 const text = result => result.content[0].text;
-const call = (name, given = {}, options = undefined) =>
-    client.callTool({ name, arguments: given }, options);
+const callOf = (who, name, arguments_ = {}, options = undefined) =>
+    sdk.call(who, { name, arguments: arguments_ }, options);
+const call = (...all) => callOf(client, ...all);
 
 async function listPages() {
     const names = [];
     let cursor;
     let pages = 0;
     do {
-        const page = await client.request({ method: 'tools/list', params: cursor ? { cursor } : {} });
+        const page = await sdk.request(client, { method: 'tools/list', params: cursor ? { cursor } : {} });
         names.push(...page.tools.map(tool => tool.name));
         cursor = page.nextCursor;
         pages++;
@@ -42,21 +52,21 @@ async function listPages() {
 
 const cells = {
     async 'connect'() {
-        client = makeClient(modern ? { pin: '2026-07-28' } : 'legacy');
-        client.setNotificationHandler('notifications/message', note => {
-            logs.push(note.params);
-        });
-        await client.connect(transport());
-        equal(client.getNegotiatedProtocolVersion(), modern ? '2026-07-28' : '2025-11-25');
+        client = makeClient(mode);
+        sdk.on(client, 'notifications/message', note => void logs.push(note.params));
+        if (!modern) sdk.on(client, 'notifications/tools/list_changed', () => void lists++);
+        wire = transport();
+        await client.connect(wire);
+        if (!sdk1 || overHttp)
+            equal(sdk.versionOf(client, wire), modern ? '2026-07-28' : '2025-11-25', 'the version');
+        if (!modern && overHttp) equal(typeof wire.sessionId, 'string', 'the type of the session id');
         equal(client.getServerVersion()?.name, 'segue-fixture', 'the server name');
         equal(client.getInstructions(), 'Call greet first.', 'instructions');
         equal(client.getServerCapabilities()?.tools, { listChanged: true }, 'tools capability');
     },
     async 'connect: finds the era itself'() {
-        const other = makeClient('auto');
-        await other.connect(transport());
-        equal(other.getNegotiatedProtocolVersion(), '2026-07-28');
-        await other.close();
+        await withClient('auto', {}, async (other, line) =>
+            equal(sdk.versionOf(other, line), '2026-07-28', 'the version'));
     },
     async 'ping'() {
         if (modern) await client.discover();
@@ -66,12 +76,13 @@ const cells = {
         const { names, pages } = await listPages();
         equal(pages > 3, true, 'more than 3 pages');
         equal(new Set(names).size, names.length, 'distinct names');
-        equal((await client.listTools()).tools.map(tool => tool.name), names, 'all pages at once');
+        if (!sdk1)
+            equal((await client.listTools()).tools.map(tool => tool.name), names, 'all pages at once');
         for (const name of ['greet', 'add', 'toggle']) equal(names.includes(name), true, name);
     },
     async 'tools/list: bad cursor'() {
         const error = await rejection(
-            client.request({ method: 'tools/list', params: { cursor: 'nonsense' } })
+            sdk.request(client, { method: 'tools/list', params: { cursor: 'nonsense' } })
         );
         equal(error.code, -32602, 'code');
     },
@@ -108,7 +119,7 @@ const cells = {
     },
     async 'error: unknown method'() {
         const error = await rejection(
-            client.request({ method: 'prompts/list', params: {} })
+            sdk.request(client, { method: 'prompts/list', params: {} })
         );
         if (modern && overHttp) {
             // 2026-07-28 wants 404, of which this client reads only the status
@@ -119,7 +130,7 @@ const cells = {
     },
     async 'progress'() {
         const seen = [];
-        await call('steps', { n: 3 }, { onprogress: progress => seen.push(progress) });
+        await call('steps', { n: 3, delayMs: 100 }, { onprogress: progress => seen.push(progress) });
         equal(seen.map(p => [p.progress, p.total, p.message]),
             [1, 2, 3].map(n => [n, 3, 'a step']));
     },
@@ -134,7 +145,8 @@ const cells = {
         const level = 'io.modelcontextprotocol/logLevel';
         if (!modern) await client.setLoggingLevel('info');
         const asks = modern ? { _meta: { [level]: 'info' } } : {};
-        await client.callTool({ name: 'chatty', arguments: { n: 2 }, ...asks });
+        await sdk.call(client, { name: 'chatty', arguments: { n: 2 }, ...asks });
+        await until(() => logs.length, 'a message');
         equal(logs.map(log => [log.level, log.data]), [['info', 'begin']]);
         if (!modern) await client.setLoggingLevel('emergency');
         await call('chatty');
@@ -174,17 +186,18 @@ const cells = {
         equal(text(await call('echo', { text: 'y'.repeat(big) })), 'y'.repeat(big));
     },
     async 'list_changed'() {
-        let lists = 0;
-        const other = makeClient(modern ? { pin: '2026-07-28' } : 'legacy', {
-            listChanged: { tools: { onChanged: () => lists++, debounceMs: 0 } }
+        if (!modern) {
+            lists = 0;
+            await call('toggle');
+            return until(() => lists > 0, 'list_changed');
+        }
+        const onChanged = () => lists++;
+        await withClient(mode, { listChanged: { tools: { onChanged, debounceMs: 0 } } }, async other => {
+            await callOf(other, 'toggle');
+            await until(() => lists > 0, 'list_changed');
         });
-        await other.connect(transport());
-        await other.callTool({ name: 'toggle', arguments: {} });
-        await until(() => lists > 0, 'list_changed');
-        await other.close();
     },
     async 'subscriptions/listen'() {
-        if (!modern) return;
         let notes = 0;
         client.setNotificationHandler('notifications/tools/list_changed', () => {
             notes++;
@@ -198,11 +211,60 @@ const cells = {
         equal(text(await call('greet')), 'Hello, World!');
         equal(notes, 1, 'notifications after the end');
     },
+    async 'reconnect: a stream is cut'() {
+        const slow = call('steps', { n: 10, delayMs: 100 }, { timeout: 5000 });
+        slow.catch(() => {});
+        await new Promise(resolve => setTimeout(resolve, 300));
+        await cutConnections(command);
+        const problem = modern ? await rejection(slow) : equal(text(await slow), 'arrived');
+        equal(text(await call('greet')), 'Hello, World!');
+        if (/timed out/.test(problem?.message)) throw new Missing('waits for an answer until its timeout');
+    },
+    async 'reconnect: the server dies'() {
+        await rejection(call('die'));
+        let last;
+        for (let i = 0; i < 20; i++) {
+            last = await call('greet').then(text, error => error);
+            if (last === 'Hello, World!') return;
+            await new Promise(resolve => setTimeout(resolve, 100));
+        }
+        await withClient(mode, {}, async other => equal(text(await callOf(other, 'greet')), 'Hello, World!'));
+        throw new Missing(`the client stays without a session: ${last.message}`);
+    },
     async 'close'() {
         await client.close();
+    },
+    async 'close: the session is over'() {
+        const line = transport();
+        const other = makeClient(mode);
+        await other.connect(line);
+        const { sessionId } = line;
+        await line.terminateSession();
+        const answer = await fetch(command, {
+            method: 'POST',
+            headers: {
+                'Content-Type': 'application/json', Accept: 'application/json, text/event-stream',
+                'Mcp-Session-Id': sessionId
+            },
+            body: '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        });
+        equal(answer.status, 404, 'a request of the session that has ended');
+        await other.close();
     }
 };
 
-if (modern) delete cells['ping'];
-else delete cells['subscriptions/listen'];
+for (const version of sdk.choosesVersion ? ['2025-11-25', '2025-06-18', '2025-03-26'] : [])
+    cells[`protocol version ${version}`] = () =>
+        withClient('legacy', { supportedProtocolVersions: [version] }, async (other, line) => {
+            equal(sdk.versionOf(other, line), version, 'the version');
+            equal((await other.listTools()).tools.length > 10, true, 'a list of tools');
+            equal(text(await callOf(other, 'greet')), 'Hello, World!');
+        });
+
+const modernOnly = ['connect: finds the era itself', 'subscriptions/listen'];
+const legacyOnly = what => what === 'ping' || what === 'close: the session is over' || /^protocol/.test(what);
+const httpOnly = ['reconnect: a stream is cut', 'close: the session is over'];
+for (const what of Object.keys(cells))
+    if (modern ? legacyOnly(what) : modernOnly.includes(what)) delete cells[what];
+    else if (!overHttp && httpOnly.includes(what)) delete cells[what];
 await runCells(cells);

@@ -1,24 +1,28 @@
 // A server on the TypeScript SDK, or its version 1, for our client.
-//   ts_server.mjs [--legacy] [--sdk1] [--http PORT]
-// Over HTTP it prints its URL and offers sessions to clients of the handshake eras; those of
-// version 1 can be resumed.
+//   ts_server.mjs [--legacy] [--sdk1] [--versions A,B] [--http PORT]
+// Over HTTP it prints its URL and offers sessions to clients of the handshake eras, which can
+// be resumed.
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+// Version 2 takes it too, and has none of its own.
+import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { z } from 'zod';
 
 const sdk1 = process.argv.includes('--sdk1');
-const legacyOnly = sdk1 || process.argv.includes('--legacy');
+const after = name => process.argv[process.argv.indexOf(name) + 1];
+const versions = process.argv.includes('--versions') ? after('--versions').split(',') : undefined;
+const legacyOnly = sdk1 || Boolean(versions) || process.argv.includes('--legacy');
 
 async function load(...names) {
     return Object.assign({}, ...(await Promise.all(names.map(name => import(name)))));
 }
 const {
-    InMemoryEventStore, McpServer, StdioServerTransport, WebStandardStreamableHTTPServerTransport
+    InMemoryTaskStore, McpServer, StdioServerTransport, WebStandardStreamableHTTPServerTransport
 } = sdk1
     ? await load(...['server/mcp.js', 'server/stdio.js', 'server/webStandardStreamableHttp.js',
-        'examples/shared/inMemoryEventStore.js'].map(name => `@modelcontextprotocol/sdk/${name}`))
+        'experimental/tasks/stores/in-memory.js'].map(name => `@modelcontextprotocol/sdk/${name}`))
     : await load('@modelcontextprotocol/server', '@modelcontextprotocol/server/stdio');
 
 // What version 2 calls mcpReq.
@@ -61,7 +65,14 @@ let toldOfTools = () => {};
 function makeServer() {
     const server = new McpServer(
         { name: 'judged', version: '1.0.0' },
-        { capabilities: { logging: {}, tools: { listChanged: true } } }
+        {
+            capabilities: {
+                logging: {}, tools: { listChanged: true },
+                ...(sdk1 && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } })
+            },
+            taskStore,
+            ...(versions && { supportedProtocolVersions: versions })
+        }
     );
     const addExtra = () => server.registerTool('extra', {}, () => text('extra'));
     let extra = hasExtra ? addExtra() : undefined;
@@ -82,6 +93,7 @@ function makeServer() {
     server.registerTool('hang', {}, ctx => new Promise((_, reject) => {
         requestOf(ctx).signal.addEventListener('abort', () => reject(new Error('cancelled')));
     }));
+    if (sdk1) addTasks(server);
     server.registerTool('die', {}, () => process.exit(3));
     server.registerTool('toggle', {}, () => {
         hasExtra = !extra;
@@ -93,6 +105,30 @@ function makeServer() {
     return server;
 }
 
+// Tasks of 2025-11-25, which version 2 has no more.
+const taskStore = sdk1 ? new InMemoryTaskStore() : undefined;
+
+function addTask(server, name, makeResult) {
+    const inputSchema = { label: z.string().default(''), ms: z.number().default(100) };
+    server.experimental.tasks.registerToolTask(name, { inputSchema, execution: { taskSupport: 'optional' } }, {
+        async createTask({ label, ms }, { taskStore: store, taskRequestedTtl }) {
+            const task = await store.createTask({ ttl: taskRequestedTtl, pollInterval: 50 });
+            const { status, ...result } = makeResult(label);
+            // One that was cancelled takes no result.
+            pause(ms).then(() => store.storeTaskResult(task.taskId, status, result)).catch(() => {});
+            return { task };
+        },
+        getTask: (_given, { taskId, taskStore: store }) => store.getTask(taskId),
+        getTaskResult: (_given, { taskId, taskStore: store }) => store.getTaskResult(taskId)
+    });
+}
+
+function addTasks(server) {
+    addTask(server, 'work', label => ({ status: 'completed', ...text(`worked: ${label}`) }));
+    addTask(server, 'fail_at_work', () =>
+        ({ status: 'failed', ...text('failed on purpose'), isError: true }));
+}
+
 const maxRequestBodySize = 16 * 1024 * 1024;
 
 async function serveSession(sessions, request) {
@@ -100,7 +136,7 @@ async function serveSession(sessions, request) {
     if (id) return sessions.get(id)?.handleRequest(request) ?? new Response(null, { status: 404 });
     const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
-        eventStore: sdk1 ? new InMemoryEventStore() : undefined,
+        eventStore: new InMemoryEventStore(),
         onsessioninitialized: made => void sessions.set(made, transport),
         onsessionclosed: gone => void sessions.delete(gone),
         maxRequestBodySize
@@ -147,7 +183,6 @@ function serveHttp(port) {
         console.log(`http://127.0.0.1:${server.address().port}/mcp`));
 }
 
-const httpAt = process.argv.indexOf('--http');
-if (httpAt > 0) serveHttp(Number(process.argv[httpAt + 1]));
+if (process.argv.includes('--http')) serveHttp(Number(after('--http')));
 else if (legacyOnly) await makeServer().connect(new StdioServerTransport());
 else serveStdio(makeServer);

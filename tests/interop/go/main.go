@@ -1,0 +1,24 @@
+// The official Go SDK as a judge:
+//
+//	peer client ERA COMMAND...|URL          its client against our server
+//	peer server [--versions A,B] [--http PORT]   its server for our client
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) > 3 && os.Args[1] == "client" {
+		judge(os.Args[2], os.Args[3:])
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "server" {
+		serve(os.Args[2:])
+		return
+	}
+	fmt.Fprintln(os.Stderr, "usage: peer client ERA COMMAND...|URL")
+	fmt.Fprintln(os.Stderr, "       peer server [--versions A,B] [--http PORT]")
+	os.Exit(2)
+}

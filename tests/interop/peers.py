@@ -1,0 +1,61 @@
+"""The peers of the matrix: what starts each, and in which eras it is judged."""
+import os
+import sys
+from dataclasses import dataclass, field
+
+HERE = "tests/interop"
+DEPS = os.path.abspath("build/deps")
+NODE = f"{DEPS}/peers/interop"
+PYTHON = [sys.executable, "-B"]
+BOTH = ("modern", "legacy")
+
+
+@dataclass
+class Peer:
+    name: str
+    client: list = None  # the command; the era and our server follow
+    client_eras: tuple = BOTH
+    ours: tuple = ()  # options of our server
+    server: list = None
+    # How our client asks -> the options of their server. A version is asked for as
+    # legacy; their server knows only that one.
+    server_eras: dict = field(default_factory=lambda: {era: [] for era in BOTH})
+    place: str = None  # where set-up has built it, or says why it has not
+
+    @property
+    def lack(self):
+        """Why it cannot be judged on this machine, or None."""
+        reason = f"{self.place}/missing"
+        if self.place and os.path.exists(reason):
+            with open(reason, encoding="utf-8") as file:
+                return file.read().strip()
+        return None
+
+
+def only(version):
+    return {version: ["--versions", version]}
+
+
+PEERS = (
+    Peer("typescript", ["node", f"{NODE}/ts_client.mjs"],
+         server=["node", f"{NODE}/ts_server.mjs"],
+         server_eras={"modern": [], "legacy": [], "fallback": ["--legacy"],
+                      **only("2025-06-18"), **only("2025-03-26")}),
+    Peer("typescript 1", ["node", f"{NODE}/ts_client.mjs", "--sdk1"], ("legacy",),
+         server=["node", f"{NODE}/ts_server.mjs", "--sdk1"],
+         server_eras={"legacy": [], "fallback": []}),
+    Peer("typescript tasks", ["node", f"{NODE}/ts_tasks.mjs"], BOTH),
+    Peer("typescript 1 tasks", ["node", f"{NODE}/ts1_tasks.mjs"], ("legacy",),
+         ours=("--caller", "judge")),
+    Peer("python", [*PYTHON, f"{HERE}/py_client.py"],
+         server=[*PYTHON, f"{HERE}/py_server.py"]),
+    Peer("go", [f"{DEPS}/go/peer", "client"], server=[f"{DEPS}/go/peer", "server"],
+         server_eras={"modern": [], "legacy": [], **only("2025-06-18"),
+                      **only("2025-03-26")},
+         place=f"{DEPS}/go"),
+    Peer("rust", [f"{DEPS}/rust/debug/peer", "client"],
+         server=[f"{DEPS}/rust/debug/peer", "server"],
+         server_eras={"modern": [], "legacy": [], **only("2025-06-18"),
+                      **only("2025-03-26")},
+         place=f"{DEPS}/rust"),
+)

@@ -1,0 +1,580 @@
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use rmcp::{
+    ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient,
+    model::{
+        CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
+        Implementation, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
+        PingRequest, ProgressNotificationParam, ProtocolVersion, Request, RequestMetaObject,
+        SetLevelRequestParams, SubscriptionFilter,
+    },
+    service::{NotificationContext, PeerRequestOptions, RunningService, ServiceError},
+    transport::{
+        StreamableHttpClientTransport, TokioChildProcess,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    process::Command,
+};
+
+use crate::cells::{Outcome, Problem, cell, equal, failed, until};
+
+const MODERN: &str = "2026-07-28";
+const LEGACY: &str = "2025-11-25";
+const BIG: usize = 8 << 20;
+const ODD: &str = "snow \u{2603}, emoji \u{1F600}, tab\t, newline\n, nul \0, quote \" \\ \u{2028}";
+
+/// What the server has said without being asked.
+#[derive(Clone, Default)]
+struct Notes {
+    version: Option<ProtocolVersion>,
+    progress: Arc<Mutex<Vec<Value>>>,
+    logs: Arc<Mutex<Vec<Value>>>,
+    lists: Arc<Mutex<u32>>,
+}
+
+impl ClientHandler for Notes {
+    fn get_info(&self) -> ClientConfig {
+        let mut config = ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("rust-judge", "1.0.0"),
+        );
+        if let Some(version) = &self.version {
+            config.protocol_version = version.clone();
+        }
+        config
+    }
+
+    async fn on_progress(
+        &self,
+        note: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let seen = json!([note.progress, note.total, note.message]);
+        self.progress.lock().expect("a lock").push(seen);
+    }
+
+    async fn on_logging_message(
+        &self,
+        note: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.logs
+            .lock()
+            .expect("a lock")
+            .push(json!([note.level, note.data]));
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        *self.lists.lock().expect("a lock") += 1;
+    }
+}
+
+type Session = RunningService<RoleClient, Notes>;
+
+struct Judge {
+    modern: bool,
+    server: Vec<String>, // a command or one URL
+    notes: Notes,
+    session: Option<Session>,
+}
+
+fn version(name: &str) -> ProtocolVersion {
+    serde_json::from_value(json!(name)).expect("a version")
+}
+
+fn params(tool: &str, given: Value) -> CallToolRequestParams {
+    let arguments = given.as_object().cloned().unwrap_or_default();
+    CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)
+}
+
+async fn call(session: &Session, tool: &str, given: Value) -> Result<CallToolResult, ServiceError> {
+    session.call_tool(params(tool, given)).await
+}
+
+fn text_of(result: &CallToolResult) -> &str {
+    let block = result.content.first().and_then(|block| block.as_text());
+    block.map_or("no text", |block| &block.text)
+}
+
+async fn expect(session: &Session, tool: &str, given: Value, want: &str) -> Outcome {
+    equal(
+        text_of(&call(session, tool, given).await?),
+        want,
+        "the text",
+    )
+}
+
+async fn greet(session: &Session) -> Outcome {
+    expect(session, "greet", json!({"name": "Ada"}), "Hello, Ada!").await
+}
+
+/// The outcome must be a JSON-RPC error with that code and, unless null, that data.
+fn refused<T>(outcome: Result<T, ServiceError>, code: i32, data: Value) -> Outcome {
+    match outcome {
+        Ok(_) => Err(failed("it was not refused")),
+        Err(ServiceError::McpError(error)) => {
+            equal(error.code.0, code, "the code")?;
+            equal(error.data.unwrap_or_default(), data, "the data")
+        }
+        Err(error) => Err(failed(format!("no JSON-RPC error but {error}"))),
+    }
+}
+
+impl Judge {
+    fn over_http(&self) -> bool {
+        self.server[0].starts_with("http")
+    }
+
+    fn session(&self) -> Result<&Session, Problem> {
+        self.session
+            .as_ref()
+            .ok_or_else(|| failed("there is no session"))
+    }
+
+    async fn open(&self, how: ClientLifecycleMode, notes: Notes) -> Result<Session, Problem> {
+        if self.over_http() {
+            let config = StreamableHttpClientTransportConfig::with_uri(self.server[0].clone());
+            let transport = StreamableHttpClientTransport::from_config(config);
+            return Ok(notes.serve_with_lifecycle(transport, how).await?);
+        }
+        let mut command = Command::new(&self.server[0]);
+        command.args(&self.server[1..]);
+        Ok(notes
+            .serve_with_lifecycle(TokioChildProcess::new(command)?, how)
+            .await?)
+    }
+
+    async fn open_as(&self, name: &str) -> Result<Session, Problem> {
+        let mut notes = self.notes.clone();
+        notes.version = Some(version(name));
+        let how = if name == MODERN {
+            ClientLifecycleMode::Discover {
+                preferred_versions: vec![version(name)],
+            }
+        } else {
+            ClientLifecycleMode::Initialize
+        };
+        self.open(how, notes).await
+    }
+
+    async fn connect(&mut self) -> Outcome {
+        let name = if self.modern { MODERN } else { LEGACY };
+        let session = self.open_as(name).await?;
+        let about = serde_json::to_value(session.peer_info().ok_or_else(|| failed("no peer"))?)?;
+        self.session = Some(session);
+        equal(
+            [
+                &about["protocolVersion"],
+                &about["serverInfo"]["name"],
+                &about["instructions"],
+                &about["capabilities"]["tools"]["listChanged"],
+            ],
+            [
+                &json!(name),
+                &json!("segue-fixture"),
+                &json!("Call greet first."),
+                &json!(true),
+            ],
+            "the server",
+        )
+    }
+
+    async fn is_of_use(&self, session: Session, name: &str) -> Outcome {
+        let about = serde_json::to_value(session.peer_info().ok_or_else(|| failed("no peer"))?)?;
+        equal(&about["protocolVersion"], &json!(name), "the version")?;
+        session.list_tools(None).await?;
+        greet(&session).await?;
+        session.cancel().await?;
+        Ok(())
+    }
+
+    async fn finds_era(&self) -> Outcome {
+        let how = ClientLifecycleMode::Auto {
+            preferred_versions: vec![version(MODERN)],
+            legacy_version: None,
+        };
+        let session = self.open(how, self.notes.clone()).await?;
+        self.is_of_use(session, MODERN).await
+    }
+
+    async fn negotiates(&self, name: &str) -> Outcome {
+        self.is_of_use(self.open_as(name).await?, name).await
+    }
+
+    async fn ping(&self) -> Outcome {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        self.session()?.send_request(ping).await?;
+        Ok(())
+    }
+
+    async fn list(&self) -> Outcome {
+        let (mut names, mut cursor, mut pages) = (Vec::new(), None, 0);
+        while pages == 0 || cursor.is_some() {
+            let asked = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.session()?.list_tools(Some(asked)).await?;
+            names.extend(page.tools.into_iter().map(|tool| tool.name.to_string()));
+            cursor = page.next_cursor;
+            pages += 1;
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        let known = ["greet", "add", "toggle"]
+            .iter()
+            .all(|name| names.iter().any(|n| n == name));
+        equal(
+            (pages > 3, names.len(), known),
+            (true, count, true),
+            "the list",
+        )
+    }
+
+    async fn bad_cursor(&self) -> Outcome {
+        let asked = PaginatedRequestParams::default().with_cursor(Some("nonsense".into()));
+        refused(
+            self.session()?.list_tools(Some(asked)).await,
+            -32602,
+            Value::Null,
+        )
+    }
+
+    async fn structured(&self) -> Outcome {
+        let result = call(self.session()?, "add", json!({"a": 40, "b": 2})).await?;
+        equal(
+            result.structured_content,
+            Some(json!({"sum": 42})),
+            "structuredContent",
+        )
+    }
+
+    async fn media(&self) -> Outcome {
+        let blocks = call(self.session()?, "media", json!({})).await?.content;
+        let value = serde_json::to_value(&blocks)?;
+        equal(blocks.len(), 4, "blocks")?;
+        equal(
+            (
+                blocks[0].as_image().is_some(),
+                blocks[1].as_audio().is_some(),
+                blocks[2].as_resource().is_some(),
+                blocks[3].as_resource_link().is_some(),
+            ),
+            (true, true, true, true),
+            "an image, audio, a resource, a link",
+        )?;
+        equal(
+            [&value[0]["data"], &value[2]["resource"]["text"]],
+            [&json!("iVBORw=="), &json!("inside")],
+            "what they hold",
+        )
+    }
+
+    async fn is_error(&self) -> Outcome {
+        let result = call(self.session()?, "fail", json!({})).await?;
+        equal(
+            (result.is_error, text_of(&result)),
+            (Some(true), "failed on purpose"),
+            "the result",
+        )
+    }
+
+    async fn refuse(&self, tool: &str, code: i32, data: Value) -> Outcome {
+        let outcome = call(self.session()?, tool, json!({})).await;
+        if data.is_null()
+            && let Err(ServiceError::McpError(mut error)) = outcome
+        {
+            error.data = None;
+            return refused::<()>(Err(ServiceError::McpError(error)), code, data);
+        }
+        refused(outcome, code, data)
+    }
+
+    async fn see_progress(&self) -> Outcome {
+        let seen = &self.notes.progress;
+        seen.lock().expect("a lock").clear();
+        call(self.session()?, "steps", json!({"n": 3})).await?;
+        until(|| seen.lock().expect("a lock").len() >= 3, "progress").await?;
+        let want: Vec<_> = (1..=3).map(|n| json!([n as f64, 3.0, "a step"])).collect();
+        equal(seen.lock().expect("a lock").clone(), want, "the progress")
+    }
+
+    async fn set_level(&self, level: LoggingLevel) -> Outcome {
+        if !self.modern {
+            self.session()?
+                .set_level(SetLevelRequestParams::new(level))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn see_logs(&self) -> Outcome {
+        self.set_level(LoggingLevel::Info).await?;
+        let logs = &self.notes.logs;
+        logs.lock().expect("a lock").clear();
+        let mut asked = params("chatty", json!({"n": 2}));
+        if self.modern {
+            let mut meta = RequestMetaObject::new();
+            meta.set_log_level(LoggingLevel::Info);
+            asked.meta = Some(meta);
+        }
+        self.session()?.call_tool(asked).await?;
+        until(|| !logs.lock().expect("a lock").is_empty(), "a message").await?;
+        equal(
+            logs.lock().expect("a lock").clone(),
+            vec![json!(["info", "begin"])],
+            "messages",
+        )?;
+        self.set_level(LoggingLevel::Emergency).await?;
+        call(self.session()?, "chatty", json!({})).await?;
+        equal(
+            logs.lock().expect("a lock").len(),
+            1,
+            "messages, after they were not asked for,",
+        )
+    }
+
+    fn request(tool: &str) -> ClientRequest {
+        ClientRequest::CallToolRequest(Request::new(params(tool, json!({}))))
+    }
+
+    async fn cancel(&self) -> Outcome {
+        let session = self.session()?;
+        let options = PeerRequestOptions::no_options();
+        let handle = session
+            .send_cancellable_request(Self::request("hang_plain"), options)
+            .await?;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        handle.cancel(None).await?;
+        greet(session).await
+    }
+
+    async fn timeout(&self) -> Outcome {
+        let session = self.session()?;
+        let options = PeerRequestOptions::with_timeout(Duration::from_millis(100));
+        let handle = session
+            .send_cancellable_request(Self::request("hang_plain"), options)
+            .await?;
+        match handle.await_response().await {
+            Err(ServiceError::Timeout { .. }) => greet(session).await,
+            other => Err(failed(format!("it ended with {other:?}"))),
+        }
+    }
+
+    async fn concurrency(&self) -> Outcome {
+        let session = self.session()?;
+        let (mut calls, ended) = (
+            tokio::task::JoinSet::new(),
+            Arc::new(Mutex::new(Vec::new())),
+        );
+        for at in 0..=20 {
+            let (peer, ended) = (session.peer().clone(), ended.clone());
+            calls.spawn(async move {
+                let (asked, want) = if at == 20 {
+                    (
+                        params("slow_compute", json!({"seconds": 1, "label": "slow"})),
+                        "Computed: slow".to_owned(),
+                    )
+                } else {
+                    (
+                        params("greet", json!({"name": format!("n{at}")})),
+                        format!("Hello, n{at}!"),
+                    )
+                };
+                let result = peer.call_tool(asked).await?;
+                ended.lock().expect("a lock").push(at);
+                equal(text_of(&result), want.as_str(), "the text")
+            });
+        }
+        while let Some(done) = calls.join_next().await {
+            done??;
+        }
+        equal(
+            ended.lock().expect("a lock").last().copied(),
+            Some(20),
+            "the last to end",
+        )
+    }
+
+    async fn big_result(&self) -> Outcome {
+        let result = call(self.session()?, "big", json!({"bytes": BIG})).await?;
+        equal(text_of(&result).len(), BIG, "the length")
+    }
+
+    async fn big_arguments(&self) -> Outcome {
+        let text = "y".repeat(BIG);
+        let result = call(self.session()?, "echo", json!({"text": text})).await?;
+        equal(text_of(&result) == text, true, "the same text")
+    }
+
+    async fn list_changed(&self) -> Outcome {
+        let lists = || *self.notes.lists.lock().expect("a lock");
+        let before = lists();
+        expect(self.session()?, "toggle", json!({}), "changed").await?;
+        until(|| lists() > before, "list_changed").await
+    }
+
+    async fn listen(&self) -> Outcome {
+        let session = self.session()?;
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let mut subscription = session.listen(filter).await?;
+        equal(
+            subscription.acknowledged().tools_list_changed,
+            Some(true),
+            "what is agreed",
+        )?;
+        expect(session, "toggle", json!({}), "changed").await?;
+        let note = subscription
+            .next()
+            .await?
+            .ok_or_else(|| failed("no notification"))?;
+        equal(
+            &serde_json::to_value(note)?["method"],
+            &json!("notifications/tools/list_changed"),
+            "the method",
+        )?;
+        subscription.cancel().await?;
+        greet(session).await
+    }
+
+    /// Has the tap end all connections while a call is answered.
+    async fn cut_stream(&self) -> Outcome {
+        let session = self.session()?;
+        let peer = session.peer().clone();
+        let slow = tokio::spawn(async move {
+            peer.call_tool(params("steps", json!({"n": 10, "delayMs": 100})))
+                .await
+        });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let place = self.server[0]
+            .trim_start_matches("http://")
+            .trim_end_matches("/mcp");
+        let mut tap = TcpStream::connect(place).await?;
+        tap.write_all(b"POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+            .await?;
+        tap.read_to_end(&mut Vec::new()).await?;
+        match slow.await? {
+            Ok(_) if self.modern => return Err(failed("the call has an answer")),
+            Ok(result) => equal(text_of(&result), "arrived", "the text")?,
+            Err(_) if self.modern => {}
+            Err(error) => return Err(failed(error)),
+        }
+        greet(session).await
+    }
+
+    /// Ends the server, which is started again over HTTP only.
+    async fn death(&self) -> Outcome {
+        let session = self.session()?;
+        if call(session, "die", json!({})).await.is_ok() {
+            return Err(failed("it was answered"));
+        }
+        let mut last = String::new();
+        for _ in 0..20 {
+            match call(session, "greet", json!({"name": "Ada"})).await {
+                Ok(result) => return equal(text_of(&result), "Hello, Ada!", "the text"),
+                Err(error) => last = error.to_string(),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        self.negotiates(if self.modern { MODERN } else { LEGACY })
+            .await?;
+        Err(Problem::Missing(format!(
+            "the client stays without a session: {last}"
+        )))
+    }
+
+    async fn close(&mut self) -> Outcome {
+        let session = self
+            .session
+            .take()
+            .ok_or_else(|| failed("there is no session"))?;
+        session.cancel().await?;
+        Ok(())
+    }
+
+    async fn errors(&self) {
+        let hint = json!({"hint": "on purpose"});
+        let task_only = if self.modern { -32021 } else { -32601 };
+        cell(
+            "error: unknown tool",
+            self.refuse("no_such_tool", -32602, Value::Null),
+        )
+        .await;
+        cell(
+            "error: of the handler, with data",
+            self.refuse("protocol_error_job", -32603, hint),
+        )
+        .await;
+        cell(
+            "error: a tool that must be a task",
+            self.refuse("failing_job", task_only, Value::Null),
+        )
+        .await;
+        cell("error: unknown method", async {
+            refused(
+                self.session()?.list_prompts(None).await,
+                -32601,
+                Value::Null,
+            )
+        })
+        .await;
+    }
+
+    async fn run(&mut self) {
+        cell("connect", self.connect()).await;
+        if self.modern {
+            cell("connect: finds the era itself", self.finds_era()).await;
+        } else {
+            cell("ping", self.ping()).await;
+        }
+        cell("tools/list: all pages", self.list()).await;
+        cell("tools/list: bad cursor", self.bad_cursor()).await;
+        cell("tools/call", async { greet(self.session()?).await }).await;
+        cell("tools/call: unicode and control characters", async {
+            expect(self.session()?, "repeat", json!({"text": ODD}), ODD).await
+        })
+        .await;
+        cell("structuredContent", self.structured()).await;
+        cell("content: image, audio, resource, link", self.media()).await;
+        cell("isError", self.is_error()).await;
+        self.errors().await;
+        cell("progress", self.see_progress()).await;
+        cell("log messages", self.see_logs()).await;
+        cell("cancel", self.cancel()).await;
+        cell("timeout", self.timeout()).await;
+        cell("concurrency: 20 calls and a slow one", self.concurrency()).await;
+        cell("large result, 8 MiB", self.big_result()).await;
+        cell("large arguments, 8 MiB", self.big_arguments()).await;
+        if self.modern {
+            cell("subscriptions/listen", self.listen()).await;
+        } else {
+            cell("list_changed", self.list_changed()).await;
+        }
+        if self.over_http() {
+            cell("reconnect: a stream is cut", self.cut_stream()).await;
+        }
+        for name in ["2025-11-25", "2025-06-18", "2025-03-26"] {
+            if !self.modern {
+                cell(&format!("protocol version {name}"), self.negotiates(name)).await;
+            }
+        }
+        cell("reconnect: the server dies", self.death()).await;
+        cell("close", self.close()).await;
+    }
+}
+
+pub async fn judge(era: &str, server: &[String]) {
+    let mut judge = Judge {
+        modern: era == "modern",
+        server: server.to_vec(),
+        notes: Notes::default(),
+        session: None,
+    };
+    judge.run().await;
+}

@@ -1,0 +1,23 @@
+//! The official Rust SDK as a judge:
+//!
+//!     peer client ERA COMMAND...|URL                its client against our server
+//!     peer server [--versions A,B] [--http PORT]    its server for our client
+#![allow(deprecated)] // what only the handshake eras have
+
+mod cells;
+mod client;
+mod server;
+
+#[tokio::main]
+async fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some("client") if args.len() > 2 => client::judge(&args[1], &args[2..]).await,
+        Some("server") => server::serve(&args[1..]).await,
+        _ => {
+            eprintln!("usage: peer client ERA COMMAND...|URL");
+            eprintln!("       peer server [--versions A,B] [--http PORT]");
+            std::process::exit(2);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
+
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler, ServiceExt,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+        ListToolsResult, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
+        ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscriptionFilter, Tool,
+    },
+    service::{RequestContext, ServerInitializeError, SubscriptionContext},
+    transport::{
+        stdio,
+        streamable_http_server::{
+            StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+        },
+    },
+};
+use serde_json::{Value, json};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+
+const DIED: i32 = 3; // how the tool `die` ends the process
+const MODERN: &str = "2026-07-28";
+
+/// Over HTTP each session has a clone.
+#[derive(Clone)]
+struct Judged {
+    versions: Cow<'static, [ProtocolVersion]>,
+    /// Is the tool `extra` there?
+    extra: Arc<watch::Sender<bool>>,
+    logs: Arc<watch::Sender<bool>>,
+}
+
+fn text(value: impl Into<String>) -> CallToolResult {
+    CallToolResult::success(vec![ContentBlock::text(value)])
+}
+
+fn int(given: &Value, name: &str) -> u64 {
+    given[name].as_u64().unwrap_or_default()
+}
+
+fn media() -> CallToolResult {
+    let inside = json!({"type": "resource", "resource":
+        {"uri": "test://x", "mimeType": "text/plain", "text": "inside"}});
+    CallToolResult::success(vec![
+        ContentBlock::image("iVBORw==", "image/png"),
+        ContentBlock::audio("UklGRg==", "audio/wav"),
+        serde_json::from_value(inside).expect("a block"),
+    ])
+}
+
+impl Judged {
+    fn tools(&self) -> Vec<Tool> {
+        let with = |names: &[&str]| -> Arc<serde_json::Map<String, Value>> {
+            let properties: HashMap<_, _> = names.iter().map(|name| (name, json!({}))).collect();
+            let schema = json!({"type": "object", "properties": properties});
+            Arc::new(schema.as_object().expect("an object").clone())
+        };
+        let mut tools = vec![
+            Tool::new("greet", "", with(&["name"])),
+            Tool::new("repeat", "", with(&["text"])),
+            Tool::new("big", "", with(&["bytes"])),
+            Tool::new("add", "", with(&["a", "b"])),
+            Tool::new("steps", "", with(&["n", "delayMs"])),
+        ];
+        for name in ["media", "fail", "hang", "die", "toggle"] {
+            tools.push(Tool::new(name, "", with(&[])));
+        }
+        if *self.extra.borrow() {
+            tools.push(Tool::new("extra", "", with(&[])));
+        }
+        tools
+    }
+
+    async fn take_steps(
+        &self,
+        given: &Value,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let token = context.meta.get_progress_token();
+        let wants_logs = *self.logs.borrow() || context.meta.log_level().is_some();
+        for at in 1..=int(given, "n") {
+            tokio::time::sleep(Duration::from_millis(int(given, "delayMs"))).await;
+            if wants_logs {
+                let note =
+                    LoggingMessageNotificationParam::new(LoggingLevel::Info, json!({"step": at}));
+                let _ = context.peer.notify_logging_message(note).await;
+            }
+            if let Some(token) = &token {
+                let note = ProgressNotificationParam::new(token.clone(), at as f64)
+                    .with_total(int(given, "n") as f64);
+                let _ = context.peer.notify_progress(note).await;
+            }
+        }
+        text("arrived")
+    }
+
+    async fn toggle(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
+        self.extra.send_modify(|there| *there = !*there);
+        if context
+            .protocol_version()
+            .is_none_or(|version| version.as_str() < MODERN)
+        {
+            let _ = context.peer.notify_tool_list_changed().await;
+        }
+        text("changed")
+    }
+}
+
+impl ServerHandler for Judged {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        ServerConfig::new(capabilities).with_server_info(Implementation::new("judged", "1.0.0"))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        self.versions.clone()
+    }
+
+    async fn set_level(
+        &self,
+        _: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.logs.send_replace(true);
+        Ok(())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools()))
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.extra.subscribe();
+        loop {
+            tokio::select! {
+                _ = context.cancelled() => return Ok(()),
+                _ = changes.changed() => {
+                    let _ = context.sink().notify_tool_list_changed().await;
+                }
+            }
+        }
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let given = Value::Object(request.arguments.unwrap_or_default());
+        let result = match request.name.as_ref() {
+            "greet" => text(format!(
+                "Hello, {}!",
+                given["name"].as_str().unwrap_or("World")
+            )),
+            "repeat" => text(given["text"].as_str().unwrap_or_default()),
+            "big" => text("x".repeat(int(&given, "bytes") as usize)),
+            "add" => {
+                CallToolResult::structured(json!({"sum": int(&given, "a") + int(&given, "b")}))
+            }
+            "steps" => self.take_steps(&given, &context).await,
+            "media" => media(),
+            "fail" => CallToolResult::error(vec![ContentBlock::text("failed on purpose")]),
+            "hang" => {
+                context.ct.cancelled().await;
+                text("cancelled")
+            }
+            "die" => std::process::exit(DIED),
+            "toggle" => self.toggle(&context).await,
+            "extra" => text("extra"),
+            _ => return Err(ErrorData::invalid_params("unknown tool", None)),
+        };
+        Ok(result.into())
+    }
+}
+
+/// Prints its URL, and offers sessions that can be resumed to clients of the handshake eras.
+async fn serve_http(judged: Judged, port: &str) -> std::io::Result<()> {
+    let listener = TcpListener::bind(format!("127.0.0.1:{port}")).await?;
+    // A call that has ended is forgotten, whoever was there: clients are to be back in time.
+    let retry = Some(Duration::from_millis(100));
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.sse_retry = retry;
+    let service = StreamableHttpService::new(
+        move || Ok(judged.clone()),
+        Arc::new(sessions),
+        StreamableHttpServerConfig::default()
+            .with_max_request_body_bytes(16 << 20)
+            .with_sse_retry(retry),
+    );
+    println!("http://{}/mcp", listener.local_addr()?);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = TowerToHyperService::new(service.clone());
+        tokio::spawn(async move {
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+async fn serve_stdio(judged: Judged) -> Result<(), Box<dyn std::error::Error>> {
+    match judged.serve(stdio()).await {
+        Ok(session) => session.waiting().await?,
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()), // it only looked
+        Err(error) => return Err(error.into()),
+    };
+    Ok(())
+}
+
+pub async fn serve(args: &[String]) {
+    let after = |name| {
+        let at = args.iter().position(|arg| arg == name)?;
+        args.get(at + 1)
+    };
+    let versions = match after("--versions") {
+        Some(list) => list
+            .split(',')
+            .map(|name| serde_json::from_value(json!(name)).expect("a version"))
+            .collect::<Vec<_>>()
+            .into(),
+        None => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+    };
+    let judged = Judged {
+        versions,
+        extra: Arc::new(watch::Sender::new(false)),
+        logs: Arc::new(watch::Sender::new(false)),
+    };
+    let Some(port) = after("--http") else {
+        return serve_stdio(judged)
+            .await
+            .expect("a client that says goodbye");
+    };
+    let mut stop = signal(SignalKind::terminate()).expect("a signal");
+    tokio::select! {
+        _ = stop.recv() => {}
+        ended = serve_http(judged, port) => ended.expect("a port"),
+    }
+    std::process::exit(0) // streams that are open do not hold it up
+}
