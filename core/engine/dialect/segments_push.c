@@ -298,10 +298,16 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_push *push = reply->user;
-    (void)op;
     (void)status; /* what could not be stored has ended the task, and that is told */
     push->open = true;
-    more_to_read(&push->reader);
+    /* not left to the source: over HTTP nothing is asked for before it is decided what
+     * the answer is */
+    if (sgi_segments_are_cut(op))
+        more_to_read(&push->reader);
+    else if (send_next(push) == STEP_END)
+        end_push(push);
+    else
+        sgi_source_ready(push->conn, &push->source);
 }
 
 static void turned(sgi_reply *reply, sgi_op *op)
