@@ -349,8 +349,19 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     }
 }
 
-/* What was refused so was not done: it is asked again in a new wire session, once. Not so
- * what had been taken: nobody knows whether it ran. What else is under way in the old
+/* A call goes again once; what only follows its task, as often as it may reconnect in a
+ * row. */
+static bool may_go_again(segue_request *request)
+{
+    bool may = !request->moved;
+    if (request->phase == SGI_PHASE_FOLLOW)
+        return request->failures++ < request->session->options.max_reconnects;
+    request->moved = true;
+    return may;
+}
+
+/* What was refused so was not done: it is asked again in a new wire session. Not so what
+ * had been taken: nobody knows whether it ran. What else is under way in the old
  * session hears for itself (2025-11-25 basic/transports, "Session Management", 4). */
 void sgi_ask_forgotten(sgi_conn *conn, bool taken)
 {
@@ -359,13 +370,11 @@ void sgi_ask_forgotten(sgi_conn *conn, bool taken)
     segue_session *session = exchange->session;
     sgi_emitter *emitter = exchange->emitter;
     segue_request *request = emitter ? emitter->request : NULL;
-    bool again = request && !request->moved && !taken;
     if (exchange->kind == SGI_ASK_LISTEN && !exchange->heard) {
         exchange->over = true; /* it offers none, and says so in this way */
         return;
     }
-    if (again)
-        request->moved = true;
+    bool again = request && !taken && may_go_again(request);
     if (exchange->wire_session == session->wire_session)
         sgi_session_renew(session, why);
     if (again || (emitter && taken))
