@@ -270,21 +270,49 @@ static void cancelled_elsewhere(void **state)
     kit_end(&k);
 }
 
-static void cancel_is_said_of_the_task_and_ends_at_once(void **state)
+/* The request ends with the answer (R-2557-63), which may be that it came too late. */
+static void cancel_is_said_of_the_task(void **state)
 {
     (void)state;
     static const char *const servers[] = {SERVER_2025, SERVER_2025_STREAMS};
     for (int i = 0; i < 2; i++) {
         kit k = {0};
         record *r = begin(&k, servers[i]);
-        segue_request_cancel(r->request);
-        kit_run(&k);
-        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         const char *cancel = kit_expect(&k, "tasks/cancel");
+        assert_int_equal(r->completed, 0);
         kit_result(&k, cancel, TASK_2025("T", "cancelled"));
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
         kit_expect_silence(&k); /* no notifications/cancelled for a task */
         kit_end(&k);
     }
+}
+
+static void a_cancel_that_comes_too_late_brings_the_result(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, SERVER_2025);
+    segue_request_cancel(r->request);
+    kit_error(&k, kit_expect(&k, "tasks/cancel"), -32602, NULL);
+    kit_result(&k, look(&k), TASK_2025("T", "completed"));
+    kit_result(&k, kit_expect(&k, "tasks/result"), "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content.0.text", "\"a\"");
+    kit_end(&k);
+}
+
+static void a_cancel_that_cannot_be_sent_ends_at_once(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    record *r = begin(&k, SERVER_2025);
+    kit_cut(&k);
+    segue_request_cancel(r->request);
+    kit_run(&k);
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    kit_end(&k);
 }
 
 static void a_task_that_is_gone_is_lost_once(void **state)
@@ -576,7 +604,9 @@ int main(void)
         NAMED("AS-41 a task of 2025-11-25 that failed: a result, or an error",
               failed_is_told_apart_by_the_result),
         cmocka_unit_test(cancelled_elsewhere),
-        cmocka_unit_test(cancel_is_said_of_the_task_and_ends_at_once),
+        cmocka_unit_test(cancel_is_said_of_the_task),
+        cmocka_unit_test(a_cancel_that_comes_too_late_brings_the_result),
+        cmocka_unit_test(a_cancel_that_cannot_be_sent_ends_at_once),
         cmocka_unit_test(a_task_that_is_gone_is_lost_once),
         cmocka_unit_test(failures_back_off),
         cmocka_unit_test(a_server_without_the_methods_is_told_as_such),

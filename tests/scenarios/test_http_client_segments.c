@@ -184,9 +184,9 @@ static void cancel_closes_the_stream(void **state)
     script_stream_result(call, NULL, CREATED_2025("T") "," PART(SEG(1, "a")));
     script_until(&s, r->segments == 1);
     segue_request_cancel(r->request);
+    script_result(script_expect(&s, "tasks/cancel"), TASK_2025("T", "cancelled"));
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_E_CANCELLED);
-    script_result(script_expect(&s, "tasks/cancel"), TASK_2025("T", "cancelled"));
     script_until(&s, heard_is_closed(call));
     script_expect_silence(&s);
     script_end(&s);

@@ -47,7 +47,9 @@ void sgi_follow_2025_end(segue_request *request)
     sgi_engine_timer_clear(request->engine, &task->gap);
     if (task->asking)
         sgi_emitter_drop(task->asking, false);
-    task->asking = NULL;
+    if (task->cancelling)
+        sgi_emitter_drop(task->cancelling, false);
+    task->asking = task->cancelling = NULL;
     sgi_tracker_free(&task->tracker);
 }
 
@@ -81,7 +83,7 @@ void sgi_follow_2025_go(segue_request *request)
     sgi_task_2025 *task = request->task_2025;
     bool waits = request->retry.slot != 0;
     if (!sgi_2025_is_live(request) || request->hook_pending || request->paused ||
-        task->asking || !sgi_session_is_open(request->session) ||
+        task->asking || task->cancelling || !sgi_session_is_open(request->session) ||
         (task->backing_off && waits))
         return;
     task->backing_off = false;
@@ -401,6 +403,41 @@ static void ask_result(segue_request *request, bool fetch)
         task->pull_due = !fetch;
         back_off(request, SGI_BACKOFF_FIRST_MS);
     }
+}
+
+/* ---- tasks/cancel ---- */
+
+/* Refused, it has ended otherwise: that is the end of the request then (R-2557-63). */
+static void cancel_answered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    int64_t code = 0;
+    request->task_2025->cancelling = NULL;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    if (code != SGI_RPC_INVALID_PARAMS) {
+        sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
+        return;
+    }
+    request->look_due = true;
+    sgi_engine_timer_clear(request->engine, &request->retry);
+    sgi_follow_2025_go(request);
+}
+
+bool sgi_follow_2025_cancel(segue_request *request)
+{
+    sgi_task_2025 *task = request->task_2025;
+    sgi_sending sending;
+    if (task->cancelling)
+        return true;
+    if (!sgi_session_is_open(request->session))
+        return false;
+    sgi_emitter *emitter =
+        sgi_task_ask(request, &sending, "tasks/cancel", cancel_answered);
+    if (!emitter || !sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        return false;
+    task->cancelling = emitter;
+    return true;
 }
 
 /* ---- what comes by itself ---- */

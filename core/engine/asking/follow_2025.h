@@ -9,9 +9,10 @@
 typedef struct sgi_task_2025 {
     segue_request *request; /* not counted: it has this */
     sgi_tracker tracker;
-    sgi_emitter *asking; /* tasks/result is under way, */
-    bool is_fetch;       /* ... without a number, */
-    uint64_t after;      /* ... or with this one */
+    sgi_emitter *asking;     /* tasks/result is under way, */
+    bool is_fetch;           /* ... without a number, */
+    uint64_t after;          /* ... or with this one */
+    sgi_emitter *cancelling; /* tasks/cancel is under way: its answer ends the request */
     sgi_timer gap;
     int32_t tries;    /* pulls in a row that brought nothing */
     bool pull_due;    /* now, not at the next interval */

@@ -229,6 +229,9 @@ segue_status sgi_request_cancel(segue_request *request)
 {
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
+    if (request->phase == SGI_PHASE_FOLLOW && request->task_2025 &&
+        sgi_follow_2025_cancel(request))
+        return SEGUE_OK; /* the answer ends it */
     if (request->phase == SGI_PHASE_FOLLOW)
         sgi_follow_cancel(request);
     give_up_call(request);

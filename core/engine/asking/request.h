@@ -216,6 +216,9 @@ void sgi_follow_end(segue_request *request);
 bool sgi_follow_2025_begin(segue_request *request);
 void sgi_follow_2025_free(segue_request *request);
 void sgi_follow_2025_go(segue_request *request);
+/* Asks the server to cancel it; the answer ends the request. False: it cannot be asked
+ * now. */
+bool sgi_follow_2025_cancel(segue_request *request);
 void sgi_follow_2025_end(segue_request *request);
 void sgi_follow_2025_pause(segue_request *request);
 /* The exchange of the call has ended: nothing more is pushed. */

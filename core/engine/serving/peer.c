@@ -396,6 +396,8 @@ static void read_params(sgi_inbound *in)
     in->meta = found[0];
     in->name = found[1];
     in->arguments = found[2];
+    if (sgi_json_kind_of(in->arguments) == SGI_JSON_NULL)
+        in->arguments = (sgi_json){0}; /* how some languages write an empty map */
     in->state = found[3];
     in->responses = found[4];
     in->task = found[5];
