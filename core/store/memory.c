@@ -2,8 +2,8 @@
  * and a packed log (memory_log.c).
  *
  * Every operation is in two maps (three with an idempotency key), in the order of its
- * principal (memory_owner.c), in the heap of purge times (at INT64_MAX when it is never due, so that moving it cannot fail) and in one
- * list:
+ * principal (memory_owner.c), in the heap of purge times (at INT64_MAX when it is never
+ * due, so that moving it cannot fail) and in one list:
  *
  *     CREATE -> live --RELEASE--> loose --claim--> live
  *                 \----------- END --> ended (oldest first: the order of eviction)

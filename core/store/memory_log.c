@@ -94,6 +94,7 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
 {
     free_chunks(mark->last ? mark->last->next : log->first, mem);
     log->last = mark->last;
+    log->recent = NULL;
     if (log->last) {
         log->last->next = NULL;
         log->last->used = mark->used;
@@ -104,21 +105,26 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
     log->bytes = mark->bytes;
 }
 
-/* The chunk that holds the entry behind `after`. Most readers are near the end. */
-static const chunk *seek(const sgi_memory_log *log, uint64_t after)
+/* The chunk that holds the entry behind `after`. Most readers are near the end, and who
+ * is not goes on where it was: from the beginning a long log would be walked each
+ * time. */
+static chunk *seek(const sgi_memory_log *log, uint64_t after)
 {
-    const chunk *at = log->first;
+    chunk *at = log->first;
     if (log->last && after >= log->last->first_seq)
         at = log->last;
+    else if (log->recent && after >= log->recent->first_seq)
+        at = log->recent;
     while (at && at->next && after >= at->next->first_seq - 1)
         at = at->next;
     return at;
 }
 
-void sgi_memory_log_read(const sgi_memory_log *log, uint64_t after,
-                         segue_store_entry_fn fn, void *user)
+void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
+                         void *user)
 {
-    for (const chunk *at = seek(log, after); at; at = at->next) {
+    for (chunk *at = seek(log, after); at; at = at->next) {
+        log->recent = at;
         segue_store_entry entry = {.seq = at->first_seq};
         for (size_t pos = 0; pos < at->used; entry.seq++) {
             entry_head head;

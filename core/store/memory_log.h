@@ -10,6 +10,7 @@ typedef struct sgi_memory_chunk sgi_memory_chunk;
 typedef struct sgi_memory_log {
     sgi_memory_chunk *first;
     sgi_memory_chunk *last;
+    sgi_memory_chunk *recent; /* where the last read ended: the next one goes on there */
     uint64_t last_seq;
     size_t bytes; /* what it occupies */
 } sgi_memory_log;
@@ -30,8 +31,8 @@ sgi_memory_mark sgi_memory_log_mark(const sgi_memory_log *log);
 void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
                         const sgi_memory_mark *mark);
 /* Shows the entries behind `after`, in order, until fn says stop. */
-void sgi_memory_log_read(const sgi_memory_log *log, uint64_t after,
-                         segue_store_entry_fn fn, void *user);
+void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
+                         void *user);
 void sgi_memory_log_free(sgi_memory_log *log, const sgi_mem *mem);
 
 #endif

@@ -1,7 +1,7 @@
 /* The fixture server of the stdio scenarios: serves its standard input until it ends.
  * Argument: a SQLite file; without it a memory store. SEGUE_FAULT in the environment says
- * where the store fails or kills the process (fault_store.h), SEGUE_OPTIONS how the server
- * differs: numbers by name, separated by blanks. */
+ * where the store fails or kills the process (fault_store.h), SEGUE_OPTIONS how the
+ * server differs: numbers by name, separated by blanks. */
 #include "support/fault_store.h"
 #include "support/fixtures.h"
 

@@ -380,8 +380,8 @@ static void readable_until_ttl(world *w)
     world_jump(w, made + 59999 - w->clock_ms);
     assert_at(legacy_task(c, "3", "tasks/get", done, NULL), "result.status",
               "\"completed\"");
-    assert_at(legacy_task(c, "4", "tasks/result", done, NULL),
-              "result.content.0.text", "\"right\"");
+    assert_at(legacy_task(c, "4", "tasks/result", done, NULL), "result.content.0.text",
+              "\"right\"");
     assert_at(legacy_task(c, "5", "tasks/get", late, NULL), "result.status",
               "\"working\"");
     world_jump(w, 1);
@@ -436,7 +436,7 @@ static void same_bytes_with_and_without_s(world *w)
     assert_golden(legacy_task(c, "3", "tasks/get", id, NULL), "tasks_2025_story_get");
     assert_golden(legacy_task(c, "4", "tasks/result", id, NULL),
                   "tasks_2025_story_result");
-    /* on a task made in plain mode the number is looked at and then ignored (R-1905-31) */
+    /* of a task made in plain mode the number says nothing (R-1905-31) */
     assert_golden(legacy_task(c, "4", "tasks/result", id, "\"lastSeqNr\":2"),
                   "tasks_2025_story_result");
     assert_absent(wire_history(c), absent);

@@ -212,6 +212,7 @@ segue_server *fake_server_new(fake_host *h)
         .max_ttl_ms = -1,
         .grace_ms = 1000,
         .lookups_per_second = 100,
+        .fetches_per_second = 1000,
     };
     segue_item_options tool = {.struct_size = sizeof tool,
                                .on_call = on_call,
@@ -566,6 +567,8 @@ bool fake_store_answer(fake_host *h, segue_status status)
         read_log(h, job);
     else if (job->kind == SGI_JOB_PURGE)
         job->next_ms = INT64_MAX;
+    else if (job->kind == SGI_JOB_LIST)
+        job->status = SEGUE_E_UNSUPPORTED;
     else
         LIST_FOREACH(found, &h->records, link)
             if (!found->record.ended && sgi_job_record(job, &found->record))

@@ -496,9 +496,14 @@ static void run_signed_story(fixtures *f, segue_call *call)
 
 static void step_fail_after(job *j)
 {
-    while (j->at < j->total)
+    while (j->at < j->total) {
         if (!send_line(j))
             return;
+        if (j->delay_ms) {
+            j->due_ms = now(j->f) + j->delay_ms;
+            return;
+        }
+    }
     step_tool_error(j);
 }
 
@@ -615,6 +620,34 @@ static void run_fields(fixtures *f, segue_call *call)
     segue_call_free(call);
 }
 
+/* A block of a kind that no schema has between two of text, and a member beside them. */
+static void step_film(job *j)
+{
+    static const char *const blocks[] = {
+        "{\"type\":\"text\",\"text\":\"before\"}",
+        "{\"type\":\"video\",\"url\":\"http://x/y\",\"n\":1e400}",
+        "{\"type\":\"text\",\"text\":\"after\"}"};
+    segue_content *content;
+    if (j->at == 3) {
+        segue_call_complete(j->call, NULL);
+        drop_job(j);
+        return;
+    }
+    if (segue_content_new(j->f->runtime, &content) == SEGUE_OK) {
+        segue_content_add_json(content, blocks[j->at], strlen(blocks[j->at]));
+        segue_call_send(j->call, content);
+        segue_content_free(content);
+    }
+    if (++j->at == 1)
+        segue_call_set_field(j->call, "structuredContent", "{\"frames\":3}", 12);
+    j->due_ms = now(j->f) + 10;
+}
+
+static void run_film(fixtures *f, segue_call *call)
+{
+    step_film(new_job(f, call, step_film, 0));
+}
+
 static void run_checkpoint(fixtures *f, segue_call *call)
 {
     const void *data = NULL;
@@ -697,6 +730,8 @@ static const tool_row rows[] = {
      3600000, 0},
     {"{\"name\":\"ask_promoted\"," OBJECT "}", run_confirm_delete, 0, SEGUE_TASK_MAY, 100,
      500, 0},
+    {"{\"name\":\"film\"," OBJECT "}", run_film, SEGUE_TOOL_INCREMENTAL, SEGUE_TASK_MAY,
+     100, 0, 0},
 };
 
 static void run_tool(void *user, segue_call *call)

@@ -340,6 +340,25 @@ static void strangers_get_no_tasks(void **state)
     assert_true(http_wire_says(&t.a, "-32602"));
 }
 
+/* The same in 2025-11-25: nothing is announced, and params.task is an unknown member. */
+static void strangers_get_no_tasks_of_a_session(void **state)
+{
+    (void)state;
+    t.a.head.stranger = true;
+    assert_true(http_wire_open(&t.a, "2025-11-25"));
+    assert_false(http_wire_says(&t.a, "\"tasks\""));
+    http_wire_legacy(&t.a, "1", "tools/list", "");
+    assert_false(http_wire_says(&t.a, "taskSupport"));
+    assert_int_equal(http_wire_legacy(&t.a, "2", "tools/call", CALL ",\"task\":{}"), 0);
+    segue_call *call = http_wire_call(t.server);
+    assert_false(call->op->is_task);
+    sgi_call_complete(call, NULL);
+    assert_true(http_wire_says(&t.a, "\"result\":{\"content\""));
+    sgi_call_free(call);
+    http_wire_legacy(&t.a, "3", "tasks/get", "\"taskId\":\"T\"");
+    assert_true(http_wire_says(&t.a, "-32601"));
+}
+
 static void closed_server_serves_nobody(void **state)
 {
     (void)state;
@@ -415,6 +434,7 @@ int main(void)
         CASE(subscription_is_cut_while_its_tasks_are_looked_up),
         CASE(tasks_of_others_do_not_exist),
         CASE(strangers_get_no_tasks),
+        CASE(strangers_get_no_tasks_of_a_session),
         CASE(closed_server_serves_nobody),
         CASE(every_allocation_may_fail),
     };

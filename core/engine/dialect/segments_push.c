@@ -23,7 +23,7 @@ typedef struct sgi_push {
     bool open;       /* the first response is due */
     bool begun;      /* ... and was sent */
     bool at_end;     /* the segments wait for the end */
-    bool void_due;   /* those sent before were replaced, which is to be said */
+    uint64_t voided; /* segments up to here were replaced, which is to be said */
 } sgi_push;
 
 typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
@@ -71,11 +71,11 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
     sgi_buf_init(&meta, sgi_engine_mem(op->engine));
     if (named)
         sgi_related_task(&meta, op);
-    if (push->void_due) {
+    if (push->voided) {
         if (meta.len)
             sgi_buf_add_char(&meta, ',');
         sgi_buf_add_lit(&meta, "\"dev.segue/replace\":");
-        sgi_buf_add_uint(&meta, push->sent);
+        sgi_buf_add_uint(&meta, push->voided);
     }
     if (complete) {
         sgi_fold_write_fields(&push->fields, &sending->w, sgi_buf_str(&meta));
@@ -99,7 +99,7 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
     sgi_jw_bool(w, complete);
     sending->last |= complete;
     push->begun = true;
-    push->void_due = false;
+    push->voided = 0;
     bool sent = sgi_send_end(sending);
     sgi_tasks_2025_told(push->reader.op);
     return sent && !complete && !push->conn->no_events;
@@ -175,7 +175,7 @@ static bool take_other(sgi_push *push, const sgi_entry *entry, int32_t count)
         if (count)
             return false;
         sgi_fold_replace(&push->fields);
-        push->void_due = push->sent > 0;
+        push->voided = push->sent;
     }
     return true;
 }

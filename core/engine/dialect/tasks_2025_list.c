@@ -234,7 +234,8 @@ static void move_past(listing *list, const sgi_found *found)
     list->at = TAILQ_NEXT(found, link);
 }
 
-/* Goes through the records until one has to be rebuilt, more are needed, or it is done. */
+/* Goes through the records until one has to be rebuilt, more are needed, or all is
+ * done. */
 static void look(listing *list)
 {
     int32_t page = list->server->options.page_size;

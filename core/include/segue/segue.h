@@ -1101,7 +1101,8 @@ SEGUE_API segue_status segue_call_replace(segue_call *call);
 SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
                                             const char *json, size_t len);
 
-/* Reports progress, if the client asked for it and the call is not a task.
+/* Reports progress, if the client asked for it. A task of 2025-11-25 has it for as long
+ * as its conversation lasts, one of 2026-07-28 not at all.
  *
  * total     0 = unknown. message: may be NULL.
  * Returns   SEGUE_OK, also when nobody listens.

@@ -1,0 +1,151 @@
+/* R-2557-1: the same task as tasks/get shows it in 2025-11-25 (L) and in 2026-07-28 (X).
+ * The whole way there is the scenarios'; here are the states that a client of L cannot
+ * bring about by itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "engine/dialect/tasks_2025.h"
+#include "engine/serving/task.h"
+#include "support/fake_host.h"
+#include "support/test_mem.h"
+#include "support/world.h"
+
+static test_mem tm;
+static fake_host host;
+static segue_server *server;
+static sgi_op *op;
+
+static int set_up(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    fake_host_init(&host, &tm.mem, 31);
+    server = fake_server_new(&host);
+    op = fake_task_new(server);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sgi_op_unref(op);
+    fake_server_end(server);
+    fake_host_free(&host);
+    assert_int_equal(tm.live, 0);
+    return 0;
+}
+
+static void append(sgi_entry_kind kind, const char *payload)
+{
+    assert_int_equal(sgi_op_append(op, kind, sgi_str_of(payload)), SEGUE_OK);
+}
+
+/* The answer to tasks/get; dialect: "L" or "X". Lives until the next one. */
+static const char *rendered(const char *dialect)
+{
+    static char text[4096];
+    sgi_buf out;
+    sgi_buf_init(&out, &tm.mem);
+    sgi_jw w = sgi_jw_on(&out);
+    sgi_buf_add_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":");
+    sgi_jw_open(&w, '{');
+    if (*dialect == 'L') {
+        sgi_tasks_2025_write(&w, op, NULL);
+    } else {
+        sgi_jw_member_string(&w, "resultType", SGI_STR("complete"));
+        sgi_tasks_ext_write(&w, op, NULL);
+    }
+    sgi_jw_close(&w, '}');
+    sgi_buf_add_char(&out, '}');
+    assert_false(out.failed);
+    snprintf(text, sizeof text, "%.*s", (int)out.len, out.p);
+    sgi_buf_free(&out);
+    return text;
+}
+
+#define ASK                                                                              \
+    "{\"key\":\"input-1\",\"method\":\"elicitation/create\",\"params\":{\"mode\":"       \
+    "\"form\"}}"
+
+static void a_question_is_a_status_in_one_and_a_request_in_the_other(void **state)
+{
+    (void)state;
+    append(SGI_ENTRY_STATUS, "{\"statusMessage\":\"Are you there?\"}");
+    append(SGI_ENTRY_INPUT_ASK, ASK);
+    fake_store_settle(&host);
+    const char *text = rendered("L");
+    assert_golden(text, "tasks_2025_get_input_required");
+    assert_at(text, "result.status", "\"input_required\"");
+    assert_at(text, "result.inputRequests", "");
+    text = rendered("X");
+    assert_at(text, "result.status", "\"input_required\"");
+    assert_at(text, "result.inputRequests.input-1.method", "\"elicitation/create\"");
+    assert_at(text, "result.ttl", "");
+}
+
+static void names_of_numbers_differ(void **state)
+{
+    char ttl[32], poll[32];
+    (void)state;
+    fake_store_settle(&host);
+    snprintf(ttl, sizeof ttl, "%lld", (long long)op->ttl_ms);
+    snprintf(poll, sizeof poll, "%lld", (long long)op->poll_ms);
+    const char *text = rendered("L");
+    assert_at(text, "result.ttl", ttl);
+    assert_at(text, "result.pollInterval", poll);
+    assert_false(json_mentions(text, "ttlMs") || json_mentions(text, "pollIntervalMs") ||
+                 json_mentions(text, "resultType"));
+    text = rendered("X");
+    assert_at(text, "result.ttlMs", ttl);
+    assert_at(text, "result.pollIntervalMs", poll);
+    assert_false(json_mentions(text, "ttl") || json_mentions(text, "pollInterval"));
+}
+
+static void each_end_has_its_word(void **state)
+{
+    static const struct {
+        sgi_entry_kind kind;
+        const char *payload;
+        const char *in_l, *in_x;
+    } ends[] = {
+        {SGI_ENTRY_RESULT, "{}", "\"completed\"", "\"completed\""},
+        {SGI_ENTRY_RESULT, "{\"isError\":true}", "\"failed\"", "\"completed\""},
+        /* the answer itself was this result: its task tracks it (R-1905-13) */
+        {SGI_ENTRY_RESULT, "{\"isError\":true,\"immediate\":true}", "\"completed\"",
+         "\"completed\""},
+        {SGI_ENTRY_ERROR, "{\"code\":-32603,\"message\":\"No\"}", "\"failed\"",
+         "\"failed\""},
+        {SGI_ENTRY_EXPIRED, "{\"code\":-32603,\"message\":\"Task TTL expired\"}",
+         "\"failed\"", "\"failed\""},
+        {SGI_ENTRY_CANCELLED, "{}", "\"cancelled\"", "\"cancelled\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        sgi_op_unref(op);
+        op = fake_task_new(server);
+        assert_int_equal(sgi_op_end(op, ends[i].kind, sgi_str_of(ends[i].payload)),
+                         SEGUE_OK);
+        assert_at(rendered("L"), "result.status", "\"working\""); /* not durable yet */
+        fake_store_settle(&host);
+        assert_at(rendered("L"), "result.status", ends[i].in_l);
+        assert_at(rendered("L"), "result.error", "");
+        assert_at(rendered("X"), "result.status", ends[i].in_x);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CASE(a_question_is_a_status_in_one_and_a_request_in_the_other),
+        CASE(names_of_numbers_differ),
+        CASE(each_end_has_its_word),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
