@@ -2,9 +2,14 @@
 #include "api/guard.h"
 #include "engine/serving/call.h"
 
+const char *segue_call_method(const segue_call *call)
+{
+    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->kind->method : "";
+}
+
 const char *segue_call_name(const segue_call *call)
 {
-    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->tool_name : "";
+    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->item_name : "";
 }
 
 const char *segue_call_params(const segue_call *call, size_t *len)
@@ -116,6 +121,20 @@ segue_status segue_call_set_field(segue_call *call, const char *name, const char
     if (status != SEGUE_OK)
         return status;
     status = name ? sgi_call_set_field(call, name, json, len) : SEGUE_E_INVALID;
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_set_completion(segue_call *call, const char *const *values,
+                                       size_t count, int64_t total, int32_t has_more)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_call_set_completion, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = values || !count
+                 ? sgi_call_set_completion(call, values, count, total, has_more != 0)
+                 : SEGUE_E_INVALID;
     sgi_leave(call);
     return status;
 }

@@ -51,6 +51,31 @@ segue_status segue_content_add_json(segue_content *content, const char *json, si
     return status;
 }
 
+segue_status segue_content_add_resource_text(segue_content *content, const char *uri,
+                                             const char *mime_type, const char *text,
+                                             size_t len)
+{
+    if (!is_content(content) || !uri || (!text && len))
+        return SEGUE_E_INVALID;
+    return sgi_content_add_resource(content, uri, mime_type, "text", (sgi_str){text, len},
+                                    false);
+}
+
+segue_status segue_content_add_resource_blob(segue_content *content, const char *uri,
+                                             const char *mime_type, const void *data,
+                                             size_t len)
+{
+    if (!is_content(content) || !uri || (!data && len))
+        return SEGUE_E_INVALID;
+    return sgi_content_add_resource(content, uri, mime_type, "blob", (sgi_str){data, len},
+                                    true);
+}
+
+segue_status segue_content_set_role(segue_content *content, const char *role)
+{
+    return is_content(content) ? sgi_content_set_role(content, role) : SEGUE_E_INVALID;
+}
+
 segue_status segue_content_set_structured(segue_content *content, const char *json,
                                           size_t len)
 {
@@ -211,8 +236,9 @@ segue_status segue_server_new(segue_runtime *runtime, const segue_server_options
     return status;
 }
 
-static segue_status add_item(segue_server *server, const char *json, size_t len,
-                             const segue_item_options *options, segue_error **error)
+static segue_status add_item(segue_server *server, int32_t item, const char *json,
+                             size_t len, const segue_item_options *options,
+                             segue_error **error)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     sgi_json_error fault;
@@ -222,10 +248,15 @@ static segue_status add_item(segue_server *server, const char *json, size_t len,
         return sgi_error_give(error, mem, status, "%s at byte %zu",
                               sgi_json_fault_text(fault.fault), fault.at);
     if (status == SEGUE_OK)
-        status = sgi_tool_add(server, value, options, error);
+        status = sgi_item_add(server, item, value, options, error);
     if (status == SEGUE_OK)
-        sgi_tools_changed(server);
+        sgi_items_changed(server, item);
     return status;
+}
+
+static bool is_item(int32_t item)
+{
+    return item >= SEGUE_ITEM_TOOL && item <= SEGUE_ITEM_PROMPT;
 }
 
 segue_status segue_server_add(segue_server *server, int32_t item, const char *json,
@@ -240,13 +271,13 @@ segue_status segue_server_add(segue_server *server, int32_t item, const char *js
     if (status == SEGUE_OK) {
         put_default(&full.ttl_ms, 3600 * 1000);
         put_default(&full.poll_ms, 1000);
-        if (item != SEGUE_ITEM_TOOL || !full.on_call || full.task < SEGUE_TASK_NEVER ||
+        if (!is_item(item) || !full.on_call || full.task < SEGUE_TASK_NEVER ||
             full.task > SEGUE_TASK_MUST || full.ttl_ms < -1 || full.poll_ms < 0 ||
             full.promote_after_ms < 0)
             status = SEGUE_E_INVALID;
     }
     if (status == SEGUE_OK)
-        status = add_item(server, json, len, &full, error);
+        status = add_item(server, item, json, len, &full, error);
     sgi_leave(server);
     return status;
 }
@@ -257,11 +288,23 @@ segue_status segue_server_remove(segue_server *server, int32_t item, const char 
     if (status != SEGUE_OK)
         return status;
     status =
-        item == SEGUE_ITEM_TOOL && name ? sgi_tool_remove(server, name) : SEGUE_E_INVALID;
+        is_item(item) && name ? sgi_item_remove(server, item, name) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        sgi_tools_changed(server);
+        sgi_items_changed(server, item);
     sgi_leave(server);
     return status;
+}
+
+segue_status segue_server_resource_updated(segue_server *server, const char *uri)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_server_resource_updated, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    if (uri)
+        sgi_resource_updated(server, sgi_str_of(uri));
+    sgi_leave(server);
+    return uri ? SEGUE_OK : SEGUE_E_INVALID;
 }
 
 segue_status segue_server_attach(segue_server *server, segue_transport *transport)

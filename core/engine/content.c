@@ -41,22 +41,37 @@ sgi_json sgi_content_block(const segue_content *content, size_t index)
     return (sgi_json){content->blocks.p + start, block_end(content, index) - start};
 }
 
-static size_t begin_block(segue_content *content)
+/* A content block that becomes a message stands in one. */
+static bool is_wrapped(const segue_content *content, uint32_t shape)
+{
+    return content->role && shape == SGI_SHAPE_BLOCK;
+}
+
+static size_t begin_block(segue_content *content, uint32_t shape)
 {
     size_t mark = content->blocks.len;
     if (mark)
         sgi_buf_add_char(&content->blocks, ',');
+    if (is_wrapped(content, shape)) {
+        sgi_buf_add_lit(&content->blocks, "{\"role\":\"");
+        sgi_buf_add_str(&content->blocks, sgi_str_of(content->role));
+        sgi_buf_add_lit(&content->blocks, "\",\"content\":");
+    }
     return mark;
 }
 
 /* Keeps the new block, or all is as before. */
-static segue_status end_block(segue_content *content, size_t mark)
+static segue_status end_block(segue_content *content, uint32_t shape, size_t mark)
 {
+    if (is_wrapped(content, shape))
+        sgi_buf_add_char(&content->blocks, '}');
     size_t end = content->blocks.len;
     size_t ends_mark = content->ends.len;
     sgi_buf_add(&content->ends, &end, sizeof end);
-    if (!content->blocks.failed && !content->ends.failed)
+    if (!content->blocks.failed && !content->ends.failed) {
+        content->shapes |= is_wrapped(content, shape) ? SGI_SHAPE_MESSAGE : shape;
         return SEGUE_OK;
+    }
     sgi_buf_cut(&content->blocks, mark);
     sgi_buf_cut(&content->ends, ends_mark);
     return SEGUE_E_NOMEM;
@@ -73,9 +88,18 @@ segue_status sgi_content_add_text(segue_content *content, sgi_str text)
 {
     if (!sgi_utf8_valid(text, NULL))
         return SEGUE_E_INVALID;
-    size_t mark = begin_block(content);
+    size_t mark = begin_block(content, SGI_SHAPE_BLOCK);
     sgi_text_block(&content->blocks, text);
-    return end_block(content, mark);
+    return end_block(content, SGI_SHAPE_BLOCK, mark);
+}
+
+static void write_base64(sgi_jw *w, const char *name, const void *data, size_t len)
+{
+    sgi_jw_key(w, name);
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, data, len, false);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
 }
 
 segue_status sgi_content_add_blob(segue_content *content, const char *type,
@@ -85,18 +109,75 @@ segue_status sgi_content_add_blob(segue_content *content, const char *type,
         return SEGUE_E_INVALID;
     if (!sgi_utf8_valid(sgi_str_of(mime_type), NULL))
         return SEGUE_E_INVALID;
-    size_t mark = begin_block(content);
+    size_t mark = begin_block(content, SGI_SHAPE_BLOCK);
     sgi_jw w = sgi_jw_on(&content->blocks);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "type", sgi_str_of(type));
-    sgi_jw_key(&w, "data");
-    sgi_buf_add_char(w.buf, '"');
-    sgi_buf_add_base64(w.buf, data, len, false);
-    sgi_buf_add_char(w.buf, '"');
-    w.comma = true;
+    write_base64(&w, "data", data, len);
     sgi_jw_member_string(&w, "mimeType", sgi_str_of(mime_type));
     sgi_jw_close(&w, '}');
-    return end_block(content, mark);
+    return end_block(content, SGI_SHAPE_BLOCK, mark);
+}
+
+segue_status sgi_content_add_resource(segue_content *content, const char *uri,
+                                      const char *mime_type, const char *member,
+                                      sgi_str text, bool encode)
+{
+    if (!sgi_utf8_valid(sgi_str_of(uri), NULL) ||
+        !sgi_utf8_valid(sgi_str_of(mime_type), NULL) ||
+        (!encode && !sgi_utf8_valid(text, NULL)))
+        return SEGUE_E_INVALID;
+    size_t mark = begin_block(content, SGI_SHAPE_CONTENTS);
+    sgi_jw w = sgi_jw_on(&content->blocks);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "uri", sgi_str_of(uri));
+    if (mime_type)
+        sgi_jw_member_string(&w, "mimeType", sgi_str_of(mime_type));
+    if (encode)
+        write_base64(&w, member, text.p, text.n);
+    else
+        sgi_jw_member_string(&w, member, text);
+    sgi_jw_close(&w, '}');
+    return end_block(content, SGI_SHAPE_CONTENTS, mark);
+}
+
+segue_status sgi_content_set_role(segue_content *content, const char *role)
+{
+    static const char *const roles[] = {"user", "assistant"};
+    for (size_t i = 0; role && i < sizeof roles / sizeof *roles; i++) {
+        if (strcmp(role, roles[i]) != 0)
+            continue;
+        content->role = roles[i];
+        return SEGUE_OK;
+    }
+    if (role)
+        return SEGUE_E_INVALID;
+    content->role = NULL;
+    return SEGUE_OK;
+}
+
+bool sgi_content_fits(const segue_content *content, const sgi_call_kind *kind)
+{
+    bool is_tool = kind->shape == SGI_SHAPE_BLOCK;
+    return !(content->shapes & ~kind->shape) &&
+           (is_tool || (!content->structured.len && !content->is_error));
+}
+
+static bool is_text(sgi_json object, const char *name)
+{
+    return sgi_json_kind_of(sgi_json_get(object, name)) == SGI_JSON_STRING;
+}
+
+/* 0 = of none. */
+static uint32_t shape_of(sgi_json value)
+{
+    if (is_text(value, "type"))
+        return SGI_SHAPE_BLOCK;
+    if (is_text(value, "uri") && (is_text(value, "text") || is_text(value, "blob")))
+        return SGI_SHAPE_CONTENTS;
+    if (is_text(value, "role") && is_text(sgi_json_get(value, "content"), "type"))
+        return SGI_SHAPE_MESSAGE;
+    return 0;
 }
 
 segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len)
@@ -106,11 +187,12 @@ segue_status sgi_content_add_json(segue_content *content, const char *json, size
         sgi_engine_json(content->handle.engine, json, len, &value, NULL);
     if (status != SEGUE_OK)
         return status;
-    if (sgi_json_kind_of(sgi_json_get(value, "type")) != SGI_JSON_STRING)
+    uint32_t shape = shape_of(value);
+    if (!shape)
         return SEGUE_E_INVALID;
-    size_t mark = begin_block(content);
+    size_t mark = begin_block(content, shape);
     sgi_buf_add_str(&content->blocks, value);
-    return end_block(content, mark);
+    return end_block(content, shape, mark);
 }
 
 segue_status sgi_content_set_structured(segue_content *content, const char *json,

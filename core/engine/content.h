@@ -2,6 +2,7 @@
 #ifndef SGI_CONTENT_H
 #define SGI_CONTENT_H
 
+#include "engine/call_kind.h"
 #include "engine/handle.h"
 
 struct segue_content {
@@ -10,6 +11,8 @@ struct segue_content {
     sgi_buf ends;       /* size_t each: where in blocks a block ends */
     sgi_buf structured; /* JSON or empty */
     bool is_error;
+    const char *role; /* content blocks are added as messages of it; NULL = as they are */
+    uint32_t shapes;  /* sgi_shape: of the blocks there are */
 };
 
 segue_content *sgi_content_new(sgi_engine *engine);
@@ -20,6 +23,12 @@ segue_status sgi_content_add_blob(segue_content *content, const char *type,
 segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len);
 segue_status sgi_content_set_structured(segue_content *content, const char *json,
                                         size_t len);
+segue_status sgi_content_add_resource(segue_content *content, const char *uri,
+                                      const char *mime_type, const char *member,
+                                      sgi_str text, bool encode);
+segue_status sgi_content_set_role(segue_content *content, const char *role);
+/* Can it be sent by a call of this kind? */
+bool sgi_content_fits(const segue_content *content, const sgi_call_kind *kind);
 size_t sgi_content_count(const segue_content *content);
 sgi_json sgi_content_block(const segue_content *content, size_t index);
 

@@ -1,10 +1,11 @@
 /* A client on the library, the server that it starts, and what it gets out of it.
  *
- *   bench_stream [--cpu N] [--http] stream SEGMENTS BYTES COMMAND...
- *   bench_stream [--cpu N] [--http] calls WINDOW MILLISECONDS COMMAND...
- *   bench_stream [--cpu N] [--http] unkeyed WINDOW MILLISECONDS COMMAND...
+ *   bench_stream [--cpu N] [--http] [--2025] stream SEGMENTS BYTES COMMAND...
+ *   bench_stream [--cpu N] [--http] [--2025] calls WINDOW MILLISECONDS COMMAND...
+ *   bench_stream [--cpu N] [--http] [--2025] unkeyed WINDOW MILLISECONDS COMMAND...
  *
- * The command is bench_server, or, with --http, bench_http_server.
+ * The command is bench_server, or, with --http, bench_http_server. With --2025 the client
+ * speaks 2025-11-25, where segments are pushed as SEP-1905 has it.
  * stream: one tools/call that becomes a task and streams; each segment is looked at as an
  * application would, and counted and checked: a number that is missing or repeated ends
  * the program. The time is that from the start of the request to its completion.
@@ -18,6 +19,7 @@
 
 typedef struct client {
     bool over_http;
+    int32_t era;
     bench_child server; /* over HTTP, else the transport has it */
     segue_runtime *runtime;
     segue_session *session;
@@ -195,6 +197,7 @@ static void run(client *c, char **command)
     segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     session.no_idempotency = c->unkeyed;
+    session.era = c->era;
     events.user = c;
     events.on_open = on_open;
     events.on_closed = on_closed;
@@ -210,10 +213,13 @@ int main(int argc, char **argv)
 {
     client c = {0};
     bench_pin(&argc, &argv);
-    if (argc > 1 && strcmp(argv[1], "--http") == 0) {
-        c.over_http = true;
-        argc--;
-        argv++;
+    for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
+        if (strcmp(argv[1], "--http") == 0)
+            c.over_http = true;
+        else if (strcmp(argv[1], "--2025") == 0)
+            c.era = SEGUE_ERA_LEGACY;
+        else
+            bench_fail("an option is unknown");
     }
     if (argc < 5)
         bench_fail("stream SEGMENTS BYTES or calls WINDOW MS, then a command");

@@ -76,12 +76,18 @@ def measure_stream(programs, report, plan, segue):
         return programs.load("bench_stream", "--http", "stream", plan.segments,
                              SEGMENT_BYTES, *segue)
 
+    def stream_2025():
+        return programs.load("bench_stream", "--http", "--2025", "stream", plan.segments,
+                             SEGMENT_BYTES, *segue)
+
     def drain():
         return programs.load("bench_http_load", "drain", plan.segments, SEGMENT_BYTES,
                              *segue)
 
-    ours, drained = alternate(plan.rounds, stream, drain)
+    ours, pushed, drained = alternate(plan.rounds, stream, stream_2025, drain)
     report.add("http_stream_memory", column(ours, "segments_per_s"), "segments/s",
+               goal=("value", ">=", 500000))
+    report.add("http_stream_2025_memory", column(pushed, "segments_per_s"), "segments/s",
                goal=("value", ">=", 500000))
     report.add("http_stream_client_cpu", column(ours, "client_cpu_us"), "us/segment")
     report.add("http_stream_server", column(drained, "segments_per_s"), "segments/s")

@@ -51,8 +51,16 @@ def measure_stream(programs, report, plan):
         return programs.load("bench_stream", "stream", plan.segments, SEGMENT_BYTES,
                              *server)
 
-    memory, = alternate(plan.rounds, lambda: stream(*programs.server("bench_server")))
+    def stream_2025(*server):
+        return programs.load("bench_stream", "--2025", "stream", plan.segments,
+                             SEGMENT_BYTES, *server)
+
+    server = programs.server("bench_server")
+    memory, pushed = alternate(plan.rounds, lambda: stream(*server),
+                               lambda: stream_2025(*server))
     report.add("stream_memory", column(memory, "segments_per_s"), "segments/s",
+               goal=("value", ">=", 500000))
+    report.add("stream_2025_memory", column(pushed, "segments_per_s"), "segments/s",
                goal=("value", ">=", 500000))
     report.add("stream_client_cpu", column(memory, "client_cpu_us"), "us/segment")
 

@@ -136,6 +136,8 @@ void bench_tools_add_one(segue_server *server, const char *name, segue_call_fn r
     options.user = user;
     options.on_call = run;
     options.task = task;
+    if (task == SEGUE_TASK_MUST) /* those here all stream */
+        options.flags = SEGUE_TOOL_INCREMENTAL;
     int len = snprintf(json, sizeof json,
                        "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}", name);
     if (segue_server_add(server, SEGUE_ITEM_TOOL, json, (size_t)len, &options, NULL) !=

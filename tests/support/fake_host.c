@@ -222,7 +222,7 @@ segue_server *fake_server_new(fake_host *h)
     segue_server *server = NULL;
     if (sgi_server_new(&h->engine, &options, true, &server) != SEGUE_OK)
         return NULL;
-    if (sgi_tool_add(server, SGI_STR("{\"name\":\"tool\"}"), &tool, NULL) != SEGUE_OK) {
+    if (sgi_item_add(server, SEGUE_ITEM_TOOL, SGI_STR("{\"name\":\"tool\"}"), &tool, NULL) != SEGUE_OK) {
         sgi_server_unref(server);
         return NULL;
     }
@@ -251,9 +251,9 @@ sgi_op *fake_op_new(segue_server *server)
     if (!op)
         return NULL;
     op->who = sgi_principal_get(&server->principals, server->engine, nobody);
-    op->tool = sgi_tool_find(server, SGI_STR("tool"));
+    op->item = sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool"));
     op->caps = SGI_CAP_TASKS | SGI_CAP_ELICITATION;
-    sgi_tool_ref(op->tool);
+    sgi_item_ref(op->item);
     if (op->who)
         return op;
     sgi_op_unref(op);
@@ -270,7 +270,7 @@ sgi_op *fake_task_new(segue_server *server)
     sgi_engine_random_text(server->engine, id);
     sgi_random(&server->engine->env, op->id, sizeof op->id);
     op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
-    op->ttl_ms = op->tool->options.ttl_ms;
+    op->ttl_ms = op->item->options.ttl_ms;
     op->is_task = true;
     op->dialect = &sgi_dialect_tasks_ext;
     if (!op->task_id || sgi_op_log(op) != SEGUE_OK) {

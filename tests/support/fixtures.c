@@ -1,5 +1,7 @@
 #include "support/fixtures.h"
 
+#include "support/item_fixtures.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -777,7 +779,7 @@ segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *ser
         if (status != SEGUE_OK)
             return status;
     }
-    return SEGUE_OK;
+    return item_fixtures_add(runtime, server);
 }
 
 int fixtures_runs(const fixtures *f, const char *tool)

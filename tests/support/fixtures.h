@@ -15,7 +15,7 @@ typedef struct fixtures fixtures;
 fixtures *fixtures_new(int64_t (*now_ms)(void *user), void *user);
 void fixtures_free(fixtures *f);
 
-/* Adds all tools. f must outlive the server. */
+/* Adds all tools, resources and prompts (item_fixtures.h). f must outlive the server. */
 segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *server);
 
 /* Runs what is due; returns in how many ms the next job is, or -1. */

@@ -160,6 +160,11 @@ GIVES(segue_content_new, segue_content, segue_content_new(h, &out),
 STATUS(segue_content_add_text, segue_content_add_text(h, "x", 1))
 STATUS(segue_content_add_blob, segue_content_add_blob(h, "image", "image/png", "x", 1))
 STATUS(segue_content_add_json, segue_content_add_json(h, "{\"type\":\"x\"}", 12))
+STATUS(segue_content_add_resource_text,
+       segue_content_add_resource_text(h, "x:y", NULL, "x", 1))
+STATUS(segue_content_add_resource_blob,
+       segue_content_add_resource_blob(h, "x:y", NULL, "x", 1))
+STATUS(segue_content_set_role, segue_content_set_role(h, NULL))
 STATUS(segue_content_set_structured, segue_content_set_structured(h, "1", 1))
 STATUS(segue_content_set_error, segue_content_set_error(h, 0))
 IGNORES(segue_content_free, segue_content_free(h))
@@ -174,6 +179,7 @@ PROBE(segue_server_add,
       segue_item_options options = item_options();
       return segue_server_add(h, SEGUE_ITEM_TOOL, json, sizeof json - 1, &options, NULL);)
 STATUS(segue_server_remove, segue_server_remove(h, SEGUE_ITEM_TOOL, "nothing"))
+STATUS(segue_server_resource_updated, segue_server_resource_updated(h, "x:y"))
 PROBE(segue_server_attach, segue_transport *a; segue_transport * b;
       if (segue_transport_pair(runtime, &a, &b) != SEGUE_OK) return SEGUE_E_NOMEM;
       segue_status status = segue_server_attach(h, a);
@@ -187,6 +193,7 @@ EMPTY(segue_listener_url, segue_listener_url(h))
 STATUS(segue_listener_reload, segue_listener_reload(h, NULL))
 STATUS(segue_listener_close, segue_listener_close(h))
 IGNORES(segue_listener_free, segue_listener_free(h))
+EMPTY(segue_call_method, segue_call_method(h))
 EMPTY(segue_call_name, segue_call_name(h))
 EMPTY(segue_call_params, segue_call_params(h, NULL))
 PROBE(segue_call_argument, const char *json; size_t len;
@@ -202,6 +209,7 @@ STATUS(segue_call_send, segue_call_send(h, content))
 STATUS(segue_call_send_text, segue_call_send_text(h, "x", 1))
 STATUS(segue_call_replace, segue_call_replace(h))
 STATUS(segue_call_set_field, segue_call_set_field(h, "a", "1", 1))
+STATUS(segue_call_set_completion, segue_call_set_completion(h, NULL, 0, -1, 0))
 STATUS(segue_call_progress, segue_call_progress(h, 1, 2, NULL))
 STATUS(segue_call_log, segue_call_log(h, "info", "1", 1))
 STATUS(segue_call_set_status, segue_call_set_status(h, "x"))
@@ -646,6 +654,17 @@ static void content_is_checked(void **state)
                      SEGUE_E_INVALID);
     assert_int_equal(segue_content_add_json(content, "[]", 2), SEGUE_E_INVALID);
     assert_int_equal(segue_content_add_json(content, "{", 1), SEGUE_E_JSON);
+    assert_int_equal(segue_content_add_json(content, "{\"uri\":\"x:y\"}", 13),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_json(content, "{\"role\":\"user\"}", 15),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_resource_text(content, "x:y", NULL, "\xff", 1),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_resource_text(content, "\xff", NULL, "x", 1),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_resource_blob(content, "x:y", "\xff", "x", 1),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_content_set_role(content, "system"), SEGUE_E_INVALID);
     assert_int_equal(segue_content_set_structured(content, "nul", 3), SEGUE_E_JSON);
     assert_int_equal(segue_content_add_text(content, "", 0), SEGUE_OK);
 }

@@ -109,10 +109,13 @@ static void params_are_checked_against_the_arguments(void **state)
         {"=?base64?Qm9ub?=", NULL, "{\"city\":\"Bonn\"}",
          "Mcp-Param header is malformed"},
     };
-    segue_item_options tool = TAILQ_FIRST(&t.server->tools)->options;
+    segue_item_options tool =
+        TAILQ_FIRST(&sgi_shelf_of(t.server, SEGUE_ITEM_TOOL)->items)->options;
     char params[200];
     (void)state;
-    assert_int_equal(sgi_tool_add(t.server, sgi_str_of(schema), &tool, NULL), SEGUE_OK);
+    assert_int_equal(
+        sgi_item_add(t.server, SEGUE_ITEM_TOOL, sgi_str_of(schema), &tool, NULL),
+        SEGUE_OK);
     t.a.head.name = SGI_STR("where");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t n = 0;

@@ -37,7 +37,8 @@ static int set_up(void **state)
     segue_item_options tool = {.struct_size = sizeof tool, .on_call = run_fail};
     (void)state;
     http_rig_begin(&t, NULL);
-    assert_int_equal(sgi_tool_add(t.server, SGI_STR("{\"name\":\"fail\"}"), &tool, NULL),
+    assert_int_equal(sgi_item_add(t.server, SEGUE_ITEM_TOOL,
+                                  SGI_STR("{\"name\":\"fail\"}"), &tool, NULL),
                      SEGUE_OK);
     return 0;
 }

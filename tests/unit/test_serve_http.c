@@ -325,7 +325,8 @@ static void strangers_get_no_tasks(void **state)
     sgi_call_complete(call, NULL);
     assert_true(http_wire_says(&t.a, "\"resultType\":\"complete\""));
     sgi_call_free(call);
-    TAILQ_FIRST(&t.server->tools)->options.task = SEGUE_TASK_MUST;
+    TAILQ_FIRST(&sgi_shelf_of(t.server, SEGUE_ITEM_TOOL)->items)->options.task =
+        SEGUE_TASK_MUST;
     assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 200);
     assert_true(http_wire_says(&t.a, "-32603") &&
                 http_wire_says(&t.a, "unauthenticated"));

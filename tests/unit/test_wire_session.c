@@ -114,19 +114,19 @@ static void listening_stream_is_one_and_is_kept(void **state)
     assert_int_equal(http_wire_get(&t.b, "2-77"), 409); /* unknown = none (R-975-18) */
     segue_call *call = http_wire_start(&t.b, "7");
     sgi_serve_open_stream(t.b.conn);
-    sgi_tools_changed(t.server);
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "list_changed"), 1);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "list_changed"),
                      0); /* not both */
     http_wire_cut(&t.a);
-    sgi_tools_changed(t.server);
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, "2-1"), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-2\n"), 1);
     http_wire_cut(&t.a);
-    sgi_tools_changed(t.server);
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, ""), 0); /* asks for nothing old */
     assert_string_equal(http_wire_text(&t.a), "");
-    sgi_tools_changed(t.server);
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-4\n"), 1);
     http_wire_finish(call);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "\"id\":7,\"result\""), 1);

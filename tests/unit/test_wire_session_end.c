@@ -172,14 +172,14 @@ static void stream_that_lost_a_message_is_not_taken_up(void **state)
     http_wire_text(&t.a);
     test_mem_rearm(&t.mem);
     t.mem.fail_from = 1;
-    sgi_tools_changed(t.server);
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     test_mem_rearm(&t.mem);
     assert_ptr_equal(t.host.closing, t.a.conn);
     assert_int_equal(http_wire_get(&t.b, ""), 409); /* still carried */
     http_wire_cut(&t.a);
     assert_int_equal(http_wire_get(&t.b, "2-0"), 0); /* a new one */
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-0\n"), 1);
-    sgi_tools_changed(t.server);
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-1\n"), 1);
 }
 
@@ -236,7 +236,7 @@ static bool play(void)
         http_wire_get(&t.b, "2-2");
         whole = http_wire_count(http_wire_text(&t.b), "\"result\"") == 1;
         http_wire_get(&t.a, "");
-        sgi_tools_changed(t.server);
+        sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
         http_wire_delete(&t.b);
     }
     http_wire_cut(&t.a);

@@ -352,7 +352,7 @@ void sgi_push_begin(sgi_reply *reply, sgi_op *op)
     push->conn = reply->peer->conn;
     sgi_conn_ref(push->conn);
     sgi_fold_init(&push->fields, mem);
-    push->at_end = !(op->tool && op->tool->options.flags & SEGUE_TOOL_INCREMENTAL);
+    push->at_end = !(op->item && op->item->options.flags & SEGUE_TOOL_INCREMENTAL);
     sgi_reader_init(&push->reader, op, 0, more_to_read);
     reply->user = push;
     reply->cancelled = withdrawn;

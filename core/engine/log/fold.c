@@ -4,7 +4,7 @@
 
 void sgi_fold_init(sgi_fold *fold, const sgi_mem *mem)
 {
-    *fold = (sgi_fold){.count = 0};
+    *fold = (sgi_fold){.list = "content"};
     sgi_buf_init(&fold->content, mem);
     sgi_buf_init(&fold->fields, mem);
 }
@@ -163,10 +163,12 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
 {
     sgi_json meta = meta_of(fold);
-    sgi_jw_key(w, "content");
-    sgi_jw_open(w, '[');
-    sgi_buf_add_str(w->buf, sgi_buf_str(&fold->content));
-    sgi_jw_close(w, ']');
+    if (fold->list) {
+        sgi_jw_key(w, fold->list);
+        sgi_jw_open(w, '[');
+        sgi_buf_add_str(w->buf, sgi_buf_str(&fold->content));
+        sgi_jw_close(w, ']');
+    }
     write_members(fold, w);
     if (is_error) {
         sgi_jw_key(w, "isError");

@@ -6,11 +6,13 @@
 #include "engine/engine.h"
 
 typedef struct sgi_fold {
-    sgi_buf content; /* blocks joined by commas, without brackets */
-    sgi_buf fields;  /* a JSON object: members beside the content, last one wins */
-    uint64_t count;  /* blocks in content */
+    const char *list; /* the member that the blocks make; NULL = there are none */
+    sgi_buf content;  /* blocks joined by commas, without brackets */
+    sgi_buf fields;   /* a JSON object: members beside the content, last one wins */
+    uint64_t count;   /* blocks in content */
 } sgi_fold;
 
+/* The list is "content" until another is named. */
 void sgi_fold_init(sgi_fold *fold, const sgi_mem *mem);
 void sgi_fold_free(sgi_fold *fold);
 bool sgi_fold_failed(const sgi_fold *fold);
@@ -23,11 +25,11 @@ void sgi_fold_fields(sgi_fold *fold, sgi_json members);
 /* Throws away what came before. */
 void sgi_fold_replace(sgi_fold *fold);
 
-/* Writes the members of the result into an object that is open: "content" (always, when
- * list), the fields, and isError when set. extra_meta (members without braces, or empty)
- * is put in front of what _meta holds. */
+/* Writes the members of the result into an object that is open: the list (always, when it
+ * has a name), the fields, and isError when set. extra_meta (members without braces, or
+ * empty) is put in front of what _meta holds. */
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
-/* The same without the content. */
+/* The same without the list. */
 void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta);
 
 #endif

@@ -20,7 +20,7 @@
 #define LINGER_KEEP (64 * 1024) /* kept of an ended operation while it stays in memory */
 #define END_RETRY_MS 100
 
-sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
+sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params)
 {
     sgi_engine *engine = server->engine;
     const sgi_mem *mem = sgi_engine_mem(engine);
@@ -28,6 +28,7 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
     if (!op)
         return NULL;
     op->server = server;
+    op->kind = &sgi_call_tool;
     op->engine = engine;
     op->refs = 1;
     op->next_log = op->next_seg = op->next_evt = 1;
@@ -40,10 +41,10 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params)
     TAILQ_INIT(&op->waiters);
     LIST_INIT(&op->watches);
     sgi_server_ref(server);
-    op->tool_name = sgi_text_dup(mem, tool_name);
+    op->item_name = sgi_text_dup(mem, item_name);
     op->params = sgi_text_dup(mem, params);
     op->params_len = params.n;
-    if (!op->tool_name || !op->params) {
+    if (!op->item_name || !op->params) {
         sgi_op_unref(op);
         return NULL;
     }
@@ -69,9 +70,10 @@ static void free_op(sgi_op *op)
     sgi_origin_free(op);
     sgi_head_free(op);
     sgi_entry_list_free(mem, &op->tail);
-    if (op->tool)
-        sgi_tool_unref(op->tool);
-    sgi_text_free(mem, op->tool_name);
+    if (op->item)
+        sgi_item_unref(op->item);
+    sgi_text_free(mem, op->item_name);
+    sgi_text_free(mem, op->own_arguments);
     if (op->params)
         sgi_release(mem, op->params, op->params_len + 1);
     sgi_text_free(mem, op->task_id);

@@ -12,12 +12,13 @@
 #ifndef SGI_OP_H
 #define SGI_OP_H
 
+#include "engine/call_kind.h"
 #include "engine/log/fold.h"
 #include "engine/log/keeper.h"
 
 typedef struct sgi_reader sgi_reader;
 typedef struct sgi_waiter sgi_waiter;
-typedef struct sgi_tool sgi_tool;
+typedef struct sgi_item sgi_item;
 typedef struct sgi_round sgi_round;
 
 /* Kinds of entry; stored, so never renumbered. */
@@ -109,11 +110,14 @@ struct sgi_op {
     sgi_engine *engine;
     int32_t refs;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    sgi_tool *tool; /* counted; NULL for one whose tool is gone */
-    char *tool_name;
-    char *params; /* JSON object, as the client sent it */
+    const sgi_call_kind *kind;
+    sgi_item *item;  /* counted; NULL for one whose tool is gone */
+    char *item_name; /* of the tool or prompt; a completion: also of a template; or the
+                        URI that is read */
+    char *params;    /* JSON object, as the client sent it */
     size_t params_len;
-    sgi_json arguments; /* in params; empty = look for them there */
+    sgi_json arguments; /* in params, or own_arguments; empty = look for them in params */
+    char *own_arguments; /* JSON object that is not in params, or NULL */
     uint32_t caps;
     const struct sgi_dialect *dialect; /* of birth; NULL = can be no task */
     bool is_task;
@@ -202,7 +206,8 @@ typedef struct sgi_watch {
     void (*changed)(struct sgi_watch *watch, sgi_op *op);
 } sgi_watch;
 
-sgi_op *sgi_op_new(segue_server *server, sgi_str tool_name, sgi_str params);
+/* Of a tool, until told otherwise. */
+sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params);
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 

@@ -172,6 +172,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     const sgi_entry *entry;
     sgi_fold fold;
     sgi_fold_init(&fold, sgi_engine_mem(engine));
+    fold.list = op->kind->list;
     sgi_buf content = engine->fold_room;
     engine->fold_room = fold.content;
     fold.content = content;
@@ -200,6 +201,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     f->done = done;
     f->user = user;
     sgi_fold_init(&f->fold, mem);
+    f->fold.list = op->kind->list;
     sgi_reader_init(&f->reader, op, 0, fold_more);
     fold_more(&f->reader);
 }

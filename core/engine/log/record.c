@@ -13,7 +13,7 @@ segue_status sgi_record_write(sgi_op *op)
     sgi_buf_init(&record->data, mem);
     sgi_jw w = sgi_jw_on(&record->data);
     sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "tool", sgi_str_of(op->tool_name));
+    sgi_jw_member_string(&w, "tool", sgi_str_of(op->item_name));
     sgi_jw_member_raw(&w, "params", (sgi_str){op->params, op->params_len});
     sgi_jw_member_int(&w, "caps", op->caps);
     sgi_jw_member_int(&w, "task", op->is_task);

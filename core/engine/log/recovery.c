@@ -94,9 +94,9 @@ void sgi_rebuild(segue_server *server, const segue_store_record *record,
         done(user, NULL, status);
         return;
     }
-    op->tool = sgi_tool_find(server, sgi_str_of(op->tool_name));
-    if (op->tool)
-        sgi_tool_ref(op->tool);
+    op->item = sgi_item_find(server, SEGUE_ITEM_TOOL, sgi_str_of(op->item_name));
+    if (op->item)
+        sgi_item_ref(op->item);
     *build = (rebuilding){op, done, user};
     read_more(build);
 }
@@ -124,7 +124,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
     if (op && !sgi_op_has_ended(op)) {
         bool expired = op->ttl_ms >= 0 &&
                        op->created_ms + op->ttl_ms <= sgi_wall(&server->engine->env);
-        bool restartable = op->tool && op->tool->options.flags & SEGUE_TOOL_RESTARTABLE;
+        bool restartable = op->item && op->item->options.flags & SEGUE_TOOL_RESTARTABLE;
         if (op->is_task) {
             op->who->live_tasks++;
             op->counted = true;

@@ -73,13 +73,16 @@ static void unref_call(segue_call *call)
 static void run_handler(segue_call *call)
 {
     sgi_engine *engine = call->handle.engine;
-    sgi_tool *tool = call->op->tool;
+    const segue_item_options *options = &call->op->item->options;
+    segue_call_fn handler = call->op->kind == &sgi_call_completion
+                                ? options->on_completion
+                                : options->on_call;
     call->invoke_due = false;
     call->held = true;
     call->refs++;
     engine->host.retain(engine->host.user);
     sgi_user_begin(engine);
-    tool->options.on_call(tool->options.user, call);
+    handler(options->user, call);
     sgi_user_end(engine);
 }
 
@@ -230,7 +233,7 @@ void sgi_call_let_go(segue_call *call)
 void sgi_call_free(segue_call *call)
 {
     if (!sgi_op_has_ended(call->op))
-        sgi_op_give_up(call->op, "The tool gave up without a result");
+        sgi_op_give_up(call->op, "The handler gave up without a result");
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || due_answer(call->op))

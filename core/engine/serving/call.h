@@ -58,6 +58,8 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text);
 segue_status sgi_call_replace(segue_call *call);
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
                                 size_t len);
+segue_status sgi_call_set_completion(segue_call *call, const char *const *values,
+                                     size_t count, int64_t total, bool has_more);
 segue_status sgi_call_progress(segue_call *call, double progress, double total,
                                const char *message);
 segue_status sgi_call_log(segue_call *call, const char *level, const char *json,

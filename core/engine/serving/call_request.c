@@ -33,7 +33,7 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
 static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
 {
     char text[160];
-    request->tool = sgi_tool_find(in->peer->server, request->name);
+    request->tool = sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, request->name);
     if (request->tool)
         return true;
     snprintf(text, sizeof text, "Unknown tool: %.*s",
@@ -66,7 +66,7 @@ static bool read_task(const sgi_inbound *in, sgi_call_request *request)
 
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
 {
-    *request = (sgi_call_request){.caps = in->caps};
+    *request = (sgi_call_request){.kind = &sgi_call_tool, .caps = in->caps};
     if (!sgi_json_plain_string(in->name, &request->name)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.name is not a tool's name",
                          NULL);

@@ -6,8 +6,9 @@
 #include "engine/dialect/dialect.h"
 
 typedef struct sgi_call_request {
+    const sgi_call_kind *kind;
     sgi_str name;
-    sgi_tool *tool;
+    sgi_item *tool;
     sgi_verdict verdict;
     const sgi_dialect *dialect; /* that a task of it is born in */
     uint32_t caps;              /* what the client can do for this request */

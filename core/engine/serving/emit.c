@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+#define COMPLETION_MAX 100 /* schema, CompleteResult */
+
 /* ---- arguments ---- */
 
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)
@@ -122,7 +124,8 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
-    segue_status status = may_emit(call);
+    segue_status status =
+        sgi_content_fits(content, call->op->kind) ? may_emit(call) : SEGUE_E_INVALID;
     if (status != SEGUE_OK)
         return status;
     if (!add_content(mem, &list, content)) {
@@ -134,7 +137,8 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
 
 segue_status sgi_call_send_text(segue_call *call, sgi_str text)
 {
-    segue_status status = may_emit(call);
+    segue_status status =
+        call->op->kind == &sgi_call_tool ? may_emit(call) : SEGUE_E_INVALID;
     if (status != SEGUE_OK)
         return status;
     sgi_buf *scratch = &call->handle.engine->scratch;
@@ -160,7 +164,8 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     sgi_json value = {0};
-    if (!strcmp(name, "content") || !strcmp(name, "isError") ||
+    const char *taken = call->op->kind->list;
+    if ((taken && !strcmp(name, taken)) || !strcmp(name, "isError") ||
         !strcmp(name, "resultType") || !sgi_utf8_valid(sgi_str_of(name), NULL))
         return SEGUE_E_INVALID;
     segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
@@ -173,6 +178,35 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
         return SEGUE_E_NOMEM;
     }
     return after_append(call, sgi_op_append_list(call->op, &list));
+}
+
+segue_status sgi_call_set_completion(segue_call *call, const char *const *values,
+                                     size_t count, int64_t total, bool has_more)
+{
+    sgi_buf text;
+    if (call->op->kind != &sgi_call_completion || count > COMPLETION_MAX)
+        return SEGUE_E_INVALID;
+    for (size_t i = 0; i < count; i++)
+        if (!values[i] || !sgi_utf8_valid(sgi_str_of(values[i]), NULL))
+            return SEGUE_E_INVALID;
+    sgi_buf_init(&text, sgi_engine_mem(call->handle.engine));
+    sgi_jw w = sgi_jw_on(&text);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "values");
+    sgi_jw_open(&w, '[');
+    for (size_t i = 0; i < count; i++)
+        sgi_jw_string(&w, sgi_str_of(values[i]));
+    sgi_jw_close(&w, ']');
+    if (total >= 0)
+        sgi_jw_member_int(&w, "total", total);
+    sgi_jw_key(&w, "hasMore");
+    sgi_jw_bool(&w, has_more);
+    sgi_jw_close(&w, '}');
+    segue_status status = text.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_call_set_field(call, "completion", text.p, text.len);
+    sgi_buf_free(&text);
+    return status;
 }
 
 segue_status sgi_call_set_status(segue_call *call, const char *message)
@@ -312,6 +346,8 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     sgi_op *op = call->op;
     sgi_str payload = final_payload(call, content && content->is_error);
+    if (content && !sgi_content_fits(content, op->kind))
+        return SEGUE_E_INVALID;
     if ((content && !add_content(mem, &list, content)) ||
         !add_entry(mem, &list, SGI_ENTRY_RESULT, payload)) {
         sgi_entry_list_free(mem, &list);
@@ -334,10 +370,33 @@ static bool may_send_code(int32_t code)
            code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
 }
 
+/* Each revision has a code of its own for it; the data are the URI in all of them. */
+static segue_status fail_not_found(segue_call *call, const char *message)
+{
+    const sgi_op *op = call->op;
+    sgi_buf data;
+    if (!sgi_utf8_valid(sgi_str_of(message), NULL))
+        return SEGUE_E_INVALID;
+    sgi_buf_init(&data, sgi_engine_mem(call->handle.engine));
+    sgi_jw w = sgi_jw_on(&data);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "uri", sgi_str_of(op->item_name));
+    sgi_jw_close(&w, '}');
+    segue_status status =
+        data.failed ? SEGUE_E_NOMEM
+                    : sgi_op_fail(call->op, SGI_ENTRY_ERROR,
+                                  sgi_not_found_code(!op->reply || op->reply->modern),
+                                  sgi_str_of(message), sgi_buf_str(&data));
+    sgi_buf_free(&data);
+    return status;
+}
+
 segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
                            const char *data, size_t len)
 {
     sgi_json value = {0};
+    if (call->op->kind == &sgi_call_resource && code == SGI_RPC_RESOURCE_NOT_FOUND)
+        return fail_not_found(call, message);
     if (!may_send_code(code) || !sgi_utf8_valid(sgi_str_of(message), NULL))
         return SEGUE_E_INVALID;
     if (data) {

@@ -1,5 +1,5 @@
 /* The handshake eras, 2024-11-05 to 2025-11-25: initialize, then requests of the session.
- * Here tools are listed and called plainly; what else these revisions have are
+ * Here items are listed and called plainly; what else these revisions have are
  * dialects. */
 #include "engine/dialect/dialect.h"
 #include "engine/dialect/response_modes.h"
@@ -28,6 +28,7 @@ static void initialize(const sgi_inbound *in)
     if (version == SGI_VERSION_UNKNOWN || version > SGI_VERSION_2025_11_25)
         version = SGI_VERSION_2025_11_25; /* our own newest: the client decides */
     peer->handshake->version = version;
+    peer->handshake->lists = sgi_lists_served(server);
     read_capabilities(peer->handshake, sgi_json_get(in->params, "capabilities"));
     sgi_answer_result(&sending, in, NULL);
     sgi_jw_member_string(&sending.w, "protocolVersion",
@@ -80,6 +81,10 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(sgi_str_of(methods[i].name), name))
             return &methods[i];
+    const sgi_method *method =
+        sgi_item_method(peer->server, peer->handshake->version, name);
+    if (method)
+        return method;
     return sgi_tasks_2025_are_for(peer, peer->handshake->version)
                ? sgi_dialect_method(SGI_DIALECT_L, name)
                : NULL;

@@ -58,6 +58,13 @@ void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in)
     sgi_jw_open(w, '{');
     sgi_jw_member_raw(w, "logging", SGI_STR("{}"));
     sgi_jw_member_raw(w, "tools", SGI_STR("{\"listChanged\":true}"));
+    if (sgi_items_served(server, SEGUE_ITEM_RESOURCE))
+        sgi_jw_member_raw(w, "resources",
+                          SGI_STR("{\"subscribe\":true,\"listChanged\":true}"));
+    if (sgi_items_served(server, SEGUE_ITEM_PROMPT))
+        sgi_jw_member_raw(w, "prompts", SGI_STR("{\"listChanged\":true}"));
+    if (server->completes)
+        sgi_jw_member_raw(w, "completions", SGI_STR("{}"));
     if (sgi_version_is_modern(in->version)) {
         write_extensions(w, server);
     } else {
@@ -97,7 +104,9 @@ static const sgi_method *find_method(const segue_server *server, sgi_str name)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(sgi_str_of(methods[i].name), name))
             return &methods[i];
-    return sgi_dialect_method(server->dialects & SGI_DIALECTS_MODERN, name);
+    const sgi_method *method = sgi_item_method(server, SGI_VERSION_2026_07_28, name);
+    return method ? method
+                  : sgi_dialect_method(server->dialects & SGI_DIALECTS_MODERN, name);
 }
 
 static bool is_object(sgi_json value)

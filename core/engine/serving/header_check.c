@@ -95,8 +95,8 @@ static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
 static const char *check_params(const sgi_http_head *head, const sgi_inbound *in)
 {
     sgi_str name;
-    const sgi_tool *tool = sgi_json_plain_string(in->name, &name)
-                               ? sgi_tool_find(in->peer->server, name)
+    const sgi_item *tool = sgi_json_plain_string(in->name, &name)
+                               ? sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, name)
                                : NULL;
     size_t count = tool ? sgi_mcp_params_count(&tool->params) : 0;
     const char *problem = NULL;

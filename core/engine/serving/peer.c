@@ -33,6 +33,7 @@ static void free_peer(sgi_peer *peer)
     segue_server *server = peer->server;
     sgi_map_free(&peer->own_in_flight);
     sgi_buf_free(&peer->id_text);
+    sgi_marks_free(peer->marks);
     if (peer->who)
         sgi_principal_unref(peer->who);
     sgi_conn_unref(peer->conn);
@@ -86,6 +87,7 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
     peer->handshake = &peer->own_handshake;
     peer->max_streams = server->options.max_streams;
     peer->ready.run = ask_application;
+    peer->updates.fill = sgi_updates_fill;
     LIST_INIT(&peer->listens);
     LIST_INIT(&peer->origins);
     LIST_INIT(&peer->replies);
@@ -503,6 +505,7 @@ static void detached(void *self)
 {
     sgi_peer *peer = self;
     sgi_ready_remove(peer->server->engine, &peer->ready);
+    sgi_source_remove(peer->conn, &peer->updates);
     TAILQ_REMOVE(&peer->server->peers, peer, link);
     if (!peer->is_exchange)
         sgi_server_peer_left(peer->server);

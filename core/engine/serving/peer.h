@@ -4,6 +4,7 @@
 #define SGI_PEER_H
 
 #include "engine/sending.h"
+#include "engine/serving/marks.h"
 #include "engine/serving/server.h"
 
 typedef struct sgi_reply sgi_reply;
@@ -14,6 +15,7 @@ typedef struct sgi_handshake {
     bool initialized;
     int32_t log_level; /* set by logging/setLevel; -1 = none wanted */
     uint8_t modes;     /* sgi_response_mode: those the client declared */
+    uint8_t lists;     /* whose changes it was promised to hear of; subscriptions.c */
 } sgi_handshake;
 
 struct sgi_peer {
@@ -32,6 +34,8 @@ struct sgi_peer {
     sgi_ready ready;                 /* the application is asked who it is */
     LIST_HEAD(, sgi_listen) listens; /* subscriptions.c */
     LIST_HEAD(, sgi_origin) origins; /* origin.c */
+    sgi_marks *marks;                /* resources it subscribed to, or NULL; updates.c */
+    sgi_source updates;              /* tells of them */
 
     /* of an HTTP exchange */
     bool is_exchange;
@@ -129,8 +133,22 @@ typedef struct sgi_method {
 void sgi_modern_request(sgi_inbound *in, sgi_str method);
 void sgi_legacy_request(sgi_inbound *in, sgi_str method);
 
-/* tools.c */
+/* lists.c */
 void sgi_tools_list(const sgi_inbound *in);
+void sgi_resources_list(const sgi_inbound *in);
+void sgi_templates_list(const sgi_inbound *in);
+void sgi_prompts_list(const sgi_inbound *in);
+/* item_calls.c */
+void sgi_resources_read(const sgi_inbound *in);
+void sgi_prompts_get(const sgi_inbound *in);
+void sgi_completion_complete(const sgi_inbound *in);
+/* A method of the items beside tools, as far as the server has, or had, such items; NULL
+ * when it is none. */
+const sgi_method *sgi_item_method(const segue_server *server, sgi_version version,
+                                  sgi_str name);
+/* The code of "Resource not found". */
+int32_t sgi_not_found_code(bool modern);
+/* tool_call.c */
 void sgi_tools_call(const sgi_inbound *in);
 /* The reply waits for an operation that has been asked about before. */
 void sgi_call_attach(sgi_reply *reply, sgi_op *op);
@@ -140,8 +158,20 @@ sgi_reply *sgi_call_waiting(const sgi_op *op);
 void sgi_call_unhook(sgi_reply *reply, sgi_op *op);
 /* subscriptions.c */
 void sgi_subscriptions_listen(const sgi_inbound *in);
-void sgi_tools_changed(segue_server *server);
 void sgi_listens_close(sgi_peer *peer);
+/* A list has changed; type: segue_item. */
+void sgi_items_changed(segue_server *server, int32_t type);
+/* The lists of which there are items, as sgi_handshake has them. */
+uint8_t sgi_lists_served(const segue_server *server);
+/* A resource has changed: the subscriptions of the peer that name it are told. */
+void sgi_listens_updated(sgi_peer *peer, sgi_str uri);
+/* updates.c */
+void sgi_resources_subscribe(const sgi_inbound *in);
+void sgi_resources_unsubscribe(const sgi_inbound *in);
+void sgi_resource_updated(segue_server *server, sgi_str uri);
+/* The peer can hear of updates from now on: it is told what it has missed. */
+void sgi_updates_ready(sgi_peer *peer);
+bool sgi_updates_fill(sgi_source *source, size_t room);
 
 /* "debug" = 0 ... "emergency" = 7; -1 for no level. */
 int32_t sgi_log_level(sgi_str text);

@@ -1,48 +1,94 @@
-/* The tools of a server. A tool is counted: removing it takes it out of the lists, the
- * calls that run it keep it until they end; then its user is freed, outside the lock. */
+/* The items of a server: tools, resources, templates of resources, prompts. An item is
+ * counted: removing it takes it out of the lists, the calls that run it keep it until
+ * they end; then its user is freed, outside the lock. */
 #include "engine/error.h"
 #include "engine/serving/server.h"
 
-void sgi_tool_ref(sgi_tool *tool)
+/* What makes an item of a type. */
+typedef struct sgi_item_type {
+    const char *word;
+    const char *key; /* the member it is found by; the others need a name beside it */
+    segue_status (*check)(sgi_item *item, sgi_json json, segue_error **error);
+} sgi_item_type;
+
+static segue_status check_tool(sgi_item *item, sgi_json json, segue_error **error);
+static segue_status check_resource(sgi_item *item, sgi_json json, segue_error **error);
+static segue_status check_template(sgi_item *item, sgi_json json, segue_error **error);
+static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **error);
+
+static const sgi_item_type types[SGI_ITEM_TYPES] = {
+    {"tool", "name", check_tool},
+    {"resource", "uri", check_resource},
+    {"resource template", "uriTemplate", check_template},
+    {"prompt", "name", check_prompt},
+};
+
+static const sgi_item_type *type_of(const sgi_item *item)
 {
-    tool->refs++;
+    return &types[item->type - 1];
 }
 
-static void free_tool(sgi_tool *tool)
+/* ---- life ---- */
+
+void sgi_item_ref(sgi_item *item)
 {
-    const sgi_mem *mem = sgi_engine_mem(tool->engine);
-    sgi_text_free(mem, tool->name);
-    sgi_mcp_params_free(&tool->params);
-    if (tool->json)
-        sgi_release(mem, tool->json, tool->json_len + 1);
-    sgi_release(mem, tool, sizeof *tool);
+    item->refs++;
+}
+
+static void free_item(sgi_item *item)
+{
+    const sgi_mem *mem = sgi_engine_mem(item->engine);
+    sgi_text_free(mem, item->key);
+    sgi_mcp_params_free(&item->params);
+    if (item->pattern)
+        sgi_release(mem, item->pattern, sizeof *item->pattern);
+    if (item->json)
+        sgi_release(mem, item->json, item->json_len + 1);
+    sgi_release(mem, item, sizeof *item);
 }
 
 static int32_t run_free_user(sgi_ready *ready, int32_t budget)
 {
-    sgi_tool *tool = SGI_OWNER(ready, sgi_tool, ready);
-    segue_free_fn fn = tool->options.free_user;
-    void *user = tool->options.user;
-    sgi_engine *engine = tool->engine;
+    sgi_item *item = SGI_OWNER(ready, sgi_item, ready);
+    segue_free_fn fn = item->options.free_user;
+    void *user = item->options.user;
+    sgi_engine *engine = item->engine;
     (void)budget;
-    free_tool(tool);
+    free_item(item);
     return sgi_user_free(engine, fn, user);
 }
 
-void sgi_tool_unref(sgi_tool *tool)
+void sgi_item_unref(sgi_item *item)
 {
-    if (--tool->refs)
+    if (--item->refs)
         return;
-    if (tool->options.free_user)
-        sgi_ready_add(tool->engine, &tool->ready);
+    if (item->options.free_user)
+        sgi_ready_add(item->engine, &item->ready);
     else
-        free_tool(tool);
+        free_item(item);
 }
 
-sgi_tool *sgi_tool_find(segue_server *server, sgi_str name)
+sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key)
 {
-    sgi_map_node *node = sgi_map_find(&server->tools_by_name, name);
-    return node ? SGI_OWNER(node, sgi_tool, node) : NULL;
+    sgi_map_node *node = sgi_map_find(&sgi_shelf_of(server, type)->by_key, key);
+    return node ? SGI_OWNER(node, sgi_item, node) : NULL;
+}
+
+bool sgi_items_served(const segue_server *server, int32_t type)
+{
+    const sgi_shelf *shelves = server->shelves;
+    if (type == SEGUE_ITEM_RESOURCE || type == SEGUE_ITEM_RESOURCE_TEMPLATE)
+        return shelves[SEGUE_ITEM_RESOURCE - 1].order ||
+               shelves[SEGUE_ITEM_RESOURCE_TEMPLATE - 1].order;
+    return type == SEGUE_ITEM_TOOL || shelves[type - 1].order;
+}
+
+/* ---- checks ---- */
+
+static segue_status refuse(const sgi_item *item, segue_error **error, const char *why)
+{
+    return sgi_error_give(error, sgi_engine_mem(item->engine), SEGUE_E_INVALID,
+                          "%s %s: %s", type_of(item)->word, item->key, why);
 }
 
 static bool is_object_or_absent(sgi_json value)
@@ -50,114 +96,195 @@ static bool is_object_or_absent(sgi_json value)
     return !value.n || sgi_json_kind_of(value) == SGI_JSON_OBJECT;
 }
 
-static segue_status check(segue_server *server, sgi_json json, sgi_str *name,
-                          segue_error **error)
-{
-    const sgi_mem *mem = sgi_engine_mem(server->engine);
-    if (!sgi_json_plain_string(sgi_json_get(json, "name"), name) || !name->n ||
-        memchr(name->p, 0, name->n))
-        return sgi_error_give(error, mem, SEGUE_E_INVALID,
-                              "a tool needs a \"name\" without escapes");
-    if (!is_object_or_absent(sgi_json_get(json, "inputSchema")) ||
-        !is_object_or_absent(sgi_json_get(json, "outputSchema")))
-        return sgi_error_give(error, mem, SEGUE_E_INVALID,
-                              "tool %.*s: a schema is not an object", (int)name->n,
-                              name->p);
-    if (sgi_tool_find(server, *name))
-        return sgi_error_give(error, mem, SEGUE_E_EXISTS, "tool %.*s exists",
-                              (int)name->n, name->p);
-    return SEGUE_OK;
-}
-
-/* inputSchema is required on the wire; who leaves it out takes any object. execution says
- * whether a tool runs as a task: its options do, and each revision is told in its way. */
-static char *listed_form(segue_server *server, sgi_json json, size_t *len)
-{
-    const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_json_member member;
-    sgi_buf out;
-    sgi_buf_init(&out, mem);
-    sgi_jw w = sgi_jw_on(&out);
-    sgi_jw_open(&w, '{');
-    for (size_t at = 0; sgi_json_next_member(json, &at, &member);) {
-        if (sgi_json_key_is(&member, "execution"))
-            continue;
-        sgi_jw_key_json(&w, member.key);
-        sgi_jw_raw(&w, member.value);
-    }
-    if (!sgi_json_get(json, "inputSchema").n)
-        sgi_jw_member_raw(&w, "inputSchema", SGI_STR("{\"type\":\"object\"}"));
-    sgi_jw_close(&w, '}');
-    char *text = out.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&out));
-    *len = out.len;
-    sgi_buf_free(&out);
-    return text;
-}
-
 /* A tool that clients over HTTP would have to leave out is refused here. */
-static segue_status read_params(sgi_tool *tool, sgi_json schema, segue_error **error)
+static segue_status read_params(sgi_item *tool, sgi_json schema, segue_error **error)
 {
-    const sgi_mem *mem = sgi_engine_mem(tool->engine);
     sgi_mcp_fault fault =
         schema.n ? sgi_mcp_params_read(&tool->params, schema) : SGI_MCP_FAULT_NONE;
     if (fault == SGI_MCP_FAULT_NOMEM)
         return SEGUE_E_NOMEM;
     if (fault == SGI_MCP_FAULT_NONE)
         return SEGUE_OK;
-    return sgi_error_give(error, mem, SEGUE_E_INVALID, "tool %s: x-mcp-header: %s",
-                          tool->name, sgi_mcp_fault_text(fault));
+    return sgi_error_give(error, sgi_engine_mem(tool->engine), SEGUE_E_INVALID,
+                          "tool %s: x-mcp-header: %s", tool->key,
+                          sgi_mcp_fault_text(fault));
 }
 
-segue_status sgi_tool_add(segue_server *server, sgi_json json,
-                          const segue_item_options *options, segue_error **error)
+static segue_status check_tool(sgi_item *item, sgi_json json, segue_error **error)
+{
+    sgi_json schema = sgi_json_get(json, "inputSchema");
+    if (!is_object_or_absent(schema) ||
+        !is_object_or_absent(sgi_json_get(json, "outputSchema")))
+        return refuse(item, error, "a schema is not an object");
+    return read_params(item, schema, error);
+}
+
+/* What lists of resources, templates and prompts have in common. */
+static segue_status check_texts(sgi_item *item, sgi_json json, segue_error **error)
+{
+    static const char *const texts[] = {"title", "description", "mimeType"};
+    if (sgi_json_kind_of(sgi_json_get(json, "name")) != SGI_JSON_STRING)
+        return refuse(item, error, "it needs a \"name\"");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        sgi_json value = sgi_json_get(json, texts[i]);
+        if (value.n && sgi_json_kind_of(value) != SGI_JSON_STRING)
+            return refuse(item, error,
+                          "\"title\", \"description\" and \"mimeType\" are strings");
+    }
+    if (item->options.task != SEGUE_TASK_NEVER || item->options.flags ||
+        item->options.promote_after_ms)
+        return refuse(item, error, "flags, task and promote_after_ms are for tools");
+    return SEGUE_OK;
+}
+
+static segue_status check_resource(sgi_item *item, sgi_json json, segue_error **error)
+{
+    if (strlen(item->key) > SGI_URI_MAX)
+        return refuse(item, error, "its URI is longer than 8192 bytes");
+    return check_texts(item, json, error);
+}
+
+static segue_status check_template(sgi_item *item, sgi_json json, segue_error **error)
+{
+    item->pattern = sgi_alloc(sgi_engine_mem(item->engine), sizeof *item->pattern);
+    if (!item->pattern)
+        return SEGUE_E_NOMEM;
+    const char *problem = sgi_uri_template_read(item->pattern, sgi_str_of(item->key));
+    return problem ? refuse(item, error, problem) : check_texts(item, json, error);
+}
+
+static bool is_argument(sgi_json argument)
+{
+    sgi_json required = sgi_json_get(argument, "required");
+    sgi_json_kind kind = sgi_json_kind_of(required);
+    return sgi_json_kind_of(sgi_json_get(argument, "name")) == SGI_JSON_STRING &&
+           (!required.n || kind == SGI_JSON_TRUE || kind == SGI_JSON_FALSE);
+}
+
+static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **error)
+{
+    sgi_json arguments = sgi_json_get(json, "arguments");
+    sgi_json argument;
+    bool ok = !arguments.n || sgi_json_kind_of(arguments) == SGI_JSON_ARRAY;
+    for (size_t at = 0;
+         ok && arguments.n && sgi_json_next_item(arguments, &at, &argument);)
+        ok = sgi_json_kind_of(argument) == SGI_JSON_OBJECT && is_argument(argument);
+    if (!ok)
+        return refuse(item, error,
+                      "\"arguments\" is not an array of objects with a \"name\"");
+    return check_texts(item, json, error);
+}
+
+/* ---- adding and removing ---- */
+
+static segue_status read_key(segue_server *server, int32_t type, sgi_json json,
+                             sgi_str *key, segue_error **error)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_str name;
-    segue_status status = check(server, json, &name, error);
+    const sgi_item_type *t = &types[type - 1];
+    if (!sgi_json_plain_string(sgi_json_get(json, t->key), key) || !key->n ||
+        memchr(key->p, 0, key->n))
+        return sgi_error_give(error, mem, SEGUE_E_INVALID,
+                              "a %s needs a \"%s\" without escapes", t->word, t->key);
+    if (sgi_item_find(server, type, *key))
+        return sgi_error_give(error, mem, SEGUE_E_EXISTS, "%s %.*s exists", t->word,
+                              (int)key->n, key->p);
+    return SEGUE_OK;
+}
+
+/* Of a tool, inputSchema is required on the wire; who leaves it out takes any object.
+ * execution says whether it runs as a task: its options do, and each revision is told in
+ * its way. */
+static char *listed_form(sgi_item *item, sgi_json json)
+{
+    const sgi_mem *mem = sgi_engine_mem(item->engine);
+    bool is_tool = item->type == SEGUE_ITEM_TOOL;
+    sgi_json_member member;
+    sgi_buf out;
+    sgi_buf_init(&out, mem);
+    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw_open(&w, '{');
+    for (size_t at = 0; sgi_json_next_member(json, &at, &member);) {
+        if (is_tool && sgi_json_key_is(&member, "execution"))
+            continue;
+        sgi_jw_key_json(&w, member.key);
+        sgi_jw_raw(&w, member.value);
+    }
+    if (is_tool && !sgi_json_get(json, "inputSchema").n)
+        sgi_jw_member_raw(&w, "inputSchema", SGI_STR("{\"type\":\"object\"}"));
+    sgi_jw_close(&w, '}');
+    char *text = out.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&out));
+    item->json_len = out.len;
+    sgi_buf_free(&out);
+    return text;
+}
+
+static sgi_item *new_item(segue_server *server, int32_t type, sgi_str key, sgi_json json)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    sgi_item *item = sgi_zalloc(mem, sizeof *item);
+    if (!item)
+        return NULL;
+    item->engine = server->engine;
+    item->type = type;
+    item->refs = 1;
+    item->ready.run = run_free_user;
+    sgi_mcp_params_init(&item->params, mem);
+    item->key = sgi_text_dup(mem, key);
+    item->json = listed_form(item, json);
+    if (item->key && item->json)
+        return item;
+    free_item(item);
+    return NULL;
+}
+
+segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
+                          const segue_item_options *options, segue_error **error)
+{
+    sgi_shelf *shelf = sgi_shelf_of(server, type);
+    sgi_str key;
+    segue_status status = read_key(server, type, json, &key, error);
     if (status != SEGUE_OK)
         return status;
-    sgi_tool *tool = sgi_zalloc(mem, sizeof *tool);
-    if (!tool)
+    sgi_item *item = new_item(server, type, key, json);
+    if (!item)
         return SEGUE_E_NOMEM;
-    tool->engine = server->engine;
-    tool->refs = 1;
-    sgi_mcp_params_init(&tool->params, mem);
-    tool->name = sgi_text_dup(mem, name);
-    tool->json = listed_form(server, json, &tool->json_len);
-    status = tool->name && tool->json
-                 ? read_params(tool, sgi_json_get(json, "inputSchema"), error)
-                 : SEGUE_E_NOMEM;
+    item->options = *options;
+    status = type_of(item)->check(item, json, error);
+    if (status == SEGUE_OK && options->on_completion && type != SEGUE_ITEM_PROMPT &&
+        type != SEGUE_ITEM_RESOURCE_TEMPLATE)
+        status = refuse(item, error, "it has nothing to complete");
     if (status != SEGUE_OK) {
-        free_tool(tool);
+        free_item(item);
         return status;
     }
-    tool->options = *options;
-    tool->ready.run = run_free_user;
-    tool->order = ++server->tool_order;
-    TAILQ_INSERT_TAIL(&server->tools, tool, link);
-    sgi_map_put(&server->tools_by_name, &tool->node, sgi_str_of(tool->name));
+    item->order = ++shelf->order;
+    server->completes |= options->on_completion != NULL;
+    TAILQ_INSERT_TAIL(&shelf->items, item, link);
+    sgi_map_put(&shelf->by_key, &item->node, sgi_str_of(item->key));
     return SEGUE_OK;
 }
 
-static void take_out(segue_server *server, sgi_tool *tool)
+static void take_out(sgi_shelf *shelf, sgi_item *item)
 {
-    TAILQ_REMOVE(&server->tools, tool, link);
-    sgi_map_remove(&server->tools_by_name, &tool->node);
-    sgi_tool_unref(tool);
+    TAILQ_REMOVE(&shelf->items, item, link);
+    sgi_map_remove(&shelf->by_key, &item->node);
+    sgi_item_unref(item);
 }
 
-segue_status sgi_tool_remove(segue_server *server, const char *name)
+segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key)
 {
-    sgi_tool *tool = sgi_tool_find(server, sgi_str_of(name));
-    if (!tool)
+    sgi_item *item = sgi_item_find(server, type, sgi_str_of(key));
+    if (!item)
         return SEGUE_E_NOT_FOUND;
-    take_out(server, tool);
+    take_out(sgi_shelf_of(server, type), item);
     return SEGUE_OK;
 }
 
-void sgi_tools_clear(segue_server *server)
+void sgi_items_clear(segue_server *server)
 {
-    sgi_tool *tool;
-    while ((tool = TAILQ_FIRST(&server->tools)))
-        take_out(server, tool);
+    sgi_item *item;
+    for (size_t i = 0; i < SGI_ITEM_TYPES; i++)
+        while ((item = TAILQ_FIRST(&server->shelves[i].items)))
+            take_out(&server->shelves[i], item);
 }

@@ -110,7 +110,7 @@ void sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
     if (!is_retry_readable(in))
         return;
     sgi_op *known = sgi_rejoin_find(in, request);
-    sgi_op *op = sgi_round_find(in, request->name);
+    sgi_op *op = sgi_round_find(in, request->kind, request->name);
     if (op && (!request->has_key || op == known)) {
         sgi_round_answer(
             op, in, sgi_dialect_of(sgi_negotiate(in->version, says, server->dialects)));

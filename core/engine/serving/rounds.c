@@ -140,24 +140,27 @@ void sgi_round_send(sgi_op *op)
 
 /* ---- the client comes again ---- */
 
-static bool is_same_call(const sgi_op *op, const sgi_inbound *in, sgi_str tool)
+/* A resource is named by its URI alone. */
+static bool is_same_call(const sgi_op *op, const sgi_inbound *in,
+                         const sgi_call_kind *kind, sgi_str name)
 {
-    sgi_json before = sgi_op_arguments(op);
+    sgi_json before =
+        op->kind == &sgi_call_resource ? in->arguments : sgi_op_arguments(op);
     sgi_json now = in->arguments;
     before = before.n ? before : SGI_STR("{}");
     now = now.n ? now : SGI_STR("{}");
-    return op->who == in->peer->who && sgi_str_eq(sgi_str_of(op->tool_name), tool) &&
-           sgi_str_eq(before, now);
+    return op->who == in->peer->who && op->kind == kind &&
+           sgi_str_eq(sgi_str_of(op->item_name), name) && sgi_str_eq(before, now);
 }
 
-sgi_op *sgi_round_find(const sgi_inbound *in, sgi_str tool)
+sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name)
 {
     sgi_str state;
     if (!sgi_json_plain_string(in->state, &state))
         return NULL; /* ours need no escapes */
     sgi_map_node *node = sgi_map_find(&in->peer->server->rounds, state);
     sgi_op *op = node ? SGI_OWNER(node, sgi_round, node)->op : NULL;
-    return op && is_same_call(op, in, tool) ? op : NULL;
+    return op && is_same_call(op, in, kind, name) ? op : NULL;
 }
 
 /* A client that comes without a capability cannot be asked again for what it leaves

@@ -39,8 +39,8 @@ bool sgi_round_is_out(const sgi_op *op);
 void sgi_round_end(sgi_op *op);
 
 /* The operation that waits for a request with this state, made by the same principal for
- * the same tool and arguments; NULL when there is none. */
-sgi_op *sgi_round_find(const sgi_inbound *in, sgi_str tool);
+ * the same item and arguments; NULL when there is none. */
+sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name);
 /* Takes the answers of a request, whose reply then waits for the operation. */
 void sgi_round_answer(sgi_op *op, const sgi_inbound *in,
                       const struct sgi_dialect *dialect);

@@ -278,6 +278,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
     } else if ((peer = sgi_wire_session_exchange(session, transport))) {
         session->listening = peer;
         sgi_send_open_events(peer->conn);
+        sgi_updates_ready(peer);
     }
     *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;
 }

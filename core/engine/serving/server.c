@@ -68,7 +68,10 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
                      (uint64_t)options->max_segments, options->max_inputs};
     server->ready.run = run_free_user;
     server->idle.run = run_idle;
-    TAILQ_INIT(&server->tools);
+    for (size_t i = 0; i < SGI_ITEM_TYPES; i++) {
+        TAILQ_INIT(&server->shelves[i].items);
+        sgi_map_init(&server->shelves[i].by_key, &engine->env);
+    }
     TAILQ_INIT(&server->peers);
     LIST_INIT(&server->doors);
     TAILQ_INIT(&server->sessions_by_use);
@@ -76,7 +79,6 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->max_parked = MAX_PARKED;
     LIST_INIT(&server->calls);
     TAILQ_INIT(&server->lingering);
-    sgi_map_init(&server->tools_by_name, &engine->env);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_task, &engine->env);
     sgi_map_init(&server->by_key, &engine->env);
@@ -103,8 +105,9 @@ static void free_server(segue_server *server)
     if (server->gone)
         server->gone(server, server->gone_user);
     sgi_keeper_free(&server->keeper);
-    sgi_tools_clear(server);
-    sgi_map_free(&server->tools_by_name);
+    sgi_items_clear(server);
+    for (size_t i = 0; i < SGI_ITEM_TYPES; i++)
+        sgi_map_free(&server->shelves[i].by_key);
     sgi_map_free(&server->sessions);
     sgi_principals_clear(&server->principals);
     sgi_map_free(&server->principals);

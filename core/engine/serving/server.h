@@ -1,6 +1,6 @@
-/* A server: its tools, the operations they run, and the conversations it serves.
+/* A server: its items, the operations they run, and the conversations it serves.
  *
- * Life: tools are added; the first attach claims what the store holds of an earlier
+ * Life: items are added; the first attach claims what the store holds of an earlier
  * process (recovery); only when that is through are conversations read. The server lives
  * while its handle, a conversation, an operation or a job to the store needs it. */
 #ifndef SGI_SERVER_H
@@ -12,25 +12,38 @@
 #include "engine/log/op.h"
 #include "engine/serving/principal.h"
 #include "wire/mcp_params.h"
+#include "wire/uri_template.h"
 
 typedef struct sgi_peer sgi_peer;
 typedef struct sgi_wire_session sgi_wire_session;
 
-struct sgi_tool {
+/* Something that the application serves, in the registry. */
+struct sgi_item {
     int32_t refs; /* the registry, and calls that run it */
     sgi_engine *engine;
-    TAILQ_ENTRY(sgi_tool) link;
+    int32_t type; /* segue_item */
+    TAILQ_ENTRY(sgi_item) link;
     sgi_map_node node;
-    char *name;
+    char *key;  /* its name, URI or template */
     char *json; /* as it is listed */
     size_t json_len;
-    uint64_t order;        /* 1, 2, 3, ...: what a cursor of tools/list points at */
-    sgi_mcp_params params; /* arguments that are repeated in headers */
+    uint64_t order; /* 1, 2, 3, ... of its type: what a cursor of its list points at */
     segue_item_options options;
-    sgi_ready ready; /* free_user is due */
+    sgi_ready ready;           /* free_user is due */
+    sgi_mcp_params params;     /* a tool: arguments that are repeated in headers */
+    sgi_uri_template *pattern; /* a resource template; views of its key */
 };
 
-TAILQ_HEAD(sgi_tool_list, sgi_tool);
+TAILQ_HEAD(sgi_item_list, sgi_item);
+
+/* The items of one type. */
+typedef struct sgi_shelf {
+    struct sgi_item_list items;
+    sgi_map by_key;
+    uint64_t order; /* of the item that came last; 0 = there never was one */
+} sgi_shelf;
+
+#define SGI_ITEM_TYPES 4
 
 typedef enum sgi_server_stage {
     SGI_SERVER_NEW = 0,
@@ -54,9 +67,8 @@ struct segue_server {
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info; /* "serverInfo":{...} */
     sgi_limits limits;
-    struct sgi_tool_list tools;
-    sgi_map tools_by_name;
-    uint64_t tool_order;
+    sgi_shelf shelves[SGI_ITEM_TYPES];
+    bool completes; /* there is, or was, an item with on_completion */
     TAILQ_HEAD(, sgi_peer) peers;
     LIST_HEAD(, sgi_door) doors;
     sgi_map sessions;    /* of the handshake eras over HTTP, by id */
@@ -94,15 +106,23 @@ void sgi_server_forget_lingering(segue_server *server);
 /* The runtime goes away: handlers are told, timers stop, what is stored stays. */
 void sgi_server_die(segue_server *server);
 
-/* ---- tools (registry.c) ---- */
+/* ---- items (registry.c); type: segue_item ---- */
 
-segue_status sgi_tool_add(segue_server *server, sgi_json json,
+segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
                           const segue_item_options *options, segue_error **error);
-segue_status sgi_tool_remove(segue_server *server, const char *name);
-sgi_tool *sgi_tool_find(segue_server *server, sgi_str name);
-void sgi_tool_ref(sgi_tool *tool);
-void sgi_tool_unref(sgi_tool *tool);
-void sgi_tools_clear(segue_server *server);
+segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key);
+sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key);
+void sgi_item_ref(sgi_item *item);
+void sgi_item_unref(sgi_item *item);
+void sgi_items_clear(segue_server *server);
+/* Is there, or was there, an item of the type? Tools are always served; resources and
+ * their templates are served together. */
+bool sgi_items_served(const segue_server *server, int32_t type);
+
+static inline sgi_shelf *sgi_shelf_of(segue_server *server, int32_t type)
+{
+    return &server->shelves[type - 1];
+}
 
 /* ---- conversations ---- */
 

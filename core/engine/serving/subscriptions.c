@@ -1,8 +1,8 @@
 /* subscriptions/listen (2026-07-28 basic/patterns/subscriptions) and, in the handshake
- * eras, list_changed to everybody. A subscription is a source of its conversation:
- * changes set marks, and what is marked is written when there is room, in its latest
- * state. So a slow client misses intermediate states, never the last one, and nothing
- * queues.
+ * eras, list_changed to everybody who initialized. A subscription is a source of its
+ * conversation: changes set marks, and what is marked is written when there is room, in
+ * its latest state. So a slow client misses intermediate states, never the last one, and
+ * nothing queues.
  *
  * A subscription first looks up every task it was asked for; the acknowledgement goes out
  * when the last answer is in. Watches are owned by their subscription; one whose result
@@ -13,6 +13,18 @@
 #include "engine/serving/wire_session.h"
 
 #define MAX_TASK_IDS 256
+
+/* Lists whose changes can be heard of; 1 << index stands for one in a set. */
+static const struct {
+    int32_t type;
+    const char *filter;
+    const char *method;
+} lists[] = {
+    {SEGUE_ITEM_TOOL, "toolsListChanged", "notifications/tools/list_changed"},
+    {SEGUE_ITEM_RESOURCE, "resourcesListChanged", "notifications/resources/list_changed"},
+    {SEGUE_ITEM_PROMPT, "promptsListChanged", "notifications/prompts/list_changed"},
+};
+enum { LISTS = sizeof lists / sizeof *lists };
 
 typedef struct sgi_listen sgi_listen;
 
@@ -32,10 +44,11 @@ struct sgi_listen {
     sgi_source source;
     LIST_HEAD(, task_watch) tasks;
     int32_t looking; /* look-ups under way, and 1 while they are being started */
-    bool wants_tools;
+    uint8_t wanted_lists;
+    uint8_t marked_lists;
+    sgi_marks *marks; /* resources it asked for, or NULL */
     bool wants_tasks;
     bool acknowledged;
-    bool tools_marked;
     bool unlisted; /* withdrawn while tasks were looked up */
 };
 
@@ -64,6 +77,7 @@ static void free_listen(sgi_listen *listen)
     sgi_source_remove(listen->conn, &listen->source);
     sgi_conn_unref(listen->conn);
     sgi_reply_close(listen->reply);
+    sgi_marks_free(listen->marks);
     sgi_release(mem, listen, sizeof *listen);
 }
 
@@ -138,18 +152,41 @@ static void show_task(task_watch *watch)
     }
 }
 
+static void show_lists(sgi_listen *listen)
+{
+    sgi_sending sending;
+    for (unsigned i = 0; i < LISTS; i++) {
+        if (!(listen->marked_lists & 1u << i) ||
+            !sgi_reply_notification(&sending, listen->reply, lists[i].method))
+            continue;
+        write_subscription_meta(&sending.w, listen->reply);
+        sgi_send_end(&sending);
+    }
+    listen->marked_lists = 0;
+}
+
+static bool show_resource(sgi_listen *listen)
+{
+    sgi_sending sending;
+    const sgi_mark *mark = sgi_marks_next(listen->marks);
+    if (!mark || !sgi_reply_notification(&sending, listen->reply,
+                                         "notifications/resources/updated"))
+        return false;
+    sgi_jw_member_string(&sending.w, "uri", (sgi_str){mark->uri, mark->len});
+    write_subscription_meta(&sending.w, listen->reply);
+    sgi_send_end(&sending);
+    return true;
+}
+
 static bool fill(sgi_source *source, size_t room)
 {
     sgi_listen *listen = SGI_OWNER(source, sgi_listen, source);
     size_t mark = listen->conn->out.len;
-    sgi_sending sending;
     task_watch *watch, *next;
-    if (listen->tools_marked &&
-        sgi_reply_notification(&sending, listen->reply,
-                               "notifications/tools/list_changed")) {
-        listen->tools_marked = false;
-        write_subscription_meta(&sending.w, listen->reply);
-        sgi_send_end(&sending);
+    show_lists(listen);
+    while (show_resource(listen)) {
+        if (listen->conn->out.len - mark >= room)
+            return true;
     }
     for (watch = LIST_FIRST(&listen->tasks); watch; watch = next) {
         next = LIST_NEXT(watch, link);
@@ -173,33 +210,76 @@ static void task_changed(sgi_watch *base, sgi_op *op)
         sgi_source_ready(watch->listen->conn, &watch->listen->source);
 }
 
-static void tell_legacy(sgi_peer *peer)
+static void mark_listen(sgi_listen *listen)
+{
+    if (listen->acknowledged)
+        sgi_source_ready(listen->conn, &listen->source);
+}
+
+static void tell_legacy(sgi_peer *peer, unsigned list)
 {
     sgi_sending sending;
-    if (!peer->handshake->initialized ||
+    if (!peer->handshake->initialized || !(peer->handshake->lists & 1u << list) ||
         (peer->is_exchange && !(peer->session && peer == peer->session->listening)))
         return;
-    sgi_send_notification(&sending, peer->conn, "notifications/tools/list_changed");
+    sgi_send_notification(&sending, peer->conn, lists[list].method);
     sgi_send_end(&sending);
 }
 
-void sgi_tools_changed(segue_server *server)
+static unsigned list_of(int32_t type)
+{
+    unsigned list = 0;
+    if (type == SEGUE_ITEM_RESOURCE_TEMPLATE)
+        type = SEGUE_ITEM_RESOURCE; /* they have no notification of their own */
+    while (lists[list].type != type)
+        list++;
+    return list;
+}
+
+void sgi_items_changed(segue_server *server, int32_t type)
 {
     sgi_peer *peer;
     sgi_listen *listen;
+    unsigned list = list_of(type);
     TAILQ_FOREACH(peer, &server->peers, link) {
-        tell_legacy(peer);
+        tell_legacy(peer, list);
         LIST_FOREACH(listen, &peer->listens, link) {
-            if (!listen->wants_tools)
+            if (!(listen->wanted_lists & 1u << list))
                 continue;
-            listen->tools_marked = true;
-            if (listen->acknowledged)
-                sgi_source_ready(listen->conn, &listen->source);
+            listen->marked_lists = (uint8_t)(listen->marked_lists | 1u << list);
+            mark_listen(listen);
         }
     }
 }
 
+uint8_t sgi_lists_served(const segue_server *server)
+{
+    unsigned set = 0;
+    for (unsigned i = 0; i < LISTS; i++)
+        if (sgi_items_served(server, lists[i].type))
+            set |= 1u << i;
+    return (uint8_t)set;
+}
+
+void sgi_listens_updated(sgi_peer *peer, sgi_str uri)
+{
+    sgi_listen *listen;
+    LIST_FOREACH(listen, &peer->listens, link)
+        if (sgi_marks_set(listen->marks, uri))
+            mark_listen(listen);
+}
+
 /* ---- the request ---- */
+
+static void write_resources(sgi_jw *w, const sgi_marks *marks)
+{
+    const sgi_mark *mark;
+    sgi_jw_key(w, "resourceSubscriptions");
+    sgi_jw_open(w, '[');
+    TAILQ_FOREACH(mark, &marks->all, by_age)
+        sgi_jw_string(w, (sgi_str){mark->uri, mark->len});
+    sgi_jw_close(w, ']');
+}
 
 static void acknowledge(sgi_listen *listen)
 {
@@ -212,10 +292,11 @@ static void acknowledge(sgi_listen *listen)
     }
     sgi_jw_key(&sending.w, "notifications");
     sgi_jw_open(&sending.w, '{');
-    if (listen->wants_tools) {
-        sgi_jw_key(&sending.w, "toolsListChanged");
-        sgi_jw_bool(&sending.w, true);
-    }
+    for (unsigned i = 0; i < LISTS; i++)
+        if (listen->wanted_lists & 1u << i)
+            sgi_jw_member_raw(&sending.w, lists[i].filter, SGI_STR("true"));
+    if (listen->marks)
+        write_resources(&sending.w, listen->marks);
     if (listen->wants_tasks) {
         sgi_jw_key(&sending.w, "taskIds");
         sgi_jw_open(&sending.w, '[');
@@ -260,15 +341,23 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     look_up_done(listen);
 }
 
+/* Absent, or an array of at most so many strings. */
+static bool are_texts(sgi_json array, int32_t most)
+{
+    sgi_json item;
+    int32_t count = 0;
+    if (array.n && sgi_json_kind_of(array) != SGI_JSON_ARRAY)
+        return false;
+    for (size_t at = 0; array.n && sgi_json_next_item(array, &at, &item);)
+        if (sgi_json_kind_of(item) != SGI_JSON_STRING || ++count > most)
+            return false;
+    return true;
+}
+
 static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
 {
-    sgi_json id;
-    int32_t count = 0;
-    bool ok = sgi_json_kind_of(filter) == SGI_JSON_OBJECT &&
-              (!ids.n || sgi_json_kind_of(ids) == SGI_JSON_ARRAY);
-    for (size_t at = 0; ok && ids.n && sgi_json_next_item(ids, &at, &id);)
-        ok = sgi_json_kind_of(id) == SGI_JSON_STRING && ++count <= MAX_TASK_IDS;
-    if (!ok)
+    if (sgi_json_kind_of(filter) != SGI_JSON_OBJECT || !are_texts(ids, MAX_TASK_IDS) ||
+        !are_texts(sgi_json_get(filter, "resourceSubscriptions"), SGI_MARKS_MAX))
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "params.notifications is not a valid filter", NULL);
     else if (ids.n && !(in->caps & SGI_CAP_TASKS))
@@ -276,6 +365,38 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
     else
         return true;
     return false;
+}
+
+/* False when out of memory. What is no URI is left out, like a task that is none. */
+static bool mark_resources(sgi_listen *listen, sgi_json uris)
+{
+    sgi_engine *engine = listen->reply->engine;
+    segue_status status = SEGUE_OK;
+    sgi_json item;
+    sgi_buf uri;
+    listen->marks = sgi_marks_new(&engine->env);
+    if (!listen->marks)
+        return false;
+    sgi_buf_init(&uri, sgi_engine_mem(engine));
+    for (size_t at = 0; status == SEGUE_OK && sgi_json_next_item(uris, &at, &item);) {
+        sgi_buf_reset(&uri, SGI_URI_MAX);
+        sgi_json_decode(item, &uri);
+        if (uri.failed)
+            status = SEGUE_E_NOMEM;
+        else if (uri.len && uri.len <= SGI_URI_MAX)
+            status = sgi_marks_add(listen->marks, sgi_buf_str(&uri));
+    }
+    sgi_buf_free(&uri);
+    return status == SEGUE_OK;
+}
+
+static uint8_t wanted_lists(const segue_server *server, sgi_json filter)
+{
+    unsigned set = 0;
+    for (unsigned i = 0; i < LISTS; i++)
+        if (sgi_json_kind_of(sgi_json_get(filter, lists[i].filter)) == SGI_JSON_TRUE)
+            set |= 1u << i;
+    return (uint8_t)(set & sgi_lists_served(server));
 }
 
 static sgi_listen *new_listen(sgi_reply *reply)
@@ -304,6 +425,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
 {
     sgi_json filter = sgi_json_get(in->params, "notifications");
     sgi_json ids = sgi_json_get(filter, "taskIds");
+    sgi_json uris = sgi_json_get(filter, "resourceSubscriptions");
     sgi_json id;
     sgi_str text;
     if (!check_filter(in, filter, ids))
@@ -313,8 +435,14 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
     if (!listen)
         return;
     listen->wants_tasks = ids.n > 0;
-    listen->wants_tools =
-        sgi_json_kind_of(sgi_json_get(filter, "toolsListChanged")) == SGI_JSON_TRUE;
+    listen->wanted_lists = wanted_lists(in->peer->server, filter);
+    if (uris.n && sgi_items_served(in->peer->server, SEGUE_ITEM_RESOURCE) &&
+        !mark_resources(listen, uris)) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        free_listen(listen);
+        return;
+    }
     for (size_t at = 0; ids.n && sgi_json_next_item(ids, &at, &id);) {
         listen->looking++;
         if (!sgi_json_plain_string(id, &text))

@@ -19,7 +19,7 @@ const char *sgi_state_name(sgi_state state)
 static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
 {
     int64_t most = op->server->options.max_ttl_ms;
-    int64_t ttl = wanted ? wanted : op->tool->options.ttl_ms;
+    int64_t ttl = wanted ? wanted : op->item->options.ttl_ms;
     if (most < 0)
         return ttl; /* the server allows unlimited ones */
     return ttl < 0 || ttl > most ? most : ttl;
@@ -36,7 +36,7 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
     if (!op->task_id)
         return SEGUE_E_NOMEM;
     op->ttl_ms = clamp_ttl(op, ttl_ms);
-    op->poll_ms = op->tool->options.poll_ms;
+    op->poll_ms = op->item->options.poll_ms;
     op->is_task = as_task;
     segue_status status = sgi_op_log(op);
     if (status != SEGUE_OK) {
@@ -127,7 +127,7 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
         return SEGUE_OK;
     if (sgi_op_has_ended(op))
         return SEGUE_E_TERMINAL;
-    if (op->logged || op->tool->options.task == SEGUE_TASK_NEVER ||
+    if (op->logged || op->item->options.task == SEGUE_TASK_NEVER ||
         !(op->caps & SGI_CAP_TASKS))
         return SEGUE_E_UNSUPPORTED;
     if (sgi_round_is_out(op))

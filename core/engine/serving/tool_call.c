@@ -11,6 +11,15 @@
 
 /* ---- answering a call ---- */
 
+/* What has to be in a result, and is not. */
+static void write_defaults(sgi_jw *w, const sgi_call_kind *kind, const sgi_fold *fold)
+{
+    for (size_t i = 0; i < 2 && kind->defaults[i].name; i++)
+        if (!sgi_json_get(sgi_buf_str(&fold->fields), kind->defaults[i].name).n)
+            sgi_jw_member_raw(w, kind->defaults[i].name,
+                              sgi_str_of(kind->defaults[i].json));
+}
+
 static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
 {
     sgi_sending sending;
@@ -33,6 +42,8 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
         return;
     if (reply->modern)
         meta = sgi_buf_str(&op->server->info);
+    if (reply->modern || !op->kind->modern_defaults)
+        write_defaults(&sending.w, op->kind, fold);
     sgi_fold_write(fold, &sending.w, is_error, meta);
     sgi_send_end(&sending);
 }
@@ -146,7 +157,7 @@ static void promote(sgi_timer *timer)
     sgi_op *op = SGI_OWNER(timer, sgi_op, promote);
     if (op->call && sgi_call_defer(op->call, op->asked_ttl_ms) ==
                         SEGUE_E_STATE) /* its client is asked */
-        sgi_engine_timer(op->engine, &op->promote, op->tool->options.promote_after_ms,
+        sgi_engine_timer(op->engine, &op->promote, op->item->options.promote_after_ms,
                          promote);
 }
 
@@ -170,11 +181,11 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     sgi_op *op = sgi_op_new(in->peer->server, request->name, in->params);
     if (!op)
         return NULL;
-    op->tool = request->tool;
+    op->item = request->tool;
     if (in->arguments.n)
         op->arguments =
             (sgi_json){op->params + (in->arguments.p - in->params.p), in->arguments.n};
-    sgi_tool_ref(op->tool);
+    sgi_item_ref(op->item);
     op->who = in->peer->who;
     sgi_principal_ref(op->who);
     op->caps = request->caps;
@@ -198,15 +209,15 @@ static bool begins_plain(const sgi_op *op)
     if (op->dialect == &sgi_dialect_tasks_2025)
         return op->modes & SGI_MODE_IMMEDIATE &&
                !(op->server->dialects & SGI_DIALECT_TRACKING);
-    return op->tool->options.promote_after_ms > 0 &&
-           op->tool->options.task == SEGUE_TASK_MAY;
+    return op->item->options.promote_after_ms > 0 &&
+           op->item->options.task == SEGUE_TASK_MAY;
 }
 
 /* Gives the operation its handles and its handler. A keyed one runs only once it is
  * durable: until then another process may have created it. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
-    int64_t promote_ms = op->tool->options.promote_after_ms;
+    int64_t promote_ms = op->item->options.promote_after_ms;
     bool later = begins_plain(op) && promote_ms > 0;
     segue_status status = SEGUE_OK;
     if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
@@ -239,7 +250,7 @@ static void start_call(const sgi_inbound *in, const sgi_call_request *request)
         sgi_tool_call_give_up(reply, op);
     } else {
         if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
-            !op->tool->options.promote_after_ms)
+            !op->item->options.promote_after_ms)
             reply->turned = turned_without_end;
         sgi_call_attach(reply, op);
     }

@@ -101,6 +101,7 @@ static void end_session(sgi_wire_session *session, bool drains)
     sgi_map_remove(&server->sessions, &session->node);
     TAILQ_REMOVE(&server->sessions_by_use, session, by_use);
     sgi_map_free(&session->in_flight);
+    sgi_marks_free(session->marks);
     sgi_principal_unref(session->who);
     sgi_release(sgi_engine_mem(server->engine), session, sizeof *session);
 }

@@ -20,6 +20,7 @@ struct sgi_wire_session {
     sgi_map in_flight;                /* sgi_reply by id, of all exchanges */
     TAILQ_HEAD(, sgi_peer) exchanges; /* oldest first */
     sgi_peer *listening;              /* the stream of GET, or NULL */
+    sgi_marks *marks;                 /* resources it subscribed to, or NULL; updates.c */
     LIST_HEAD(, sgi_origin) origins;  /* origin.c */
     int64_t next_stream;
     int64_t idle_ms;

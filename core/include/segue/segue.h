@@ -613,9 +613,10 @@ SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char
                                               size_t len);
 
 /* Adds a block of any type as JSON text: embedded resource, resource link, one of your
- * own.
+ * own. Or, for the result of resources/read or prompts/get, a whole item of its list.
  *
- * json      one JSON object with a string member "type".
+ * json      one JSON object with a string member "type"; or with "uri" and "text" or
+ *           "blob"; or with "role" and a block as its "content".
  * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON, SEGUE_E_INVALID when it is
  *           not such an object.
  * Thread    any
@@ -624,6 +625,45 @@ SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char
  */
 SEGUE_API segue_status segue_content_add_json(segue_content *content, const char *json,
                                               size_t len);
+
+/* Adds contents of a resource that are text, for the result of resources/read.
+ *
+ * uri       of the resource, or of a part of it.
+ * mime_type NULL = not told.
+ * text      UTF-8.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when a text is not valid UTF-8.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_add_resource_text(segue_content *content,
+                                                       const char *uri,
+                                                       const char *mime_type,
+                                                       const char *text, size_t len);
+
+/* Adds contents of a resource that are bytes; they are encoded as base64.
+ *
+ * uri       of the resource, or of a part of it.
+ * mime_type NULL = not told.
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_add_resource_blob(segue_content *content,
+                                                       const char *uri,
+                                                       const char *mime_type,
+                                                       const void *data, size_t len);
+
+/* From here on each block that is added is a message of a prompt, said by this role.
+ *
+ * role      "user" or "assistant"; NULL = blocks are blocks again.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for another role.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_content_set_role(segue_content *content, const char *role);
 
 /* Sets structuredContent, replacing an earlier value.
  *
@@ -744,7 +784,7 @@ typedef struct segue_server_options {
     void *user;
     segue_free_fn free_user;
     segue_principal_fn principal; /* NULL = everybody is nobody in particular */
-    int32_t page_size;            /* items per page of tools/list; default 1000 */
+    int32_t page_size;            /* items per page of a list; default 1000 */
     int64_t max_result_bytes;     /* collected for a plain call; default 16 MiB */
     int64_t max_log_bytes;        /* log of one operation; default 64 MiB */
     int64_t max_segments;         /* segments of one operation; default 1,000,000 */
@@ -763,7 +803,14 @@ typedef struct segue_server_options {
                                      which callers are told to wait; default 1000 */
 } segue_server_options;
 
-enum segue_item { SEGUE_ITEM_TOOL = 1 };
+/* What a server serves. Tools are always announced; resources, prompts and completion
+ * are announced to clients that connect when there is, or was, such an item. */
+enum segue_item {
+    SEGUE_ITEM_TOOL = 1,              /* has a "name" */
+    SEGUE_ITEM_RESOURCE = 2,          /* a "uri" and a "name" */
+    SEGUE_ITEM_RESOURCE_TEMPLATE = 3, /* a "uriTemplate" and a "name" */
+    SEGUE_ITEM_PROMPT = 4             /* a "name", and "arguments" if it takes any */
+};
 
 /* Flags of a tool. */
 enum segue_tool_flag {
@@ -778,9 +825,10 @@ enum segue_task_policy {
     SEGUE_TASK_MUST = 2 /* clients that cannot take one are refused (-32021) */
 };
 
-/* Runs a tool. `call` is owned by the handler from here on: it ends the call by
- * segue_call_complete or segue_call_fail, now or later, on any thread, and frees it. In
- * an inline runtime the handler runs on the I/O thread: long work belongs elsewhere. */
+/* Runs a tool, reads a resource, makes a prompt or completes an argument. `call` is owned
+ * by the handler from here on: it ends the call by segue_call_complete or
+ * segue_call_fail, now or later, on any thread, and frees it. In an inline runtime the
+ * handler runs on the I/O thread: long work belongs elsewhere. */
 typedef void (*segue_call_fn)(void *user, segue_call *call);
 
 typedef struct segue_item_options {
@@ -788,14 +836,16 @@ typedef struct segue_item_options {
     void *user;
     segue_free_fn free_user;
     segue_call_fn on_call;
-    int32_t flags;            /* segue_tool_flag */
-    int32_t task;             /* segue_task_policy */
-    int64_t ttl_ms;           /* of its tasks; default 1 h */
-    int64_t poll_ms;          /* poll interval told to clients; default 1000 */
-    int64_t promote_after_ms; /* MAY: become a task after so long; 0 = at once */
+    int32_t flags;               /* segue_tool_flag; this and the next four: tools */
+    int32_t task;                /* segue_task_policy */
+    int64_t ttl_ms;              /* of its tasks; default 1 h */
+    int64_t poll_ms;             /* poll interval told to clients; default 1000 */
+    int64_t promote_after_ms;    /* MAY: become a task after so long; 0 = at once */
+    segue_call_fn on_completion; /* a prompt, or a template: suggests values of an
+                                 argument (segue_call_set_completion); NULL = none */
 } segue_item_options;
 
-/* Makes a server: a set of tools, and the operations they run.
+/* Makes a server: tools, resources and prompts, and the operations they run.
  *
  * options   NULL = defaults; copied; the store is shared, not consumed.
  * Returns   SEGUE_OK.
@@ -807,15 +857,16 @@ SEGUE_API segue_status segue_server_new(segue_runtime *runtime,
                                         const segue_server_options *options,
                                         segue_server **out);
 
-/* Adds a tool. Attached clients that listen are told (list_changed).
+/* Adds an item. Attached clients that listen are told (list_changed).
  *
- * item      SEGUE_ITEM_TOOL.
+ * item      segue_item.
  * json      the item as it is listed, e.g.
  *           {"name":"add","inputSchema":{"type":"object"}}.
  * options   copied; on_call is required.
  * error     optional detail; may be NULL.
- * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID without a name or with a schema that
- *           is not an object, SEGUE_E_EXISTS when the name is taken.
+ * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID when the item lacks what it needs, a
+ *           template or schema is none or an option is not for it, SEGUE_E_EXISTS when
+ *           there is one of its kind and name, URI or template.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -827,6 +878,7 @@ SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
 
 /* Removes an item. Calls that run go on.
  *
+ * name      its name; of a resource its URI, of a template its text.
  * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND.
  * Thread    any
  * Callback  allowed
@@ -834,6 +886,18 @@ SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
  */
 SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
                                            const char *name);
+
+/* Tells the clients that subscribed to a resource that it has changed. Each is told once,
+ * however often that happens before it can be told.
+ *
+ * uri       as the clients named it; there need be no such item.
+ * Returns   SEGUE_OK, also when nobody subscribed.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
+                                                     const char *uri);
 
 /* Serves the client at the other end of a transport. The first attach also recovers what
  * an earlier process left in the store: restartable tools run again, other operations
@@ -984,7 +1048,18 @@ typedef struct segue_call_events {
 typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status,
                                const char *json, size_t len);
 
-/* Returns the name of the tool.
+/* Returns the method that runs the handler: "tools/call", "resources/read", "prompts/get"
+ * or "completion/complete".
+ *
+ * Returns   a string that lives as long as the library.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_call_method(const segue_call *call);
+
+/* Returns the name of the tool or prompt; of resources/read the URI that is read; of a
+ * completion the prompt's name or the template's text.
  *
  * Returns   a string that lives as long as the call.
  * Thread    any
@@ -1003,7 +1078,9 @@ SEGUE_API const char *segue_call_name(const segue_call *call);
  */
 SEGUE_API const char *segue_call_params(const segue_call *call, size_t *len);
 
-/* Gives one argument as JSON text.
+/* Gives one argument as JSON text. Arguments of resources/read are the variables of the
+ * template, decoded: they come from strangers and may hold anything, "../" too. Those of
+ * a completion are "name" and "value" of the argument; the rest is in the params.
  *
  * json, len receive the text, which lives as long as the call and is not NUL-terminated.
  * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the caller did not send it.
@@ -1069,10 +1146,11 @@ SEGUE_API int32_t segue_call_is_cancelled(const segue_call *call);
  */
 SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *content);
 
-/* Emits one text segment.
+/* Emits one text segment of a tool.
  *
  * text      UTF-8.
- * Returns   as segue_call_send, and SEGUE_E_INVALID when the text is not valid UTF-8.
+ * Returns   as segue_call_send, and SEGUE_E_INVALID when the text is not valid UTF-8 or
+ *           it is no tool that runs.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1089,17 +1167,34 @@ SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
  */
 SEGUE_API segue_status segue_call_replace(segue_call *call);
 
-/* Sets a member of the result beside its content, such as structuredContent or _meta.
+/* Sets a member of the result beside its list: structuredContent or _meta of a tool, the
+ * description of a prompt, ttlMs and cacheScope of what was read.
  *
  * json      any JSON value; the last one set wins.
- * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for "content", "isError"
- *           and "resultType".
+ * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for the list ("content",
+ *           "contents", "messages"), "isError" and "resultType".
  * Thread    any
  * Callback  allowed
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
                                             const char *json, size_t len);
+
+/* Sets the suggestions of a completion, in the order of their relevance; the last ones
+ * set win. segue_call_complete with NULL then ends the call.
+ *
+ * values    count strings, UTF-8; at most 100.
+ * total     how many there are; < 0 = not told.
+ * has_more  1 when there are more than these, else 0.
+ * Returns   as segue_call_send; SEGUE_E_INVALID when it is no completion, for more than
+ *           100 values and for what is not UTF-8.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_set_completion(segue_call *call,
+                                                 const char *const *values, size_t count,
+                                                 int64_t total, int32_t has_more);
 
 /* Reports progress, if the client asked for it. A task of 2025-11-25 has it for as long
  * as its conversation lasts, one of 2026-07-28 not at all.
@@ -1209,8 +1304,10 @@ SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last
 
 /* Ends the call with a result: what was emitted, then the blocks of the content.
  *
- * content   may be NULL; not consumed.
- * Returns   SEGUE_OK, SEGUE_E_TERMINAL when it has ended already.
+ * content   may be NULL; not consumed. A tool gives blocks, resources/read contents of
+ *           resources, prompts/get messages, a completion nothing.
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL when it has ended already, SEGUE_E_INVALID when
+ *           the content is not of what the method gives.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1221,7 +1318,8 @@ SEGUE_API segue_status segue_call_complete(segue_call *call,
 /* Ends the call with a JSON-RPC error. For an error that a model should see, complete
  * with segue_content_set_error instead.
  *
- * code      e.g. -32603; data: JSON text or NULL.
+ * code      e.g. -32603; data: JSON text or NULL. -32002 of resources/read is "not
+ *           found": each revision is told its own code, and the URI as data.
  * Returns   SEGUE_OK, SEGUE_E_TERMINAL, SEGUE_E_JSON, SEGUE_E_INVALID for a code that the
  *           protocol reserves and does not define.
  * Thread    any

@@ -1,0 +1,34 @@
+/* The methods that run a handler, and all that differs in their results (R-1905-64): the
+ * operation behind them knows only segments and fields. */
+#ifndef SGI_CALL_KIND_H
+#define SGI_CALL_KIND_H
+
+#include "base/base.h"
+
+/* What a segment is. */
+enum sgi_shape {
+    SGI_SHAPE_BLOCK = 1,    /* a content block: has a type */
+    SGI_SHAPE_CONTENTS = 2, /* contents of a resource: has a uri, and text or a blob */
+    SGI_SHAPE_MESSAGE = 4   /* a message of a prompt: has a role and a content block */
+};
+
+/* A member that a result has even when its handler did not set it. */
+typedef struct sgi_call_default {
+    const char *name;
+    const char *json;
+} sgi_call_default;
+
+typedef struct sgi_call_kind {
+    const char *method;
+    const char *list; /* the member that the segments make; NULL = none is sent */
+    uint32_t shape;   /* of its segments */
+    sgi_call_default defaults[2];
+    bool modern_defaults; /* they came with 2026-07-28 */
+} sgi_call_kind;
+
+extern const sgi_call_kind sgi_call_tool;       /* tools/call */
+extern const sgi_call_kind sgi_call_resource;   /* resources/read */
+extern const sgi_call_kind sgi_call_prompt;     /* prompts/get */
+extern const sgi_call_kind sgi_call_completion; /* completion/complete */
+
+#endif

@@ -1,0 +1,314 @@
+/* SEP-1905, which form the answer to a call takes: immediate result, task or stream, as
+ * the client listed and declared and the server is switched. */
+#include "support/legacy_wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define IMMEDIATE "{\"responseModes\":[\"immediate\"]}"
+#define STREAMING "{\"responseModes\":[\"streaming\"]}"
+#define BOTH "{\"responseModes\":[\"immediate\",\"streaming\"]}"
+#define FALLBACK "{\"io.modelcontextprotocol/fallback-mode\":\"task\"}"
+
+static int mentions_streaming(const char *text)
+{
+    return strstr(text, "partial-content") || strstr(text, "isComplete") ||
+           strstr(text, "seqNr") || strstr(text, "fallback-mode");
+}
+
+static void assert_task(const char *r, const char *meta)
+{
+    assert_at(r, "result.task.status", "\"working\"");
+    assert_at(r, "result._meta", meta);
+    assert_at(r, "result.content", "");
+    assert_at(r, "result.partial-content", "");
+}
+
+/* All of it in one response, and the task has ended. */
+static void assert_whole_story(wire *c, const char *r, int n)
+{
+    char path[64], number[16];
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "result.partial-content.%d.seqNr", i);
+        snprintf(number, sizeof number, "%d", i + 1);
+        assert_at(r, path, number);
+    }
+    snprintf(path, sizeof path, "result.partial-content.%d", n);
+    assert_at(r, path, "");
+    assert_at(r, "result.isComplete", "true");
+    assert_at(r, "result.isError", "false");
+    char id[64];
+    const char *quoted = json_at(r, "result.task.taskId");
+    snprintf(id, sizeof id, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+    assert_at(legacy_task(c, "\"get\"", "tasks/get", id, NULL), "result.status",
+              "\"completed\"");
+    const char *merged = legacy_task(c, "\"all\"", "tasks/result", id, NULL);
+    snprintf(path, sizeof path, "result.content.%d", n - 1);
+    assert_true(*json_at(merged, path));
+    assert_false(mentions_streaming(merged));
+}
+
+static void immediate_result(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *r = legacy_call(c, "1", "greet", "\"name\":\"Ada\"", IMMEDIATE);
+    assert_at(r, "result",
+              "{\"content\":[{\"type\":\"text\",\"text\":\"Hello, Ada!\"}]}");
+    r = legacy_call(c, "2", "big", "\"bytes\":3", BOTH); /* that may be a task */
+    assert_at(r, "result", "{\"content\":[{\"type\":\"text\",\"text\":\"xxx\"}]}");
+    r = legacy_call(c, "3", "fail_after", "\"n\":0", IMMEDIATE);
+    assert_at(r, "result.isError", "true");
+    assert_false(json_mentions(r, "isComplete"));
+    assert_false(json_mentions(r, "io.modelcontextprotocol/related-task"));
+}
+
+static void ready_at_once_in_one_response(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    assert_whole_story(c, legacy_call(c, "1", "story", "\"n\":3", STREAMING), 3);
+    assert_whole_story(c, legacy_call(c, "2", "big", "\"bytes\":3", STREAMING), 1);
+}
+
+static void not_ready(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *slow = "\"n\":2,\"delayMs\":50";
+    assert_task(legacy_call(c, "1", "story", slow, IMMEDIATE), FALLBACK);
+    assert_task(legacy_call(c, "2", "slow_compute", "\"ms\":50", BOTH), FALLBACK);
+    assert_task(legacy_call(c, "3", "slow_compute", "\"ms\":50",
+                            "{\"responseModes\":[\"immediate\",\"task\"]}"),
+                "");
+    const char *r = legacy_call(c, "4", "story", slow, BOTH);
+    assert_at(r, "result.partial-content.0.seqNr", "1");
+    assert_at(r, "result.isComplete", "false");
+    world_advance(w, 200);
+    do
+        r = wire_response(c, "4");
+    while (strcmp(json_at(r, "result.isComplete"), "true") != 0);
+}
+
+/* Output that does not come in pieces comes when it is there. */
+static void all_at_the_end(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    assert_task(legacy_call(c, "1", "slow_compute", "\"ms\":50", STREAMING), "");
+    world_advance(w, 50);
+    const char *r = wire_response(c, "1");
+    assert_at(r, "result.partial-content",
+              "[{\"seqNr\":1,\"type\":\"text\",\"text\":\"Computed: done\"}]");
+    assert_at(r, "result.isComplete", "true");
+}
+
+static void lists(world *w)
+{
+    static const char *const bad[] = {"{\"responseModes\":\"streaming\"}",
+                                      "{\"responseModes\":[1]}",
+                                      "{\"responseModes\":{}}",
+                                      "{\"responseModes\":null}",
+                                      "{\"ttl\":-1}",
+                                      "{\"ttl\":\"5\"}",
+                                      "7"};
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_code(legacy_call(c, "1", "story", NULL, bad[i]), -32602);
+    if (w->place != WORLD_STDIO) /* nothing ran, so there is no task */
+        assert_int_equal(world_runs(w, "story"), 0);
+    assert_whole_story(
+        c,
+        legacy_call(c, "2", "story", "\"n\":2",
+                    "{\"responseModes\":[\"foo\",\"streaming\",\"streaming\"]}"),
+        2);
+    assert_task(legacy_call(c, "3", "story", NULL, "{\"responseModes\":[]}"), "");
+    assert_task(legacy_call(c, "4", "story", NULL, "{\"responseModes\":[\"foo\"]}"),
+                FALLBACK);
+}
+
+static void undeclared(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    assert_task(legacy_call(c, "1", "story", NULL, STREAMING), FALLBACK);
+    wire *d =
+        legacy_connect(w, NULL, "{\"tasks\":{\"responses\":{\"modes\":[\"task\"]}}}");
+    assert_task(legacy_call(d, "1", "story", NULL, STREAMING), FALLBACK);
+}
+
+static void trusting(segue_server_options *options)
+{
+    options->dialects_on = SEGUE_DIALECT_UNDECLARED_MODES;
+}
+
+static void undeclared_is_trusted(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    assert_whole_story(c, legacy_call(c, "1", "story", "\"n\":2", STREAMING), 2);
+    wire *d =
+        legacy_connect(w, NULL, "{\"tasks\":{\"responses\":{\"modes\":[\"task\"]}}}");
+    assert_task(legacy_call(d, "1", "story", NULL, STREAMING), FALLBACK);
+}
+
+static void without_streaming(segue_server_options *options)
+{
+    options->dialects_off = SEGUE_DIALECT_STREAMING;
+}
+
+static void immediate_alone(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    const char *r = legacy_hello(c, "2025-11-25", MODES_ALL);
+    assert_at(r, "result.capabilities.tasks.responses.modes", "[\"task\",\"immediate\"]");
+    assert_task(legacy_call(c, "1", "story", NULL, STREAMING), FALLBACK);
+    r = legacy_call(c, "2", "big", "\"bytes\":3", BOTH);
+    assert_at(r, "result.content.0.text", "\"xxx\"");
+}
+
+static void without_immediate(segue_server_options *options)
+{
+    options->dialects_off = SEGUE_DIALECT_IMMEDIATE;
+}
+
+static void streaming_alone(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    const char *r = legacy_hello(c, "2025-11-25", MODES_ALL);
+    assert_at(r, "result.capabilities.tasks.responses.modes", "[\"task\",\"streaming\"]");
+    assert_task(legacy_call(c, "1", "big", "\"bytes\":3", IMMEDIATE), FALLBACK);
+    assert_whole_story(c, legacy_call(c, "2", "story", "\"n\":2", BOTH), 2);
+}
+
+static void tracking(segue_server_options *options)
+{
+    options->dialects_on = SEGUE_DIALECT_TRACKING;
+}
+
+static void assert_tracked(wire *c, const char *r, const char *content)
+{
+    static const char mark[] = "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"";
+    char id[64] = "";
+    const char *related = strstr(r, mark);
+    assert_non_null(related);
+    sscanf(related + sizeof mark - 1, "%63[^\"]", id);
+    assert_at(r, "result.content", content);
+    assert_false(json_mentions(r, "task"));
+    assert_false(json_mentions(r, "isComplete"));
+    assert_at(legacy_task(c, "\"g\"", "tasks/get", id, NULL), "result.status",
+              "\"completed\"");
+    const char *again = legacy_task(c, json_at(r, "id"), "tasks/result", id, NULL);
+    assert_string_equal(again, r);
+}
+
+static void tracked_results(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    assert_tracked(c, legacy_call(c, "1", "big", "\"bytes\":3", IMMEDIATE),
+                   "[{\"type\":\"text\",\"text\":\"xxx\"}]");
+    assert_tracked(c, legacy_call(c, "2", "fail_after", "\"n\":0", IMMEDIATE),
+                   "[{\"type\":\"text\",\"text\":\"The job failed\"}]");
+    assert_task(legacy_call(c, "3", "slow_compute", "\"ms\":50", IMMEDIATE), FALLBACK);
+    const char *r = legacy_call(c, "4", "story", "\"n\":2,\"delayMs\":20", BOTH);
+    assert_at(r, "result.partial-content.0.seqNr", "1");
+    assert_true(*json_at(r, "result.task.taskId"));
+}
+
+/* The time a tool gives its plain calls is time to be immediate in. */
+static void promoted_later(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    legacy_ask_task(c, "1", "promote", "\"ms\":300", IMMEDIATE);
+    world_advance(w, 300);
+    assert_at(wire_response(c, "1"), "result.content.0.text", "\"Computed: done\"");
+    legacy_ask_task(c, "2", "promote", "\"ms\":900", IMMEDIATE);
+    world_advance(w, 499);
+    wire_quiet(c);
+    world_advance(w, 1);
+    assert_task(wire_response(c, "2"), FALLBACK);
+}
+
+static void one_response(segue_server_options *options)
+{
+    options->dialects_on = SEGUE_DIALECT_ONE_RESPONSE;
+}
+
+static void segments_are_fetched_only(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *id = legacy_make_task(c, "1", "story", "\"n\":4", STREAMING);
+    legacy_get_until(c, id, "completed");
+    const char *r = legacy_task(c, "2", "tasks/result", id, "\"lastSeqNr\":1");
+    assert_at(r, "result.partial-content.0.seqNr", "2");
+    assert_at(r, "result.partial-content.2.seqNr", "4");
+    assert_at(r, "result.isComplete", "true");
+    assert_null(strstr(strstr(wire_history(c), "\"id\":1,") + 1, "\"id\":1,"));
+}
+
+/* What an old client sees is what a server without the addition sends. */
+static char *old_client(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    const char *id = legacy_make_task(c, "1", "story", "\"n\":3", "{\"ttl\":60000}");
+    legacy_get_until(c, id, "completed");
+    legacy_task(c, "2", "tasks/result", id, NULL);
+    legacy_task(c, "3", "tasks/result", "nobody", NULL);
+    assert_false(mentions_streaming(wire_history(c)));
+    const char *at = strstr(wire_history(c), "\"id\":1,");
+    assert_non_null(at);
+    return strdup(at);
+}
+
+/* What each server said, on each stage: ids and stamps are the same because chance and
+ * time begin the same. */
+static char *said[3][2];
+
+static void full_server(world *w)
+{
+    said[w->place][w->store_kind] = old_client(w);
+}
+
+static void without_both(segue_server_options *options)
+{
+    options->dialects_off = SEGUE_DIALECT_STREAMING | SEGUE_DIALECT_IMMEDIATE;
+}
+
+static void plain_server(world *w)
+{
+    char *now = old_client(w);
+    if (!said[w->place][w->store_kind])
+        fail_msg("run it together with the full server");
+    assert_string_equal(now, said[w->place][w->store_kind]);
+    free(said[w->place][w->store_kind]);
+    free(now);
+}
+
+static const scenario scenarios[] = {
+    {"AS-1 a result that is ready is the answer", immediate_result, 0, NULL},
+    {"AS-3 all is ready: one response says it", ready_at_once_in_one_response, 0, NULL},
+    {"AS-8 not ready: a stream if it can be, else a task", not_ready, 0, NULL},
+    {"AS-8 output that is no stream comes at its end", all_at_the_end, 0, NULL},
+    {"AS-17 lists of modes, good and bad", lists, 0, NULL},
+    {"AS-8 modes that were not declared count for nothing", undeclared, ONE_DRIVE, NULL},
+    {"AS-8 ... unless the server trusts the list", undeclared_is_trusted,
+     ONLY_HERE | ONE_DRIVE, trusting},
+    {"AS-8 immediate without streaming", immediate_alone, ONLY_HERE | ONE_DRIVE,
+     without_streaming},
+    {"AS-8 streaming without immediate", streaming_alone, ONLY_HERE | ONE_DRIVE,
+     without_immediate},
+    {"AS-31 a tracked result has a task that has ended", tracked_results, ONLY_HERE,
+     tracking},
+    {"AS-8 a tool's time to be plain is kept", promoted_later, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"AS-6 one response only: segments are fetched", segments_are_fetched_only,
+     ONLY_HERE | ONE_DRIVE, one_response},
+    {"AS-14 an old client and a full server", full_server, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-14 ... and one of old tasks only: the same bytes", plain_server,
+     ONLY_HERE | ONE_DRIVE, without_both},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}

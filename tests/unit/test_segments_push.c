@@ -1,0 +1,183 @@
+/* SEP-1905 over exchanges of a session (2025-11-25 basic/transports): a stream of
+ * segments that is cut and taken up, what is held meanwhile, and who takes no event
+ * stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/serving/replay.h"
+#include "engine/serving/wire_session.h"
+#include "support/http_wire.h"
+
+#define IDLE_MS 60000
+#define CALL "\"name\":\"pieces\",\"task\":{\"responseModes\":[\"streaming\"]}"
+
+static http_rig t;
+
+static void on_call(void *user, segue_call *call)
+{
+    (void)user;
+    (void)call; /* the tests speak for it */
+}
+
+static int set_up(void **state)
+{
+    segue_item_options tool = {.struct_size = sizeof tool,
+                               .on_call = on_call,
+                               .flags = SEGUE_TOOL_INCREMENTAL,
+                               .task = SEGUE_TASK_MAY,
+                               .ttl_ms = 3600 * 1000,
+                               .poll_ms = 1000};
+    (void)state;
+    http_rig_begin(&t, "ada");
+    t.server->dialects |= SGI_DIALECT_UNDECLARED_MODES;
+    assert_int_equal(sgi_item_add(t.server, SEGUE_ITEM_TOOL,
+                                  SGI_STR("{\"name\":\"pieces\"}"), &tool, NULL),
+                     SEGUE_OK);
+    http_rig_open(&t);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_rig_end(&t);
+    return 0;
+}
+
+static segue_call *start(void)
+{
+    assert_int_equal(http_wire_legacy(&t.a, "7", "tools/call", CALL), 0);
+    segue_call *call = http_wire_call(t.server);
+    assert_non_null(call);
+    return call;
+}
+
+static void send(segue_call *call, int number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "piece %d", number);
+    assert_int_equal(sgi_call_send_text(call, sgi_str_of(text)), SEGUE_OK);
+    fake_store_settle(&t.host);
+}
+
+static void finish(segue_call *call)
+{
+    http_wire_finish(call);
+    fake_store_settle(&t.host);
+    fake_host_deliver(&t.host);
+}
+
+/* The numbers in a text are those from..to, each once and in order. */
+static void assert_numbers(const char *text, int from, int to)
+{
+    const char *at = text;
+    for (int number = from; number <= to; number++) {
+        at = strstr(at, "\"seqNr\":");
+        assert_non_null(at);
+        at += strlen("\"seqNr\":");
+        assert_int_equal(atoi(at), number);
+    }
+    assert_null(strstr(at, "\"seqNr\":"));
+}
+
+static void goes_on_behind_each_event(void **state)
+{
+    char last[16];
+    (void)state;
+    segue_call *call = start();
+    for (int i = 1; i <= 3; i++) {
+        send(call, i);
+        http_wire_text(&t.a); /* a response for each */
+    }
+    const char *text = http_wire_text(&t.a);
+    assert_int_equal(strncmp(text, "id: 2-0\n", 8), 0);
+    assert_numbers(text, 1, 3);
+    assert_int_equal(http_wire_count(text, "id: 2-"), 4);
+    http_wire_cut(&t.a);
+    for (int i = 4; i <= 300; i++)
+        send(call, i);
+    sgi_peer *peer = TAILQ_FIRST(
+        &sgi_wire_session_find(t.server, t.a.who, t.a.head.session)->exchanges);
+    assert_int_equal(peer->conn->out.len, 0); /* nobody is there: nothing is read */
+    assert_int_equal(peer->conn->replay->next, 4);
+    finish(call);
+    assert_int_equal(peer->conn->replay->next, 4);
+    for (int after = 1; after <= 3; after++) {
+        snprintf(last, sizeof last, "2-%d", after);
+        http_wire_get(&t.a, last);
+        text = http_wire_text(&t.a);
+        assert_numbers(text, after + 1, 300);
+        assert_int_equal(http_wire_count(text, "\"isComplete\":true"), 1);
+        http_wire_text(&t.a);
+        assert_true(t.a.answer.is_events && t.a.answer.answered);
+        http_wire_cut(&t.a);
+    }
+}
+
+static void does_not_keep_its_session(void **state)
+{
+    (void)state;
+    segue_call *call = start();
+    send(call, 1);
+    http_wire_text(&t.a);
+    http_wire_cut(&t.a);
+    send(call, 2);
+    finish(call);
+    assert_int_equal(t.server->sessions.count, 1);
+    fake_host_advance(&t.host, IDLE_MS);
+    assert_int_equal(t.server->sessions.count, 0);
+}
+
+static void ends_when_nobody_can_come_back(void **state)
+{
+    (void)state;
+    segue_call *call = start();
+    sgi_op *op = call->op;
+    http_wire_cut(&t.a); /* before there was an event to name */
+    send(call, 1);
+    assert_true(TAILQ_EMPTY(&op->readers));
+    assert_false(call->cancelled);
+    finish(call);
+}
+
+static void first_response_only(void **state)
+{
+    char more[128];
+    (void)state;
+    t.a.head.takes_events = false;
+    segue_call *call = start();
+    send(call, 1);
+    const char *text = http_wire_text(&t.a);
+    http_wire_text(&t.a);
+    assert_true(!t.a.answer.is_events && t.a.answer.answered);
+    assert_numbers(text, 1, 1);
+    assert_int_equal(http_wire_count(text, "\"isComplete\":false"), 1);
+    assert_true(TAILQ_EMPTY(&call->op->readers));
+    send(call, 2);
+    snprintf(more, sizeof more, "\"taskId\":\"%s\",\"lastSeqNr\":1", call->op->task_id);
+    finish(call);
+    http_wire_legacy(&t.a, "8", "tasks/result", more);
+    fake_store_settle(&t.host);
+    text = http_wire_text(&t.a);
+    assert_numbers(text, 2, 2);
+    assert_int_equal(http_wire_count(text, "\"isComplete\":true"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"AS-5 a stream that is cut goes on behind each event", goes_on_behind_each_event,
+         set_up, tear_down, NULL},
+        cmocka_unit_test_setup_teardown(does_not_keep_its_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ends_when_nobody_can_come_back, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(first_response_only, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
