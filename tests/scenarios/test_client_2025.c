@@ -297,7 +297,8 @@ static void a_cancel_that_comes_too_late_brings_the_result(void **state)
     segue_request_cancel(r->request);
     kit_error(&k, kit_expect(&k, "tasks/cancel"), -32602, NULL);
     kit_result(&k, look(&k), TASK_2025("T", "completed"));
-    kit_result(&k, kit_expect(&k, "tasks/result"), "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]");
+    kit_result(&k, kit_expect(&k, "tasks/result"),
+               "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]");
     assert_int_equal(r->status, SEGUE_OK);
     assert_at(r->result, "content.0.text", "\"a\"");
     kit_end(&k);

@@ -222,7 +222,8 @@ segue_server *fake_server_new(fake_host *h)
     segue_server *server = NULL;
     if (sgi_server_new(&h->engine, &options, true, &server) != SEGUE_OK)
         return NULL;
-    if (sgi_item_add(server, SEGUE_ITEM_TOOL, SGI_STR("{\"name\":\"tool\"}"), &tool, NULL) != SEGUE_OK) {
+    if (sgi_item_add(server, SEGUE_ITEM_TOOL, SGI_STR("{\"name\":\"tool\"}"), &tool,
+                     NULL) != SEGUE_OK) {
         sgi_server_unref(server);
         return NULL;
     }

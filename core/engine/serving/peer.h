@@ -96,10 +96,17 @@ void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
 void sgi_peer_open(sgi_peer *peer);
 void sgi_peer_close(sgi_peer *peer);
 
+/* The canonical form of an id; empty when out of memory. Valid until the next one. */
+sgi_str sgi_peer_id(sgi_peer *peer, sgi_json id);
+
+/* ---- reply.c ---- */
+
 /* NULL when out of memory or over a limit; the request was then answered with an
  * error. */
 sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
 void sgi_reply_close(sgi_reply *reply);
+/* The other end does not want the answer any more, or is gone. */
+void sgi_reply_cancel(sgi_reply *reply);
 
 /* Answers at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,

@@ -1,0 +1,215 @@
+/* Requests in flight stand in `in_flight` by their canonical id. A reply leaves the map
+ * when it is closed, cancelled, or the conversation is lost; from then on its peer is
+ * NULL and what is said through it is dropped. So whoever owns a reply never asks whether
+ * the other end is still there. */
+#include "engine/serving/peer.h"
+
+#include "engine/serving/batch.h"
+
+#include <stdio.h>
+
+/* ---- replies ---- */
+
+sgi_str sgi_peer_id(sgi_peer *peer, sgi_json id)
+{
+    sgi_buf_reset(&peer->id_text, 1024);
+    sgi_id_canonical(id, &peer->id_text);
+    return peer->id_text.failed ? (sgi_str){0} : sgi_buf_str(&peer->id_text);
+}
+
+static char *copy_id(sgi_reply *reply, sgi_str id)
+{
+    if (id.n >= sizeof reply->id_room)
+        return sgi_text_dup(sgi_engine_mem(reply->engine), id);
+    memcpy(reply->id_room, id.p, id.n);
+    reply->id_room[id.n] = 0;
+    return reply->id_room;
+}
+
+static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
+{
+    sgi_json token = in->progress;
+    sgi_json_kind kind = sgi_json_kind_of(token);
+    *ok = true;
+    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
+        return NULL;
+    char *copy = sgi_text_dup(mem, token);
+    *ok = copy != NULL;
+    return copy;
+}
+
+static void free_reply(sgi_reply *reply)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (reply->id != reply->id_room)
+        sgi_text_free(mem, reply->id);
+    sgi_text_free(mem, reply->progress_token);
+    sgi_release(mem, reply, sizeof *reply);
+}
+
+static const char *over_limit(const sgi_peer *peer, bool is_stream)
+{
+    const segue_server_options *options = &peer->server->options;
+    int32_t streams = peer->is_exchange ? peer->who->streams : peer->stream_count;
+    if (peer->in_flight->count >= (size_t)options->max_requests)
+        return "Too many requests in flight";
+    if (is_stream && streams >= peer->max_streams) {
+        peer->conn->http_status = 429;
+        return "Too many streams";
+    }
+    if (is_stream && peer->conn->no_events) {
+        peer->conn->http_status = 406;
+        return "This answer is a stream: Accept needs text/event-stream";
+    }
+    return NULL;
+}
+
+static sgi_reply *make_reply(const sgi_inbound *in)
+{
+    sgi_engine *engine = in->peer->server->engine;
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    bool token_ok;
+    sgi_reply *reply = sgi_zalloc(mem, sizeof *reply);
+    if (!reply)
+        return NULL;
+    reply->engine = engine;
+    reply->id = copy_id(reply, in->id);
+    reply->progress_token = copy_token(mem, in, &token_ok);
+    reply->modern = sgi_version_is_modern(in->version);
+    reply->log_level = in->log_level;
+    if (!reply->id || !token_ok) {
+        free_reply(reply);
+        return NULL;
+    }
+    return reply;
+}
+
+sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
+{
+    sgi_peer *peer = in->peer;
+    const char *limit = over_limit(peer, is_stream);
+    if (limit) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, limit, "{\"reason\":\"limit\"}");
+        return NULL;
+    }
+    sgi_reply *reply = make_reply(in);
+    if (!reply) {
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+        return NULL;
+    }
+    reply->peer = peer;
+    reply->is_stream = is_stream;
+    peer->stream_count += is_stream;
+    peer->who->streams += is_stream;
+    LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
+    sgi_map_put(peer->in_flight, &reply->node, sgi_str_of(reply->id));
+    return reply;
+}
+
+static void unlink_reply(sgi_reply *reply)
+{
+    sgi_peer *peer = reply->peer;
+    if (!peer)
+        return;
+    peer->stream_count -= reply->is_stream;
+    peer->who->streams -= reply->is_stream;
+    LIST_REMOVE(reply, by_peer);
+    sgi_map_remove(peer->in_flight, &reply->node);
+    reply->peer = NULL;
+    sgi_batch_drop(peer->conn, sgi_str_of(reply->id)); /* if it has no answer yet */
+}
+
+void sgi_reply_close(sgi_reply *reply)
+{
+    sgi_op_wait_end(&reply->waiter);
+    unlink_reply(reply);
+    free_reply(reply);
+}
+
+void sgi_reply_cancel(sgi_reply *reply)
+{
+    void (*cancelled)(sgi_reply *) = reply->cancelled;
+    unlink_reply(reply);
+    reply->cancelled = NULL;
+    if (cancelled)
+        cancelled(reply);
+}
+
+/* ---- answering ---- */
+
+void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *text,
+                      const char *data)
+{
+    sgi_send_error(in->peer->conn, in->id, code, sgi_str_of(text), sgi_str_of(data));
+}
+
+void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
+                       const char *result_type)
+{
+    bool modern = sgi_version_is_modern(in->version);
+    sgi_send_result(sending, in->peer->conn, in->id, modern ? result_type : NULL);
+}
+
+void sgi_send_meta(sgi_sending *sending, segue_server *server)
+{
+    sgi_jw_key(&sending->w, "_meta");
+    sgi_jw_open(&sending->w, '{');
+    sgi_buf_add_str(sending->w.buf, sgi_buf_str(&server->info));
+    sgi_jw_close(&sending->w, '}');
+}
+
+bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type)
+{
+    if (!reply->peer)
+        return false;
+    sgi_send_result(sending, reply->peer->conn, sgi_str_of(reply->id),
+                    reply->modern ? result_type : NULL);
+    return true;
+}
+
+bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method)
+{
+    if (!reply->peer)
+        return false;
+    sgi_send_notification(sending, reply->peer->conn, method);
+    return true;
+}
+
+void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data)
+{
+    if (reply->peer)
+        sgi_send_error(reply->peer->conn, sgi_str_of(reply->id), code, text, data);
+}
+
+static void answer_wait(sgi_reply *reply, const char *text, int64_t wait_ms)
+{
+    char data[80];
+    snprintf(data, sizeof data, "{\"reason\":\"rate_limited\",\"retryAfterMs\":%lld}",
+             (long long)wait_ms);
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), sgi_str_of(data));
+}
+
+void sgi_answer_not_found(sgi_reply *reply, const char *text)
+{
+    sgi_peer *peer = reply->peer;
+    if (!peer)
+        return;
+    int64_t wait_ms =
+        sgi_principal_miss(peer->who, peer->server->options.lookups_per_second);
+    if (wait_ms)
+        answer_wait(reply, "Too many failed look-ups", wait_ms);
+    else
+        sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
+}
+
+bool sgi_answer_too_fast(sgi_reply *reply)
+{
+    sgi_peer *peer = reply->peer;
+    int64_t wait_ms =
+        sgi_principal_fetch(peer->who, peer->server->options.fetches_per_second);
+    if (wait_ms) {
+        answer_wait(reply, "Too many fetches", wait_ms);
+        sgi_reply_close(reply);
+    }
+    return wait_ms != 0;
+}
