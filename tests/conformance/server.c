@@ -59,6 +59,8 @@ static segue_status open_server(stage *s)
         status = task_tools_add(s);
     if (status == SEGUE_OK)
         status = input_tools_add(s);
+    if (status == SEGUE_OK)
+        status = items_add(s);
     return status;
 }
 

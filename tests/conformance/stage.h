@@ -46,7 +46,12 @@ struct job {
     "{\"name\":\"" name "\",\"description\":\"" about "\",\"inputSchema\":" schema "}"
 #define NO_ARGUMENTS "{\"type\":\"object\"}"
 
+/* A PNG of one pixel. */
+extern const unsigned char red_dot[];
+extern const size_t red_dot_size;
+
 segue_status content_tools_add(stage *s);
+segue_status items_add(stage *s);
 segue_status input_tools_add(stage *s);
 segue_status task_tools_add(stage *s);
 

@@ -112,17 +112,20 @@ static void greet(void *user, segue_call *call)
     segue_call_free(call);
 }
 
-static segue_server *plain_server(world *w)
+static void add(segue_server *server, int32_t item, const char *json)
 {
-    static const char json[] = "{\"name\":\"t\"}";
-    segue_server *server = NULL;
     segue_item_options options;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = greet;
+    assert_int_equal(segue_server_add(server, item, json, strlen(json), &options, NULL),
+                     SEGUE_OK);
+}
+
+static segue_server *plain_server(world *w)
+{
+    segue_server *server = NULL;
     assert_int_equal(segue_server_new(w->runtime, NULL, &server), SEGUE_OK);
-    assert_int_equal(
-        segue_server_add(server, SEGUE_ITEM_TOOL, json, sizeof json - 1, &options, NULL),
-        SEGUE_OK);
+    add(server, SEGUE_ITEM_TOOL, "{\"name\":\"t\"}");
     return server;
 }
 
@@ -137,7 +140,8 @@ static void is_not_served_without_items(world *w)
     segue_server *full = w->server;
     w->server = plain_server(w);
     wire *c = world_connect(w, NULL);
-    segue_server_free(w->server);
+    wire *old = legacy_connect(w, NULL, NULL);
+    segue_server *plain = w->server;
     w->server = full;
     const char *r = wire_do(c, "1", "server/discover", NULL, NULL);
     assert_at(r, "result.capabilities.resources", "");
@@ -151,6 +155,16 @@ static void is_not_served_without_items(world *w)
              NULL);
     assert_at(wire_notification(c, "notifications/subscriptions/acknowledged"),
               "params.notifications", "{\"toolsListChanged\":true}");
+    /* whoever was not told that there are any does not hear of them either */
+    assert_code(wire_do_plain(old, "1", "resources/subscribe", "\"uri\":\"x:y\""),
+                -32601);
+    add(plain, SEGUE_ITEM_PROMPT, "{\"name\":\"late\"}");
+    world_run(w);
+    wire_quiet(c);
+    wire_quiet(old);
+    assert_at(wire_do(c, "3", "server/discover", NULL, NULL),
+              "result.capabilities.prompts", "{\"listChanged\":true}");
+    segue_server_free(plain);
 }
 
 static const scenario scenarios[] = {

@@ -153,7 +153,7 @@ static segue_status fill_blocks(segue_call *call, segue_content *content)
 static void complete_words(segue_call *call)
 {
     enum { WORDS = 150, MOST = 100 };
-    static char room[WORDS][16];
+    static char room[WORDS][24];
     const char *found[WORDS];
     const char *value;
     size_t len, count = 0;

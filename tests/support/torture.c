@@ -244,16 +244,22 @@ static asked *accept(asked *a, segue_status status)
     return a;
 }
 
+asked *torture_ask(torture *t, segue_session *session, const char *method,
+                   const char *params)
+{
+    segue_request_events events;
+    asked *a = new_asked(t, &events);
+    return accept(a, segue_request_start(session, method, params, strlen(params), NULL,
+                                         &events, &a->request));
+}
+
 asked *torture_call(torture *t, segue_session *session, const char *tool,
                     const char *arguments)
 {
-    segue_request_events events;
     char params[256];
-    asked *a = new_asked(t, &events);
-    int n = snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
-                     arguments);
-    return accept(a, segue_request_start(session, "tools/call", params, (size_t)n, NULL,
-                                         &events, &a->request));
+    snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
+             arguments);
+    return torture_ask(t, session, "tools/call", params);
 }
 
 asked *torture_resume(torture *t, segue_session *session, const char *token)

@@ -80,6 +80,9 @@ segue_session *torture_open_over(torture *t, segue_transport *transport);
 /* Starts tools/call; arguments is JSON. NULL when it was refused. */
 asked *torture_call(torture *t, segue_session *session, const char *tool,
                     const char *arguments);
+/* Starts a request of any method. */
+asked *torture_ask(torture *t, segue_session *session, const char *method,
+                   const char *params);
 asked *torture_resume(torture *t, segue_session *session, const char *token);
 /* Lets time pass until it has ended; fails the test when it never does. */
 void torture_settle(torture *t, asked *a);
