@@ -59,7 +59,7 @@ static void pages_of_resources(world *w)
     for (bool more = true; more; pages++) {
         const char *r = wire_do(c, "1", "resources/list", params, NULL);
         for (int i = 0; i < 3; i++) {
-            char path[32];
+            char path[40];
             snprintf(path, sizeof path, "result.resources.%d.uri", i);
             const char *uri = json_at(r, path);
             if (!*uri)

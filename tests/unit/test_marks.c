@@ -1,4 +1,4 @@
-/* Marks: each change of a resource is told once, and their number and bytes are bounded. */
+/* Marks: each change of a resource is told once; their number and bytes are bounded. */
 #include "engine/serving/marks.h"
 #include "support/fake_host.h"
 

@@ -23,6 +23,7 @@ static void drop(sgi_marks *marks, sgi_mark *mark)
     if (mark->set)
         TAILQ_REMOVE(&marks->due, mark, link);
     TAILQ_REMOVE(&marks->all, mark, by_age);
+    marks->bytes -= mark->len;
     sgi_map_remove(&marks->by_uri, &mark->node);
     sgi_release(marks->mem, mark, sizeof *mark + mark->len);
 }
@@ -42,7 +43,8 @@ segue_status sgi_marks_add(sgi_marks *marks, sgi_str uri)
 {
     if (find(marks, uri))
         return SEGUE_OK;
-    if (marks->by_uri.count == SGI_MARKS_MAX)
+    if (marks->by_uri.count == SGI_MARKS_MAX ||
+        marks->bytes + uri.n > SGI_MARKS_MAX_BYTES)
         return SEGUE_E_LIMIT;
     sgi_mark *mark = sgi_zalloc(marks->mem, sizeof *mark + uri.n);
     if (!mark)
@@ -50,6 +52,7 @@ segue_status sgi_marks_add(sgi_marks *marks, sgi_str uri)
     mark->len = uri.n;
     memcpy(mark->uri, uri.p, uri.n);
     TAILQ_INSERT_TAIL(&marks->all, mark, by_age);
+    marks->bytes += mark->len;
     sgi_map_put(&marks->by_uri, &mark->node, (sgi_str){mark->uri, mark->len});
     return SEGUE_OK;
 }

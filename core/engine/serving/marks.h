@@ -6,8 +6,9 @@
 
 #include "base/map.h"
 
-/* Of one subscriber. */
+/* Of one subscriber: so many, and so many bytes of URIs. */
 #define SGI_MARKS_MAX 1000
+#define SGI_MARKS_MAX_BYTES ((size_t)256 * 1024)
 
 typedef struct sgi_mark {
     sgi_map_node node;
@@ -21,6 +22,7 @@ typedef struct sgi_mark {
 typedef struct sgi_marks {
     const sgi_mem *mem;
     sgi_map by_uri;
+    size_t bytes;
     TAILQ_HEAD(, sgi_mark) all; /* oldest first */
     TAILQ_HEAD(, sgi_mark) due; /* in the order they were set */
 } sgi_marks;

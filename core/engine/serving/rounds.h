@@ -7,7 +7,7 @@
  *
  * A round is `out` from then until all its questions are answered, or until its time is
  * over and the operation is cancelled. requestState is random and says nothing: it stands
- * in a map of the server while its round is out, is good for one principal, tool and
+ * in a map of the server while its round is out, is good for one principal, item and
  * arguments, and is spent with the last answer.
  *
  * An operation with a key does not depend on it: whoever asks with the key waits with the

@@ -367,8 +367,8 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
     return false;
 }
 
-/* False when out of memory. What is no URI is left out, like a task that is none. */
-static bool mark_resources(sgi_listen *listen, sgi_json uris)
+/* What is no URI is left out, like a task that is none. */
+static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 {
     sgi_engine *engine = listen->reply->engine;
     segue_status status = SEGUE_OK;
@@ -376,7 +376,7 @@ static bool mark_resources(sgi_listen *listen, sgi_json uris)
     sgi_buf uri;
     listen->marks = sgi_marks_new(&engine->env);
     if (!listen->marks)
-        return false;
+        return SEGUE_E_NOMEM;
     sgi_buf_init(&uri, sgi_engine_mem(engine));
     for (size_t at = 0; status == SEGUE_OK && sgi_json_next_item(uris, &at, &item);) {
         sgi_buf_reset(&uri, SGI_URI_MAX);
@@ -387,7 +387,17 @@ static bool mark_resources(sgi_listen *listen, sgi_json uris)
             status = sgi_marks_add(listen->marks, sgi_buf_str(&uri));
     }
     sgi_buf_free(&uri);
-    return status == SEGUE_OK;
+    return status;
+}
+
+static void give_up(sgi_listen *listen, segue_status status)
+{
+    bool is_limit = status == SEGUE_E_LIMIT;
+    sgi_reply_error(listen->reply, SGI_RPC_INTERNAL_ERROR,
+                    is_limit ? SGI_STR("Too many subscriptions")
+                             : SGI_STR("Out of memory"),
+                    is_limit ? SGI_STR("{\"reason\":\"limit\"}") : (sgi_json){0});
+    free_listen(listen);
 }
 
 static uint8_t wanted_lists(const segue_server *server, sgi_json filter)
@@ -436,11 +446,11 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
         return;
     listen->wants_tasks = ids.n > 0;
     listen->wanted_lists = wanted_lists(in->peer->server, filter);
-    if (uris.n && sgi_items_served(in->peer->server, SEGUE_ITEM_RESOURCE) &&
-        !mark_resources(listen, uris)) {
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
-                        (sgi_json){0});
-        free_listen(listen);
+    segue_status status = SEGUE_OK;
+    if (uris.n && sgi_items_served(in->peer->server, SEGUE_ITEM_RESOURCE))
+        status = mark_resources(listen, uris);
+    if (status != SEGUE_OK) {
+        give_up(listen, status);
         return;
     }
     for (size_t at = 0; ids.n && sgi_json_next_item(ids, &at, &id);) {
