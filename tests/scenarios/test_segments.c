@@ -214,6 +214,20 @@ static void what_was_replaced(world *w)
     assert_non_null(strstr(p, "\"dev.segue/replace\":1"));
 }
 
+/* What came before the first segment voids none, whatever the reader begins with. */
+static void nothing_to_replace(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    reading r = ask(c, "1", "fresh_start", NULL, NULL);
+    read_to_end(&r);
+    const char *p = legacy_task(c, "2", "tasks/result", r.task, "\"lastSeqNr\":1");
+    assert_at(p, "result.partial-content",
+              "[{\"seqNr\":2,\"type\":\"text\",\"text\":\"two\"}]");
+    legacy_task(c, "3", "tasks/result", r.task, "\"lastSeqNr\":2");
+    assert_null(strstr(wire_history(c), "dev.segue/replace"));
+    assert_null(strstr(wire_history(c), "structuredContent"));
+}
+
 /* ---- ends ---- */
 
 static void cancelled(world *w)
@@ -403,6 +417,7 @@ static const scenario scenarios[] = {
     {"AS-26 an unknown block passes unchanged", foreign_blocks_and_members, ONE_DRIVE,
      NULL},
     {"AS-4 what was replaced is said to be", what_was_replaced, 0, NULL},
+    {"AS-4 what comes first replaces nothing", nothing_to_replace, 0, NULL},
     {"AS-10 a cancel ends the stream before it is answered", cancelled, ONE_DRIVE, NULL},
     {"AS-9 time to live ends the stream", expired, ONE_DRIVE, NULL},
     {"AS-11 a failure ends the stream", failed, 0, NULL},

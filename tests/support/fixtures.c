@@ -622,6 +622,19 @@ static void run_fields(fixtures *f, segue_call *call)
     segue_call_free(call);
 }
 
+/* Replaces before there is anything to replace, behind something that is no segment. */
+static void run_fresh_start(fixtures *f, segue_call *call)
+{
+    (void)f;
+    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7);
+    segue_call_set_status(call, "beginning");
+    segue_call_replace(call);
+    segue_call_send_text(call, "one", 3);
+    segue_call_send_text(call, "two", 3);
+    segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
 /* A block of a kind that no schema has between two of text, and a member beside them. */
 static void step_film(job *j)
 {
@@ -704,6 +717,8 @@ static const tool_row rows[] = {
     {"{\"name\":\"chatty\"," OBJECT "}", run_chatty, 0, SEGUE_TASK_NEVER, 0, 0, 0},
     {"{\"name\":\"reporter\"," OBJECT "}", run_reporter, 0, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"fields\"," OBJECT "}", run_fields, 0, SEGUE_TASK_MAY, 100, 0, 0},
+    {"{\"name\":\"fresh_start\"," OBJECT "}", run_fresh_start, 0, SEGUE_TASK_MAY, 100, 0,
+     0},
     {"{\"name\":\"checkpoint\"," OBJECT "}", run_checkpoint, SEGUE_TOOL_RESTARTABLE,
      SEGUE_TASK_MUST, 100, 0, 0},
     {"{\"name\":\"hang\"," OBJECT "}", run_hang, 0, SEGUE_TASK_MAY, 0, 0, 0},

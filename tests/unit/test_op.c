@@ -69,7 +69,7 @@ static void counters_go_on_without_holes(void **state)
         {SGI_ENTRY_SEGMENT, 1, 1},      {SGI_ENTRY_CHECKPOINT, 0, 0},
         {SGI_ENTRY_FIELDS, 0, 2},       {SGI_ENTRY_SEGMENT, 2, 3},
         {SGI_ENTRY_INPUT_ASK, 0, 0},    {SGI_ENTRY_STATUS, 0, 4},
-        {SGI_ENTRY_INPUT_ANSWER, 0, 0}, {SGI_ENTRY_REPLACE, 0, 5},
+        {SGI_ENTRY_INPUT_ANSWER, 0, 0}, {SGI_ENTRY_REPLACE, 2, 5},
         {SGI_ENTRY_SEGMENT, 3, 6},      {SGI_ENTRY_RESULT, 0, 0},
     };
     op = fake_op_new(server);

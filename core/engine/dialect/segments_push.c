@@ -175,7 +175,7 @@ static bool take_other(sgi_push *push, const sgi_entry *entry, int32_t count)
         if (count)
             return false;
         sgi_fold_replace(&push->fields);
-        push->voided = push->sent;
+        push->voided = entry->segment;
     }
     return true;
 }

@@ -333,7 +333,7 @@ static void result_found(void *user, sgi_op *op, segue_status status)
     if (!op)
         sgi_reply_close(f.reply);
     else if (f.by_number && op->streams) /* of others the number says nothing */
-        sgi_fetch_begin(f.reply, op, f.after);
+        sgi_pull_begin(f.reply, op, f.after);
     else
         wait_for_result(f.reply, op);
 }

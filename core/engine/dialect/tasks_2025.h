@@ -1,6 +1,6 @@
 /* L: the tasks of 2025-11-25 (SEP-1686), and what S (SEP-1905) adds to them: between the
  * files of both. tasks_2025.c has the methods, segments_push.c the responses that follow
- * a request, segments_fetch.c those that are asked for by number. */
+ * a request, segments_pull.c those that are asked for by number. */
 #ifndef SGI_TASKS_2025_H
 #define SGI_TASKS_2025_H
 
@@ -39,7 +39,7 @@ bool sgi_push_is_owed(const sgi_op *op, const sgi_peer *peer);
 /* Do responses to its own request still follow, as long as somebody takes them? */
 bool sgi_push_is_open(const sgi_op *op);
 /* The segments after `after`, and whether they are the last. Takes the reply. */
-void sgi_fetch_begin(sgi_reply *reply, sgi_op *op, uint64_t after);
+void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after);
 
 /* {"seqNr":n,...}: a block with its number; blocks are objects. */
 void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block);

@@ -367,7 +367,7 @@ static void drop_pending(sgi_op *op)
         op->tail_bytes -= entry->len;
         op->log_bytes -= entry->len;
         op->next_log = entry->seq < op->next_log ? entry->seq : op->next_log;
-        if (entry->segment && entry->segment < op->next_seg)
+        if (entry->kind == SGI_ENTRY_SEGMENT && entry->segment < op->next_seg)
             op->next_seg = entry->segment;
         if (entry->event && entry->event < op->next_evt)
             op->next_evt = entry->event;

@@ -156,6 +156,7 @@ struct sgi_op {
     size_t pending_bytes;
     uint64_t next_log, next_seg, next_evt; /* next_evt counts from 1 = event 0 */
     uint64_t durable;
+    uint64_t first_fields; /* position of the first FIELDS that count; 0 = none */
     size_t log_bytes;
     sgi_final final;
     uint64_t final_seq;

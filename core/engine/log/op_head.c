@@ -193,8 +193,12 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
     if (!ok)
         return false;
     op->next_log = entry->seq + 1;
-    if (entry->segment)
+    if (entry->kind == SGI_ENTRY_SEGMENT)
         op->next_seg = entry->segment + 1;
+    else if (entry->kind == SGI_ENTRY_REPLACE)
+        op->first_fields = 0; /* they are void too */
+    else if (entry->kind == SGI_ENTRY_FIELDS && !op->first_fields)
+        op->first_fields = entry->seq;
     if (entry->event)
         op->next_evt = entry->event + 1;
     if (sgi_entry_is_final(entry->kind))
@@ -214,21 +218,28 @@ static bool is_event(int32_t kind)
     return kind <= SGI_ENTRY_STATUS; /* the kinds that E numbers (R-E-2) */
 }
 
+/* A replacement carries the number of the last segment that it voids. */
+static uint64_t segment_of(const sgi_op *op, int32_t kind)
+{
+    if (kind == SGI_ENTRY_SEGMENT)
+        return op->next_seg;
+    return kind == SGI_ENTRY_REPLACE ? op->next_seg - 1 : 0;
+}
+
 void sgi_head_number(const sgi_op *op, sgi_entry *entry)
 {
     entry->seq = op->next_log;
-    entry->segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
+    entry->segment = segment_of(op, entry->kind);
     entry->event = is_event(entry->kind) ? op->next_evt : 0;
 }
 
 /* Is it what would have been appended next? */
 static bool continues(const sgi_op *op, const sgi_entry *entry)
 {
-    uint64_t segment = entry->kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
     uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
     return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_EXPIRED &&
-           entry->seq == op->next_log && entry->segment == segment &&
-           entry->event == event;
+           entry->seq == op->next_log && entry->event == event &&
+           entry->segment == segment_of(op, entry->kind);
 }
 
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
@@ -295,4 +306,6 @@ void sgi_head_revert(sgi_op *op)
         sgi_release(mem, op->final_data, op->final_len + 1);
     op->final_data = NULL;
     op->final = SGI_FINAL_NONE;
+    if (op->first_fields > op->durable)
+        op->first_fields = 0;
 }

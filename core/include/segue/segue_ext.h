@@ -112,7 +112,7 @@ typedef struct segue_store_record {
 /* One entry of an operation's log. Entries never change. */
 typedef struct segue_store_entry {
     uint64_t seq;     /* 1, 2, 3, ... per operation */
-    uint64_t segment; /* segment number, 0 = none */
+    uint64_t segment; /* its number, or the last number that it voids; 0 = none */
     uint64_t event;   /* event number + 1, 0 = none */
     int32_t kind;
     int64_t at_ms; /* wall clock */

@@ -7,21 +7,19 @@
 /* Segments of one response; who wants more asks again. */
 #define FETCH_BYTES ((size_t)4 * 1024 * 1024)
 
-typedef struct sgi_fetch {
+typedef struct sgi_pull {
     sgi_reader reader;
     sgi_reply *reply;
     uint64_t next; /* number of the next segment that is wanted */
     sgi_buf segments;
     sgi_fold fields;
     uint64_t voided; /* segments up to here were replaced */
-    uint64_t seen;   /* number of the last segment read */
-    bool replaced;
     bool full;
-    bool whole;   /* the end is there, and the log is read from its beginning */
+    bool whole;   /* the end is there */
     bool running; /* a chunk that arrives at once must not nest */
-} sgi_fetch;
+} sgi_pull;
 
-static void end_fetch(sgi_fetch *fetch)
+static void end_fetch(sgi_pull *fetch)
 {
     sgi_reply *reply = fetch->reply;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
@@ -39,7 +37,7 @@ static void withdrawn(sgi_reply *reply)
 
 /* ---- answering ---- */
 
-static void answer_gone(sgi_fetch *fetch, uint64_t earliest)
+static void answer_gone(sgi_pull *fetch, uint64_t earliest)
 {
     char data[80];
     snprintf(data, sizeof data, "{\"reason\":\"segments_gone\",\"earliestSeqNr\":%llu}",
@@ -48,14 +46,14 @@ static void answer_gone(sgi_fetch *fetch, uint64_t earliest)
                     SGI_STR("Segments are no longer available"), sgi_str_of(data));
 }
 
-static void add(sgi_fetch *fetch, uint64_t number, sgi_str block)
+static void add(sgi_pull *fetch, uint64_t number, sgi_str block)
 {
     if (fetch->segments.len)
         sgi_buf_add_char(&fetch->segments, ',');
     sgi_segment_write(&fetch->segments, number, block);
 }
 
-static void add_error(sgi_fetch *fetch)
+static void add_error(sgi_pull *fetch)
 {
     const sgi_op *op = fetch->reader.op;
     sgi_buf block;
@@ -69,13 +67,13 @@ static void add_error(sgi_fetch *fetch)
     sgi_buf_free(&block);
 }
 
-static void write_meta(const sgi_fetch *fetch, sgi_sending *sending, bool complete)
+static void write_meta(const sgi_pull *fetch, sgi_sending *sending, bool complete)
 {
     const sgi_op *op = fetch->reader.op;
     sgi_buf meta;
     sgi_buf_init(&meta, sgi_engine_mem(op->engine));
     sgi_related_task(&meta, op);
-    if (fetch->replaced && fetch->voided) {
+    if (fetch->voided) {
         sgi_buf_add_lit(&meta, ",\"dev.segue/replace\":");
         sgi_buf_add_uint(&meta, fetch->voided);
     }
@@ -91,7 +89,7 @@ static void write_meta(const sgi_fetch *fetch, sgi_sending *sending, bool comple
     sgi_buf_free(&meta);
 }
 
-static void answer(sgi_fetch *fetch)
+static void answer(sgi_pull *fetch)
 {
     sgi_sending sending;
     bool complete = fetch->whole && !fetch->full && sgi_reader_at_end(&fetch->reader);
@@ -119,9 +117,8 @@ static void answer(sgi_fetch *fetch)
 /* ---- reading ---- */
 
 /* false: what is wanted is no longer there, and that was answered. */
-static bool take_segment(sgi_fetch *fetch, const sgi_entry *entry)
+static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
 {
-    fetch->seen = entry->segment;
     if (entry->segment < fetch->next)
         return true;
     if (entry->segment > fetch->next) {
@@ -133,7 +130,7 @@ static bool take_segment(sgi_fetch *fetch, const sgi_entry *entry)
     return true;
 }
 
-static bool take(sgi_fetch *fetch, const sgi_entry *entry)
+static bool take(sgi_pull *fetch, const sgi_entry *entry)
 {
     if (entry->kind == SGI_ENTRY_SEGMENT)
         return take_segment(fetch, entry);
@@ -141,15 +138,14 @@ static bool take(sgi_fetch *fetch, const sgi_entry *entry)
         sgi_fold_fields(&fetch->fields, (sgi_str){entry->data, entry->len});
     } else if (entry->kind == SGI_ENTRY_REPLACE) {
         sgi_fold_replace(&fetch->fields);
-        fetch->replaced = true;
-        fetch->voided = fetch->seen;
+        fetch->voided = entry->segment;
     }
     return true;
 }
 
 static void read_more(sgi_reader *reader)
 {
-    sgi_fetch *fetch = SGI_OWNER(reader, sgi_fetch, reader);
+    sgi_pull *fetch = SGI_OWNER(reader, sgi_pull, reader);
     const sgi_entry *entry;
     bool there = true;
     if (fetch->running)
@@ -171,13 +167,13 @@ static void read_more(sgi_reader *reader)
     end_fetch(fetch);
 }
 
-void sgi_fetch_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
+void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     uint64_t newest = op->next_log - 1;
     if (sgi_answer_too_fast(reply))
         return;
-    sgi_fetch *fetch = sgi_zalloc(mem, sizeof *fetch);
+    sgi_pull *fetch = sgi_zalloc(mem, sizeof *fetch);
     if (!fetch) {
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                         (sgi_json){0});
@@ -186,15 +182,16 @@ void sgi_fetch_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     }
     fetch->reply = reply;
     fetch->next = after + 1;
-    fetch->seen = after;
     fetch->whole = sgi_segments_are_all(op);
     sgi_buf_init(&fetch->segments, mem);
     sgi_fold_init(&fetch->fields, mem);
     reply->user = fetch;
     reply->cancelled = withdrawn;
     /* segment n stands at log position n or later; with the last response go the fields,
-     * which may stand anywhere */
+     * which may stand before it */
     uint64_t from = after < newest ? after : newest;
-    sgi_reader_init(&fetch->reader, op, fetch->whole ? 0 : from, read_more);
+    if (fetch->whole && op->first_fields && op->first_fields <= from)
+        from = op->first_fields - 1;
+    sgi_reader_init(&fetch->reader, op, from, read_more);
     read_more(&fetch->reader);
 }
