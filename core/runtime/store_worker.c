@@ -47,7 +47,7 @@ struct sgi_store_slot {
     pthread_cond_t wanted;
     struct desk_list desks;
     struct desk_list due;
-    sgi_batch batch;
+    sgi_commit batch;
 };
 
 /* ---- work ---- */
@@ -221,7 +221,7 @@ static void free_slot(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
     pthread_cond_destroy(&slot->wanted);
-    sgi_batch_free(&rt->mem, &slot->batch);
+    sgi_commit_free(&rt->mem, &slot->batch);
     sgi_release(&rt->mem, slot, sizeof *slot);
 }
 

@@ -205,13 +205,13 @@ void fake_keeper_ask(fake_keeper *keeper, sgi_job *job, sgi_job_kind kind,
     sgi_runtime_unlock(keeper->base.engine->host.user);
 }
 
-void sgi_batch_free(const sgi_mem *mem, sgi_batch *batch)
+void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
 {
     (void)mem;
-    *batch = (sgi_batch){0};
+    *batch = (sgi_commit){0};
 }
 
-bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
+bool sgi_keeper_take(sgi_keeper *keeper, sgi_commit *batch)
 {
     fake_keeper *fake = SGI_OWNER(keeper, fake_keeper, base);
     if (!fake->dirty)
@@ -223,7 +223,7 @@ bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
     return true;
 }
 
-void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status)
+void sgi_keeper_done(sgi_keeper *keeper, sgi_commit *batch, segue_status status)
 {
     fake_keeper *fake = SGI_OWNER(keeper, fake_keeper, base);
     fake->commits++;

@@ -152,7 +152,7 @@ void fake_host_free(fake_host *h)
     must(h->locked == 1, "the lock was left open");
     must(TAILQ_EMPTY(&h->engine.ready), "callbacks are still due");
     must(sgi_timers_next(&h->engine.timers) == INT64_MAX, "timers are still set");
-    sgi_batch_free(sgi_engine_mem(&h->engine), &h->batch);
+    sgi_commit_free(sgi_engine_mem(&h->engine), &h->batch);
     sgi_engine_free(&h->engine);
     sgi_buf_free(&h->said);
     while ((record = LIST_FIRST(&h->records))) {

@@ -33,7 +33,7 @@ typedef struct fake_host {
     sgi_conn *closing; /* the last one that was to be closed */
     segue_server *server;
     sgi_buf said;    /* of sessions; libc memory */
-    sgi_batch batch; /* in flight, between take and done */
+    sgi_commit batch; /* in flight, between take and done */
     LIST_HEAD(, fake_record) records;
     TAILQ_HEAD(, fake_row) rows; /* all entries committed, in order */
     int32_t commits;

@@ -216,7 +216,7 @@ const char *heard_header(heard *h, const char *name)
 void assert_header(heard *h, const char *name, const char *value)
 {
     const char *is = heard_header(h, name);
-    if ((value == NULL) != (is == NULL) || (is && strcmp(is, value) != 0))
+    if (value && is ? strcmp(is, value) != 0 : value || is)
         fail_msg("%s is %s, not %s", name, is ? is : "absent", value ? value : "absent");
 }
 

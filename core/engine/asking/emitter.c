@@ -178,12 +178,7 @@ static void write_meta(segue_session *session, sgi_sending *sending, sgi_str ext
         w->comma = true;
     }
     for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
-        if (w->comma)
-            sgi_buf_add_char(w->buf, ',');
-        sgi_buf_add_char(w->buf, '"');
-        sgi_buf_add_str(w->buf, member.key);
-        sgi_buf_add_lit(w->buf, "\":");
-        w->comma = false;
+        sgi_jw_key_json(w, member.key);
         sgi_jw_raw(w, member.value);
     }
     sgi_jw_close(w, '}');

@@ -308,12 +308,7 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
     for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
         if (sgi_json_key_is(&member, "_meta") || sgi_questions_own(request, &member))
             continue;
-        if (w->comma)
-            sgi_buf_add_char(w->buf, ',');
-        sgi_buf_add_char(w->buf, '"');
-        sgi_buf_add_str(w->buf, member.key);
-        sgi_buf_add_lit(w->buf, "\":");
-        w->comma = false;
+        sgi_jw_key_json(w, member.key);
         sgi_jw_raw(w, member.value);
     }
     if (request->rounds)

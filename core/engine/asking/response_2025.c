@@ -86,12 +86,7 @@ bool sgi_response_has_good_segments(const sgi_response *reply)
 
 static void write_member(sgi_jw *w, const sgi_json_member *member)
 {
-    if (w->comma)
-        sgi_buf_add_char(w->buf, ',');
-    sgi_buf_add_char(w->buf, '"');
-    sgi_buf_add_str(w->buf, member->key);
-    sgi_buf_add_lit(w->buf, "\":");
-    w->comma = false;
+    sgi_jw_key_json(w, member->key);
     sgi_jw_raw(w, member->value);
 }
 

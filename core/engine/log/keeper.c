@@ -13,7 +13,7 @@
 #define MAX_BATCH_WRITES 8192
 #define RETRY_MS 250
 
-struct sgi_batch_op {
+struct sgi_commit_op {
     sgi_op *op;
     uint64_t upto;
     bool releases;
@@ -89,14 +89,14 @@ void sgi_keeper_dirty(sgi_keeper *keeper, sgi_op *op)
 
 /* ---- batches ---- */
 
-void sgi_batch_free(const sgi_mem *mem, sgi_batch *batch)
+void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
 {
     sgi_release(mem, batch->writes, batch->cap * sizeof *batch->writes);
     sgi_release(mem, batch->ops, batch->op_cap * sizeof *batch->ops);
-    *batch = (sgi_batch){0};
+    *batch = (sgi_commit){0};
 }
 
-static segue_store_write *add_write(const sgi_mem *mem, sgi_batch *batch, int32_t kind,
+static segue_store_write *add_write(const sgi_mem *mem, sgi_commit *batch, int32_t kind,
                                     const sgi_op *op)
 {
     if (batch->count == batch->cap) {
@@ -115,7 +115,7 @@ static segue_store_write *add_write(const sgi_mem *mem, sgi_batch *batch, int32_
     return write;
 }
 
-static struct sgi_batch_op *add_op(const sgi_mem *mem, sgi_batch *batch, sgi_op *op)
+static struct sgi_commit_op *add_op(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
 {
     if (batch->op_count == batch->op_cap) {
         size_t cap = batch->op_cap ? batch->op_cap * 2 : 16;
@@ -126,11 +126,11 @@ static struct sgi_batch_op *add_op(const sgi_mem *mem, sgi_batch *batch, sgi_op 
         batch->ops = ops;
         batch->op_cap = cap;
     }
-    batch->ops[batch->op_count] = (struct sgi_batch_op){.op = op};
+    batch->ops[batch->op_count] = (struct sgi_commit_op){.op = op};
     return &batch->ops[batch->op_count++];
 }
 
-static bool add_entry(const sgi_mem *mem, sgi_batch *batch, const sgi_op *op,
+static bool add_entry(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
                       const sgi_entry *entry)
 {
     segue_store_write *write = add_write(mem, batch, SEGUE_STORE_APPEND, op);
@@ -144,11 +144,11 @@ static bool add_entry(const sgi_mem *mem, sgi_batch *batch, const sgi_op *op,
 
 /* Adds all that the op has to write; false when out of memory (the batch is as
  * before). */
-static bool add_all(const sgi_mem *mem, sgi_batch *batch, sgi_op *op)
+static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
 {
     size_t before = batch->count;
     segue_store_write *write;
-    struct sgi_batch_op *row = add_op(mem, batch, op);
+    struct sgi_commit_op *row = add_op(mem, batch, op);
     if (!row)
         return false;
     bool ok = true;
@@ -183,7 +183,7 @@ static bool add_all(const sgi_mem *mem, sgi_batch *batch, sgi_op *op)
 }
 
 /* Records are looked up last: the writes array does not move any more. */
-static void link_records(sgi_batch *batch)
+static void link_records(sgi_commit *batch)
 {
     size_t at = 0;
     for (size_t i = 0; i < batch->count; i++) {
@@ -223,7 +223,7 @@ static void give_up(sgi_keeper *keeper)
     }
 }
 
-bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
+bool sgi_keeper_take(sgi_keeper *keeper, sgi_commit *batch)
 {
     const sgi_mem *mem = sgi_engine_mem(keeper->engine);
     sgi_op *op;
@@ -250,7 +250,7 @@ bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch)
     return batch->op_count > 0;
 }
 
-static void write_done(sgi_keeper *keeper, const struct sgi_batch_op *row)
+static void write_done(sgi_keeper *keeper, const struct sgi_commit_op *row)
 {
     sgi_op *op = row->op;
     if (!op->created)
@@ -279,7 +279,7 @@ static void write_lost(sgi_keeper *keeper, sgi_op *op, segue_status status)
 }
 
 /* A commit of several failed: the reference of the batch becomes that of the list. */
-static void try_each(sgi_keeper *keeper, sgi_batch *batch)
+static void try_each(sgi_keeper *keeper, sgi_commit *batch)
 {
     for (size_t i = batch->op_count; i-- > 0;) {
         sgi_op *op = batch->ops[i].op;
@@ -290,7 +290,7 @@ static void try_each(sgi_keeper *keeper, sgi_batch *batch)
     keeper->solo = batch->op_count;
 }
 
-void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status)
+void sgi_keeper_done(sgi_keeper *keeper, sgi_commit *batch, segue_status status)
 {
     segue_server *server = batch->op_count ? batch->ops[0].op->server : NULL;
     if (server)

@@ -36,14 +36,14 @@ void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
 
 /* One commit: the writes, and the operations they came from. Reused from commit to
  * commit; writes point into entries and records that stay put until sgi_keeper_done. */
-typedef struct sgi_batch {
+typedef struct sgi_commit {
     segue_store_write *writes;
     size_t count;
     size_t cap;
-    struct sgi_batch_op *ops;
+    struct sgi_commit_op *ops;
     size_t op_count;
     size_t op_cap;
-} sgi_batch;
+} sgi_commit;
 
 typedef enum sgi_job_kind {
     SGI_JOB_FIND = 1, /* by task_id, or by key when has_key */
@@ -114,11 +114,11 @@ void sgi_keeper_ask(sgi_keeper *keeper, sgi_job *job);
 
 /* ---- for the host ---- */
 
-void sgi_batch_free(const sgi_mem *mem, sgi_batch *batch);
+void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch);
 /* Lock held. Fills the batch; false when nothing is dirty. */
-bool sgi_keeper_take(sgi_keeper *keeper, sgi_batch *batch);
+bool sgi_keeper_take(sgi_keeper *keeper, sgi_commit *batch);
 /* Lock held. Says how the commit went; SEGUE_E_EXISTS fails the creations alone. */
-void sgi_keeper_done(sgi_keeper *keeper, sgi_batch *batch, segue_status status);
+void sgi_keeper_done(sgi_keeper *keeper, sgi_commit *batch, segue_status status);
 /* Lock held. Takes the next job out; NULL when there is none. */
 sgi_job *sgi_keeper_job(sgi_keeper *keeper);
 /* No lock. Callbacks for the store; they collect into the job (user = the job). */

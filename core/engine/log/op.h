@@ -7,6 +7,15 @@
  * the durable prefix: `durable` is the horizon of every projection (R-C-2). A plain
  * operation is its own horizon.
  *
+ * The life of a segment: the handler's thread appends it under the lock (emit.c ->
+ * sgi_op_append_list), which numbers it and marks the operation dirty (keeper.c). The host
+ * takes what is dirty to the store, on its own thread when the store may block, and comes
+ * back with sgi_op_durable. Then it is visible: readers are woken, first those of streams,
+ * then whoever waits for a position. A stream's reader makes its source ready (conn.c),
+ * and the transport, when it has room, asks the source for bytes. So a segment waits in
+ * the log only, never in a queue: producers are slowed by what is not durable
+ * (sgi_op_is_full), streams by what their clients do not read.
+ *
  * Exactly one FINAL entry; appends after it are refused. That alone decides races between
  * completing, cancelling and expiring (R-C-3). */
 #ifndef SGI_OP_H
