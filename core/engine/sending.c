@@ -6,6 +6,7 @@
 
 #include "engine/serving/batch.h"
 #include "engine/serving/replay.h"
+#include "engine/serving/wire_session.h"
 
 #define PARKED_ROOM 1024 /* of an exchange that nobody carries */
 
@@ -169,6 +170,8 @@ static bool finish(sgi_sending *sending)
         sgi_batch_answered(conn, batch, sending->id);
     else if (sending->last && conn->frames != SGI_FRAMES_LINES && !conn->batches)
         conn->answered = true;
+    if (conn->replay && !conn->transport)
+        sgi_wire_session_kept(conn->self); /* with its answer it is one that is over */
     sgi_conn_tell(conn);
     return true;
 }

@@ -264,7 +264,18 @@ static void enqueue(sgi_fetch *fetch)
 static bool has_room(const sgi_fetcher *fetcher, bool lasting)
 {
     size_t most = fetcher->settings.max_exchanges;
-    return !most || fetcher->busy[lasting] < most;
+    const size_t *busy = fetcher->busy;
+    return !most || (busy[lasting] < most && busy[0] + busy[1] < 2 * most);
+}
+
+/* One has ended, or is now of the other kind. */
+static void start_next(sgi_fetcher *fetcher, bool lasting)
+{
+    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lasting]);
+    if (next && has_room(fetcher, lasting)) {
+        TAILQ_REMOVE(&fetcher->waiting[lasting], next, to_do);
+        enqueue(next);
+    }
 }
 
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
@@ -291,6 +302,17 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     return SEGUE_OK;
 }
 
+void sgi_fetch_lasts(sgi_fetch *fetch)
+{
+    sgi_fetcher *fetcher = fetch->fetcher;
+    if (fetch->lasting)
+        return;
+    fetch->lasting = true;
+    fetcher->busy[0]--;
+    fetcher->busy[1]++;
+    start_next(fetcher, false);
+}
+
 void sgi_fetch_pause(sgi_fetch *fetch, bool paused)
 {
     fetch->paused = paused;
@@ -312,17 +334,13 @@ void sgi_fetch_gone(sgi_fetch *fetch)
 {
     sgi_fetcher *fetcher = fetch->fetcher;
     const sgi_mem *mem = mem_of(fetcher->pool);
-    bool lasting = fetch->lasting;
     if (fetch->counted)
-        fetcher->busy[lasting]--;
+        fetcher->busy[fetch->lasting]--;
     sgi_buf_free(&fetch->body);
     sgi_buf_free(&fetch->head);
     sgi_release(mem, fetch, fetch->size);
-    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lasting]);
-    if (next && has_room(fetcher, lasting)) {
-        TAILQ_REMOVE(&fetcher->waiting[lasting], next, to_do);
-        enqueue(next);
-    }
+    start_next(fetcher, false);
+    start_next(fetcher, true);
     unref(fetcher);
 }
 

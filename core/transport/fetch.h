@@ -31,7 +31,9 @@ typedef struct sgi_fetch_settings {
     bool http1_only;         /* no HTTP/2 where TLS offers it */
     int64_t connect_timeout_ms; /* name, connection and TLS together; 30 s */
     int64_t keepalive_s;        /* idle time before TCP probes; 30; negative = none */
-    size_t max_exchanges; /* at once, and as many lasting ones; more wait; 0 = no limit */
+    /* At once, and as many lasting ones; more wait; 0 = no limit. Where short ones turned
+     * into lasting ones there may be more of these, but no more of both together. */
+    size_t max_exchanges;
 } sgi_fetch_settings;
 
 /* Lock not held. SEGUE_E_INVALID when the URL is none, SEGUE_E_FATAL when libcurl is of
@@ -97,6 +99,8 @@ typedef struct sgi_fetch_events {
  * caller's and must last. */
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
+/* In head or bytes: it turns out to be a stream, and is counted as one. */
+void sgi_fetch_lasts(sgi_fetch *fetch);
 /* While paused no bytes are handed out, and the peer is slowed down; head may come. */
 void sgi_fetch_pause(sgi_fetch *fetch, bool paused);
 /* The exchange is gone for the caller. Its stream is closed in the next turn: over

@@ -12,8 +12,9 @@
  * Backpressure: when the engine is ahead of its reader, what has come stays in `held`
  * (one block of libcurl's at most) and the exchange is paused.
  *
- * Whatever the engine sets no time limit to ends by silence: a stream, and a message that
- * has no answer. */
+ * What the engine sets no time limit to ends by silence: a stream, and a message that has
+ * no answer. So does what asks for a stream again: the limit of a call tells nothing of
+ * it, as other answers about its task put that off. */
 #include "transport/http_ask.h"
 
 #include <strings.h>
@@ -128,8 +129,7 @@ static void note_unsent(sgi_http_ask *ask)
         sgi_ask_unsent(ask->conn);
 }
 
-/* Sends the message, or takes up its stream again. */
-static void start(sgi_http_ask *ask)
+static void send_now(sgi_http_ask *ask)
 {
     sgi_http_client *client = ask->client;
     sgi_fetch_header_line lines[SGI_HTTP_LINES_MAX];
@@ -148,7 +148,7 @@ static void start(sgi_http_ask *ask)
             sgi_buf_free(&ask->posted); /* it is not sent a second time */
         request.body = &body;
     }
-    request.lasting = !ask->has_limit;
+    request.lasting = resumes(ask) || !ask->has_limit;
     ask->status = 0;
     ask->ended = false;
     ask->heard_ms = sgi_now(&engine_of(ask)->env);
@@ -157,7 +157,7 @@ static void start(sgi_http_ask *ask)
                                                         &events, ask, &ask->fetch);
     sgi_buf_free(&body);
     if (status == SEGUE_OK) {
-        if (!ask->has_limit)
+        if (request.lasting)
             watch_silence(ask);
         return;
     }
@@ -167,6 +167,20 @@ static void start(sgi_http_ask *ask)
     else
         note_unsent(ask);
     sgi_http_ask_drop(ask, "the request cannot be sent");
+}
+
+/* Sends the message, or takes up its stream again. Not in another wire session: there the
+ * events of this one have no meaning, or that of another stream. */
+static void start(sgi_http_ask *ask)
+{
+    sgi_http_client *client = ask->client;
+    if (ask->streams && ask->wire_session != client->wire_session) {
+        sgi_ask_forgotten(ask->conn, true);
+        sgi_http_ask_drop(ask, "the session of the stream is over");
+        return;
+    }
+    ask->wire_session = client->wire_session;
+    send_now(ask);
 }
 
 /* ---- silence, and coming again ---- */
@@ -250,15 +264,6 @@ static bool is_type(sgi_str header, sgi_str type)
            (header.n == type.n || strchr("; \t", header.p[type.n]));
 }
 
-/* The answer to initialize may begin a wire session. */
-static bool take_session(sgi_http_client *client, sgi_str session)
-{
-    sgi_buf_reset(&client->session, SIZE_MAX);
-    sgi_buf_reset(&client->version, SIZE_MAX);
-    sgi_buf_add_str(&client->session, session);
-    return !client->session.failed;
-}
-
 /* The status is fine, what comes is neither of the two kinds. */
 static void take_other_kind(sgi_http_ask *ask)
 {
@@ -284,12 +289,14 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
         return;
     ask->asked_again = false;
     if (ask->kind == SGI_ASK_INITIALIZE &&
-        !take_session(ask->client, sgi_fetch_header(fetch, "mcp-session-id"))) {
+        !sgi_http_client_session(ask->client,
+                                 sgi_fetch_header(fetch, "mcp-session-id"))) {
         sgi_http_ask_drop(ask, "out of memory for the session's id");
         return;
     }
     if (is_type(type, SGI_STR("text/event-stream"))) {
         ask->is_events = ask->streams = true;
+        sgi_fetch_lasts(fetch);
         sgi_sse_reset(&ask->sse);
         watch_silence(ask);
     } else if (is_type(type, SGI_STR("application/json")) && !resumes(ask)) {

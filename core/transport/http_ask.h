@@ -28,9 +28,10 @@ struct sgi_http_client {
     int64_t silence_ms;    /* -1 = no limit */
     sgi_buf headers;       /* the application's: name NUL value NUL, ... */
     int32_t header_count;
-    uint64_t place;  /* what the engine remembers of this endpoint goes by it */
-    sgi_buf session; /* Mcp-Session-Id; empty = none */
-    sgi_buf version; /* MCP-Protocol-Version that goes with it */
+    uint64_t place;        /* what the engine remembers of this endpoint goes by it */
+    sgi_buf session;       /* Mcp-Session-Id; empty = none */
+    sgi_buf version;       /* MCP-Protocol-Version that goes with it */
+    uint32_t wire_session; /* how many were begun */
     TAILQ_HEAD(, sgi_http_ask) asks;
     sgi_fetch *farewell; /* DELETE of the session */
     bool closing;
@@ -49,6 +50,7 @@ struct sgi_http_ask {
     bool waits_for_headers; /* the application was asked for them */
     bool asked_again;       /* ... after a refusal, once */
     bool in_session;        /* Mcp-Session-Id was sent */
+    uint32_t wire_session;  /* of the client's, when it first went */
     sgi_fetch *fetch;
     int32_t status; /* of the response under way; 0 = none yet */
     bool is_events; /* ... and what it brings */
@@ -76,6 +78,9 @@ void sgi_http_ask_go(sgi_http_ask *ask);
 /* Cancels and frees it; why: what the engine is told. */
 void sgi_http_ask_drop(sgi_http_ask *ask, const char *why);
 
+/* The answer to initialize may begin a wire session; the old one is over, anyway. False
+ * when out of memory. */
+bool sgi_http_client_session(sgi_http_client *client, sgi_str session);
 /* An exchange is gone. */
 void sgi_http_client_asked(sgi_http_client *client);
 

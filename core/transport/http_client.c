@@ -55,6 +55,15 @@ static void end_if_quiet(sgi_http_client *client)
         sgi_transport_end(&client->base);
 }
 
+bool sgi_http_client_session(sgi_http_client *client, sgi_str session)
+{
+    sgi_buf_reset(&client->session, SIZE_MAX);
+    sgi_buf_reset(&client->version, SIZE_MAX);
+    sgi_buf_add_str(&client->session, session);
+    client->wire_session++;
+    return !client->session.failed;
+}
+
 void sgi_http_client_asked(sgi_http_client *client)
 {
     if (client->closing && TAILQ_EMPTY(&client->asks) && !client->farewell)

@@ -25,6 +25,7 @@ static const struct {
     {406, SGI_STR_INIT("Not Acceptable")},
     {408, SGI_STR_INIT("Request Timeout")},
     {409, SGI_STR_INIT("Conflict")},
+    {410, SGI_STR_INIT("Gone")},
     {413, SGI_STR_INIT("Content Too Large")},
     {414, SGI_STR_INIT("URI Too Long")},
     {415, SGI_STR_INIT("Unsupported Media Type")},

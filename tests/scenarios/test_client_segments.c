@@ -640,6 +640,59 @@ static void a_failure_ends_in_a_result_with_is_error(void **state)
     }
 }
 
+/* The answer to the fetch of a task that failed may be the error alone: what it has in
+ * segments is pulled before. */
+static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
+{
+    (void)state;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        kit k = {0};
+        const char *call;
+        record *r = begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a")));
+        kit_advance(&k, 1200);
+        const char *get = kit_expect(&k, "tasks/get");
+        if (cancelled)
+            kit_result(&k, get, TASK_2025("T", "cancelled"));
+        else
+            kit_result(&k, get, TASK_2025("T", "failed"));
+        kit_result(&k, expect_pull(&k, "1"), PART(SEG(2, "b")));
+        kit_result(&k, expect_pull(&k, "2"), BAD_END(SEG(3, "c")));
+        if (!cancelled)
+            kit_error(&k, expect_pull(&k, ""), -32000, NULL);
+        assert_int_equal(r->status, cancelled ? SEGUE_E_CANCELLED : SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->rpc_code, cancelled ? 0 : -32000);
+        assert_int_equal(r->segments, 3);
+        assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* The pull of what is left of a cancelled task cannot make it anything else. */
+static void what_is_cancelled_stays_so(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        kit k = {0};
+        const char *call;
+        record *r = begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a")));
+        kit_advance(&k, 1200);
+        kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "cancelled"));
+        if (whole)
+            kit_result(&k, expect_pull(&k, "1"),
+                       "\"content\":[" BLOCK("a") "," BLOCK("gone") "]");
+        else
+            kit_error(&k, expect_pull(&k, "1"), -32603, NULL);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_int_equal(r->segments, 1);
+        assert_at(r->result, "content", "[" BLOCK("a") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 static void an_error_in_the_middle(void **state)
 {
     (void)state;
@@ -744,6 +797,46 @@ static void without_credit_the_push_is_given_up_and_pulled_later(void **state)
                sent + 1);
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, sent + 1);
+    free(big);
+    kit_end(&k);
+}
+
+/* Callbacks run one at a time: nothing is pulled while they have much to do. */
+static void pulls_wait_for_callbacks(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    record *r = begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a")));
+    kit_advance(&k, 1200);
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "completed"));
+    const char *pull = expect_pull(&k, "1");
+    size_t size = 1200 * 1024;
+    char *big = malloc(size + 100000);
+    size_t n = (size_t)sprintf(big,
+                               "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{"
+                               "\"partial-content\":[{\"seqNr\":2,\"type\":\"text\","
+                               "\"text\":\"b\"}",
+                               json_at(pull, "id"));
+    for (int i = 3; n < size; i++) {
+        n += (size_t)sprintf(big + n, ",{\"seqNr\":%d,\"type\":\"text\",\"text\":\"", i);
+        memset(big + n, 'x', 99000);
+        n += 99000;
+        n += (size_t)sprintf(big + n, "\"}");
+    }
+    n += (size_t)sprintf(big + n, "],\"isComplete\":false}}\n");
+    segue_transport_feed(k.transport, big, n);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(k.heard_len, 0);
+        segue_runtime_dispatch(k.runtime, 0, 1, NULL);
+    }
+    assert_in_range(r->segments, 2, 7);
+    kit_run(&k);
+    kit_result(&k, expect_pull(&k, "15"), LAST(SEG(16, "z")));
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 16);
+    kit_expect_silence(&k);
     free(big);
     kit_end(&k);
 }
@@ -941,10 +1034,13 @@ int main(void)
         cmocka_unit_test(a_pulled_bad_end_is_looked_into),
         NAMED("AS-11 a failure ends in a result with isError",
               a_failure_ends_in_a_result_with_is_error),
+        cmocka_unit_test(what_failed_is_pulled_before_its_error_is_fetched),
+        cmocka_unit_test(what_is_cancelled_stays_so),
         cmocka_unit_test(an_error_in_the_middle),
         cmocka_unit_test(numbers_come_as_they_come_when_that_is_wanted),
         cmocka_unit_test(discarded_segments_are_not_collected),
         cmocka_unit_test(without_credit_the_push_is_given_up_and_pulled_later),
+        cmocka_unit_test(pulls_wait_for_callbacks),
         cmocka_unit_test(too_large_a_result_is_cancelled),
         NAMED("AS-29 any way gives the same result", any_way_gives_the_same_result),
         NAMED("AS-32 10,000 calls leave nothing behind",

@@ -91,6 +91,48 @@ static void a_runtime_is_freed_with_everything_in_flight(void **state)
     }
 }
 
+/* ---- streams and what is short ---- */
+
+/* Calls that are answered by streams leave their places to others, and so do the requests
+ * that take such a stream up again. */
+static void streams_leave_room_for_what_is_short(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options;
+    heard *streams[2];
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    script_prepare(&s);
+    s.options.max_connections = 2;
+    script_connect(&s, &options);
+    script_initialize(&s, "one");
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    for (int i = 0; i < 2; i++) {
+        kit_call(&s.k, "streaming");
+        streams[i] = script_expect(&s, "tools/call");
+    }
+    record *r = kit_call(&s.k, "short");
+    script_expect_silence(&s);
+    for (int i = 0; i < 2; i++) {
+        script_stream(streams[i]);
+        script_event(streams[i], i ? "b" : "a",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    }
+    script_result(script_expect(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, r->completed && s.k.notifications == 2);
+    for (int i = 0; i < 2; i++)
+        script_cut(streams[i], true);
+    script_pump(&s);
+    script_advance(&s, 1100);
+    for (int i = 0; i < 2; i++)
+        script_expect(&s, "GET");
+    r = kit_call(&s.k, "short");
+    script_result(script_expect(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
 /* ---- behind its reader ---- */
 
 #define BLOCK 4000
@@ -299,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_closes_with_everything_in_flight),
         cmocka_unit_test(a_runtime_is_freed_with_everything_in_flight),
+        cmocka_unit_test(streams_leave_room_for_what_is_short),
         cmocka_unit_test(a_server_is_slowed_down),
         cmocka_unit_test(a_reader_that_is_busy_holds_up_its_stream),
         cmocka_unit_test(in_the_background),

@@ -16,6 +16,9 @@
 #define SEG(n, text) "{\"seqNr\":" #n ",\"type\":\"text\",\"text\":\"" text "\"}"
 #define LIST(segments) "\"partial-content\":[" segments "],\"isError\":false,"
 #define PART(segments) LIST(segments) "\"isComplete\":false," RELATED("T")
+#define BAD_END(segments)                                                                \
+    "\"partial-content\":[" segments                                                     \
+    "],\"isError\":true,\"isComplete\":true," RELATED("T")
 #define LAST(segments) LIST(segments) "\"isComplete\":true," RELATED("T")
 
 static void initialize(http_script *s)
@@ -136,6 +139,41 @@ static void a_stream_with_ids_is_taken_up_again(void **state)
     ends_with_abc(&s, r);
 }
 
+/* Nothing answers the GET, while the task is well: the GET is given up and sent again. */
+static void a_resumption_that_falls_silent_is_tried_again(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_stream(call);
+    script_stream_result(call, "e1", CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(&s, r->segments == 1);
+    script_cut(call, true);
+    script_pump(&s);
+    script_advance(&s, 1000);
+    heard *silent = script_find(&s, "GET");
+    heard *again = NULL;
+    int64_t since = s.k.clock_ms;
+    while (!again && s.k.clock_ms - since < 90000) {
+        script_advance(&s, 250);
+        heard *h = script_next(&s);
+        if (h && strncmp(h->text, "GET", 3) == 0)
+            again = script_expect(&s, "GET");
+        else if (h)
+            script_result(script_expect(&s, "tasks/get"), TASK_2025("T", "working"));
+    }
+    assert_non_null(again);
+    assert_in_range(s.k.clock_ms - since, 60000, 65000);
+    assert_true(heard_is_closed(silent));
+    assert_header(again, "Last-Event-ID", "e1");
+    script_stream(again);
+    script_event(again, "e2", "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s}}",
+                 json_at(call->body, "id"), LAST(SEG(2, "b") "," SEG(3, "c")));
+    script_finish(again);
+    ends_with_abc(&s, r);
+}
+
 /* The stream is not given back: the rest is pulled. */
 static void a_stream_that_is_not_given_back_is_pulled(void **state)
 {
@@ -174,6 +212,102 @@ static void after_json_the_rest_is_pulled(void **state)
     ends_with_abc(&s, r);
 }
 
+/* A call of which segment 1 was pushed, and then tasks/get told how the task ended. */
+static record *begin_overtaken(http_script *s, heard **call, const char *task)
+{
+    record *r = begin(s, call);
+    script_stream(*call);
+    script_stream_result(*call, NULL, CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(s, r->segments == 1);
+    script_advance(s, 1200);
+    script_result(script_expect(s, "tasks/get"), "%s", task);
+    script_expect_silence(s);
+    return r;
+}
+
+static void an_end_that_overtakes_the_push_waits_for_it(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin_overtaken(&s, &call, TASK_2025("T", "completed"));
+    script_stream_result(call, NULL, PART(SEG(2, "b")));
+    script_stream_result(call, NULL, LAST(SEG(3, "c")));
+    script_finish(call);
+    ends_with_abc(&s, r);
+    r = begin_overtaken(&s, &call, TASK_2025("T", "failed"));
+    script_stream_result(call, NULL, PART(SEG(2, "b")));
+    script_stream_result(call, NULL, BAD_END(SEG(3, "c")));
+    script_finish(call);
+    ends_with_abc(&s, r);
+    r = begin_overtaken(&s, &call, TASK_2025("T", "cancelled"));
+    script_stream_result(call, NULL, PART(SEG(2, "b")));
+    script_stream_result(call, NULL, BAD_END(""));
+    script_finish(call);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    assert_int_equal(r->segments, 2);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+/* It is listened to as long as it brings something, then pulled; and then only is the
+ * error fetched, which holds no segments. */
+static void a_push_that_falls_silent_after_the_end_is_pulled(void **state)
+{
+    (void)state;
+    for (int breaks = 0; breaks < 2; breaks++) {
+        http_script s;
+        heard *call;
+        record *r = begin_overtaken(&s, &call, TASK_2025("T", "failed"));
+        script_advance(&s, 800);
+        script_stream_result(call, NULL, PART(SEG(2, "b")));
+        script_until(&s, r->segments == 2);
+        script_advance(&s, 800);
+        script_expect_silence(&s);
+        if (breaks)
+            script_cut(call, true);
+        else
+            script_advance(&s, 800);
+        script_result(expect_pull(&s, "2"), BAD_END(SEG(3, "c")));
+        script_error(expect_pull(&s, ""), "200 OK", -32000, NULL);
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->rpc_code, -32000);
+        assert_int_equal(r->segments, 3);
+        script_expect_silence(&s);
+        script_end(&s);
+    }
+}
+
+/* Nor is the error all there is when nothing had come yet, but the push is on its way. */
+static void an_end_may_overtake_all_segments(void **state)
+{
+    (void)state;
+    for (int silent = 0; silent < 2; silent++) {
+        http_script s;
+        heard *call;
+        record *r = begin(&s, &call);
+        script_stream(call);
+        script_stream_result(call, NULL, CREATED_2025("T"));
+        script_until(&s, r->log && strstr(r->log, "task T"));
+        script_advance(&s, 1200);
+        script_result(script_expect(&s, "tasks/get"), TASK_2025("T", "failed"));
+        script_expect_silence(&s);
+        if (!silent) {
+            script_stream_result(call, NULL, PART(SEG(1, "a")));
+            script_stream_result(call, NULL, BAD_END(SEG(2, "b") "," SEG(3, "c")));
+            ends_with_abc(&s, r);
+            continue;
+        }
+        script_advance(&s, 1200);
+        script_error(expect_pull(&s, ""), "200 OK", -32000, NULL);
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
+        script_end(&s);
+    }
+}
+
 static void cancel_closes_the_stream(void **state)
 {
     (void)state;
@@ -203,8 +337,12 @@ int main(void)
         NAMED("AS-5 answers are events of one stream", answers_are_events_of_one_stream),
         NAMED("AS-28 a stream that breaks is pulled", a_stream_that_breaks_is_pulled),
         cmocka_unit_test(a_stream_with_ids_is_taken_up_again),
+        cmocka_unit_test(a_resumption_that_falls_silent_is_tried_again),
         cmocka_unit_test(a_stream_that_is_not_given_back_is_pulled),
         cmocka_unit_test(after_json_the_rest_is_pulled),
+        cmocka_unit_test(an_end_that_overtakes_the_push_waits_for_it),
+        cmocka_unit_test(a_push_that_falls_silent_after_the_end_is_pulled),
+        cmocka_unit_test(an_end_may_overtake_all_segments),
         cmocka_unit_test(cancel_closes_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,6 +265,40 @@ static void a_forgotten_stream_is_a_lost_call(void **state)
     ends(&s, "two");
 }
 
+/* A stream of the old session is not asked for in the new one, where the same event may
+ * be one of another stream; nor does it begin a third. */
+static void a_stream_stays_in_its_session(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    heard *listen = script_expect(&s, "GET");
+    script_stream(listen);
+    script_event(listen, "1-1", NOTE(1));
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    script_stream(call);
+    script_event(call, "2-1", NOTE(2));
+    script_until(&s, s.k.notifications == 2);
+    script_text(listen, "retry: 10\n\n");
+    script_finish(listen);
+    script_advance(&s, 50);
+    listen = script_expect(&s, "GET");
+    script_cut(call, true);
+    script_pump(&s); /* it is to be taken up again in a second */
+    script_say(listen, "404 Not Found", "", "");
+    script_initialize(&s, "two");
+    listen = script_expect(&s, "GET");
+    assert_header(listen, "Last-Event-ID", NULL);
+    script_stream(listen);
+    script_advance(&s, 1100);
+    script_expect_silence(&s);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    call_works(&s, "two");
+    ends(&s, "two");
+}
+
 /* ---- the stream on which the server speaks first ---- */
 
 static void notifications_come_by_the_stream(void **state)
@@ -389,6 +423,7 @@ int main(void)
         cmocka_unit_test(resuming_a_server_that_is_gone_ends),
         cmocka_unit_test(a_forgotten_session_is_replaced),
         cmocka_unit_test(a_forgotten_stream_is_a_lost_call),
+        cmocka_unit_test(a_stream_stays_in_its_session),
         cmocka_unit_test(notifications_come_by_the_stream),
         cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
         cmocka_unit_test(cancel_is_said),

@@ -430,6 +430,49 @@ static void streams_do_not_hold_up_what_is_short(void **state)
     http_line_close(&other);
 }
 
+static void it_lasts(fetch_seen *seen)
+{
+    sgi_fetch_lasts(seen->fetch);
+    sgi_fetch_lasts(seen->fetch); /* it is counted once */
+}
+
+static bool accept_soon(fetch_rig *rig, http_line *line)
+{
+    for (int i = 0; i < 5; i++)
+        sgi_runtime_dispatch(rig->rt, 1, 0, NULL);
+    return http_peer_accept(&rig->peer, line);
+}
+
+/* What turns out to be a stream makes room for what is short, within both bounds. */
+static void a_stream_that_began_as_short_makes_room(void **state)
+{
+    fetch_seen seen[4] = {{.at_head = it_lasts}, {.at_head = it_lasts}};
+    http_line lines[4] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+    fetch_rig rig;
+    (void)state;
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    for (int i = 0; i < 3; i++)
+        fetch_start(&rig, &seen[i], "{}");
+    rig.lasting = true;
+    for (int i = 0; i < 2; i++) {
+        RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[i]));
+        RUN_UNTIL(rig.rt, http_line_asked(&lines[i]));
+        assert_false(accept_soon(&rig, &lines[i + 1]));
+        http_line_say(&lines[i], FETCH_CHUNKED);
+        RUN_UNTIL(rig.rt, seen[i].heads);
+    }
+    assert_false(accept_soon(&rig, &lines[2])); /* two streams, and no more than two */
+    fetch_start(&rig, &seen[3], "{}");
+    fetch_cancel(&seen[0]);
+    RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[2]));
+    assert_false(accept_soon(&rig, &lines[3]));
+    fetch_cancel(&seen[1]);
+    RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[3]));
+    fetch_tear_down(&rig);
+    for (int i = 0; i < 4; i++)
+        http_line_close(&lines[i]);
+}
+
 static void a_unix_socket_takes_the_place_of_the_host(void **state)
 {
     char dir[] = "/tmp/fetch_XXXXXX", path[64];
@@ -564,6 +607,7 @@ int main(void)
         cmocka_unit_test(exchanges_run_side_by_side),
         cmocka_unit_test(exchanges_beyond_the_limit_wait),
         cmocka_unit_test(streams_do_not_hold_up_what_is_short),
+        cmocka_unit_test(a_stream_that_began_as_short_makes_room),
         cmocka_unit_test(a_unix_socket_takes_the_place_of_the_host),
         cmocka_unit_test(a_proxy_that_is_named_is_used),
         cmocka_unit_test(the_environment_names_the_proxy),

@@ -190,6 +190,42 @@ static void without_memory_events_are_lost_and_numbers_are_not(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void halving_drops_the_older_half(void **state)
+{
+    (void)state;
+    sgi_replay_halve(&replay);
+    assert_int_equal(sgi_replay_size(&replay), 0);
+    for (int i = 0; i < 1000; i++)
+        keep("a");
+    keep("bb");
+    size_t size = sgi_replay_size(&replay);
+    assert_true(size >= 1002);
+    sgi_replay_halve(&replay);
+    assert_int_equal(replay.kept.len, 501);
+    assert_int_equal(replay.first, 502);
+    assert_true(sgi_replay_size(&replay) <= size / 2 + 512);
+    expect(999, "abb");
+    expect(1000, "bb");
+    keep("c");
+    expect(1000, "bbc");
+    for (int i = 0; i < 20; i++)
+        sgi_replay_halve(&replay);
+    assert_int_equal(sgi_replay_size(&replay), 0);
+    assert_int_equal(replay.next, 1003);
+    expect(0, "");
+    keep("d");
+    expect(0, "d");
+    expect(1003, "");
+    keep("e");
+    test_mem_rearm(&tm);
+    tm.fail_from = 1;
+    sgi_replay_halve(&replay); /* no memory to move to: all of it goes */
+    test_mem_rearm(&tm);
+    assert_int_equal(sgi_replay_size(&replay), 0);
+    keep("f");
+    expect(0, "f");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +233,7 @@ int main(void)
         CASE(names_and_priming),
         CASE(ids_are_split_strictly),
         CASE(the_bound_drops_the_oldest),
+        CASE(halving_drops_the_older_half),
         CASE(an_event_may_fill_all_of_it),
         CASE(without_memory_events_are_lost_and_numbers_are_not),
     };

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "engine/log/reader.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/wire_session.h"
 #include "support/http_wire.h"
@@ -111,6 +112,8 @@ static void goes_on_behind_each_event(void **state)
     for (int after = 1; after <= 3; after++) {
         snprintf(last, sizeof last, "2-%d", after);
         http_wire_get(&t.a, last);
+        http_wire_text(&t.a);
+        fake_store_settle(&t.host); /* where the others are read */
         text = http_wire_text(&t.a);
         assert_numbers(text, after + 1, 300);
         assert_int_equal(http_wire_count(text, "\"isComplete\":true"), 1);
@@ -118,6 +121,49 @@ static void goes_on_behind_each_event(void **state)
         assert_true(t.a.answer.is_events && t.a.answer.answered);
         http_wire_cut(&t.a);
     }
+}
+
+static void send_much(segue_call *call)
+{
+    char text[8 * 1024];
+    memset(text, 'x', sizeof text);
+    assert_int_equal(sgi_call_send_text(call, (sgi_str){text, sizeof text}), SEGUE_OK);
+    fake_store_settle(&t.host);
+}
+
+/* What nobody reads is in the store alone; it is read back from there. */
+static void costs_no_memory_while_nobody_is_there(void **state)
+{
+    (void)state;
+    segue_call *call = start();
+    sgi_op *op = call->op;
+    for (int i = 1; i <= 20; i++) {
+        send_much(call);
+        http_wire_text(&t.a);
+    }
+    assert_true(op->tail_bytes > 100 * 1024); /* its reader follows */
+    for (int i = 21; i <= 80; i += 20) {
+        http_wire_cut(&t.a);
+        assert_int_equal(op->tail_bytes, 0);
+        for (int n = i; n < i + 20; n++) {
+            send_much(call);
+            assert_int_equal(op->tail_bytes, 0);
+        }
+        http_wire_get(&t.a, "2-20");
+        http_wire_text(&t.a); /* asks the store */
+        if (i > 21)
+            http_wire_cut(&t.a); /* ... and is gone when it answers */
+        fake_store_settle(&t.host);
+        assert_true(TAILQ_EMPTY(&TAILQ_FIRST(&op->readers)->chunk) == (i > 21));
+    }
+    http_wire_get(&t.a, "2-20");
+    finish(call);
+    for (int turn = 0; turn < 40 && !t.a.answer.answered; turn++) {
+        http_wire_text(&t.a);
+        fake_store_settle(&t.host);
+    }
+    assert_numbers(http_wire_text(&t.a), 21, 80);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"isComplete\":true"), 1);
 }
 
 static void does_not_keep_its_session(void **state)
@@ -174,6 +220,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"AS-5 a stream that is cut goes on behind each event", goes_on_behind_each_event,
          set_up, tear_down, NULL},
+        cmocka_unit_test_setup_teardown(costs_no_memory_while_nobody_is_there, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(does_not_keep_its_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ends_when_nobody_can_come_back, set_up,
                                         tear_down),

@@ -1,6 +1,6 @@
 /* Sessions of the handshake eras over HTTP (2025-11-25 basic/transports): exchanges that
  * outlive their connections, what is sent again, expiry and the bounds. Their end is
- * looked at in test_wire_session_end.c. */
+ * looked at in test_wire_session_end.c, what they keep in test_wire_session_parked.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +134,7 @@ static void listening_stream_is_one_and_is_kept(void **state)
 
 static void unknown_events_count_as_none(void **state)
 {
-    static const char *const ids[] = {"9-1", "2-5", "x", "2-", "0-0", "1-0"};
+    static const char *const ids[] = {"9-1", "2-5", "x", "2-", "0-0"};
     (void)state;
     http_rig_open(&t);
     segue_call *call = http_wire_start(&t.a, "7");
@@ -182,36 +182,8 @@ static void settled_streams_are_bounded(void **state)
     assert_int_equal(http_wire_get(&t.a, last), 200);
     http_wire_cut(&t.a);
     assert_int_equal(http_wire_get(&t.a, "26-0"), 200);
-    assert_int_equal(http_wire_get(&t.a, "25-0"), 0); /* a stream to listen */
-}
-
-static void send_much(segue_call *call, size_t len)
-{
-    char text[8 * 1024 + 1];
-    assert_true(len < sizeof text);
-    memset(text, 'x', len);
-    assert_int_equal(sgi_call_send_text(call, (sgi_str){text, len}), SEGUE_OK);
-}
-
-/* The streams of all sessions together keep only so much: the oldest are given up. */
-static void parked_bytes_are_bounded(void **state)
-{
-    (void)state;
-    t.server->max_parked = 64 * 1024;
-    http_rig_open(&t);
-    for (int i = 0; i < 30; i++) {
-        if (i % 10 == 0)
-            assert_true(http_wire_open(&t.a, "2025-11-25"));
-        segue_call *call = http_wire_start(&t.a, "7");
-        sgi_serve_open_stream(t.a.conn);
-        send_much(call, 8 * 1024);
-        http_wire_finish(call);
-        http_wire_text(&t.a);
-        http_wire_cut(&t.a);
-        assert_true(t.server->parked_bytes <= t.server->max_parked);
-        assert_true(t.server->parked_bytes > 0);
-    }
-    assert_int_equal(http_wire_get(&t.a, "11-0"), 200); /* the newest is there */
+    http_wire_cut(&t.a);
+    assert_int_equal(http_wire_get(&t.a, "25-0"), 410);
 }
 
 static void requests_in_flight_are_those_of_the_session(void **state)
@@ -444,7 +416,6 @@ int main(void)
         CASE(unknown_events_count_as_none),
         CASE(answer_without_a_stream_is_for_nobody),
         CASE(settled_streams_are_bounded),
-        CASE(parked_bytes_are_bounded),
         CASE(requests_in_flight_are_those_of_the_session),
         CASE(cancelled_exchange_ends),
         CASE(hung_up_stream_goes_on_at_the_next),

@@ -212,6 +212,7 @@ static void let_go(segue_request *request)
 {
     segue_session *session = request->session;
     bool has_room = waiting(request) < INBOX_LOW;
+    bool was_behind = request->behind;
     if (request->behind && (has_room || !request->credit || may_ignore_credit(request))) {
         request->behind = false;
         session->behind--;
@@ -220,8 +221,12 @@ static void let_go(segue_request *request)
             request->phase == SGI_PHASE_FOLLOW)
             sgi_follow_pause(request);
     }
-    if (request->paused && has_room && request->phase == SGI_PHASE_FOLLOW)
+    if (request->phase != SGI_PHASE_FOLLOW || !has_room)
+        return;
+    if (request->paused)
         sgi_follow_resume(request);
+    else if (was_behind && request->task_2025 && sgi_session_is_open(session))
+        sgi_follow_go(request); /* nothing was pulled while it was full */
 }
 
 /* Delivers while there is something and credit for it. */

@@ -9,6 +9,11 @@
  *              while segment 1 is missing: there is no number to pull after
  *              (R-1905-32), but for a server of this library that says it takes 0
  *
+ * A task that has ended is listened to as long as its push brings something, if that may
+ * come later than what is said of it; then what is left is pulled, and only then its end
+ * is fetched, which for an error holds no segments. No more is pulled while the inbox is
+ * full.
+ *
  * A hole is pulled when it is older than GAP_MS, or at the end; three pulls that bring
  * nothing, or a server that retains no segments, leave the fetch (R-1905-60). When all
  * segments have come the request ends with their merge; when they ended with an error
@@ -18,7 +23,6 @@
 #define GAP_MS 500
 #define TRIES_MAX 3
 
-static void gap_is_old(sgi_timer *timer);
 static void look(segue_request *request);
 static void ask_result(segue_request *request, bool fetch);
 
@@ -72,6 +76,14 @@ static void want_rest(sgi_task_2025 *task)
         task->fetch_due = true;
 }
 
+/* For one interval more to what is pushed. */
+static void listen_on(segue_request *request)
+{
+    request->task_2025->heard = request->behind; /* then it cannot be heard */
+    request->task_2025->backing_off = false;
+    sgi_task_poll_later(request);
+}
+
 static void back_off(segue_request *request, int64_t at_least_ms)
 {
     request->task_2025->backing_off = true;
@@ -81,24 +93,17 @@ static void back_off(segue_request *request, int64_t at_least_ms)
 void sgi_follow_2025_go(segue_request *request)
 {
     sgi_task_2025 *task = request->task_2025;
-    bool waits = request->retry.slot != 0;
-    if (!sgi_2025_is_live(request) || request->hook_pending || request->paused ||
-        task->asking || task->cancelling || !sgi_session_is_open(request->session) ||
-        (task->backing_off && waits))
-        return;
-    task->backing_off = false;
-    if (request->look_due || (task->asks_why && !waits))
+    sgi_step due = sgi_2025_next(request);
+    if (!request->retry.slot)
+        task->backing_off = false;
+    if (due == SGI_STEP_LOOK)
         look(request);
-    else if (task->asks_why)
-        return;
-    else if (task->fetch_due || task->pull_due)
-        ask_result(request, task->fetch_due);
-    else if (waits || request->getting)
-        return;
-    else if (request->calling || !sgi_2025_can_pull(task))
-        look(request);
-    else
-        ask_result(request, false);
+    else if (due == SGI_STEP_LISTEN)
+        listen_on(request);
+    else if (due == SGI_STEP_FETCH && request->state == SEGUE_TASK_CANCELLED)
+        sgi_2025_cancelled(request); /* the whole would say no more than that */
+    else if (due == SGI_STEP_PULL || due == SGI_STEP_FETCH)
+        ask_result(request, due == SGI_STEP_FETCH);
 }
 
 void sgi_follow_2025_pause(segue_request *request)
@@ -108,6 +113,8 @@ void sgi_follow_2025_pause(segue_request *request)
         sgi_emitter_drop(request->calling, false);
     request->calling = NULL;
     task->pull_due = sgi_2025_can_pull(task);
+    if (request->state == SEGUE_TASK_CANCELLED)
+        sgi_2025_cancelled(request); /* that does not wait for credit */
 }
 
 /* ---- after each answer ---- */
@@ -143,7 +150,7 @@ void sgi_2025_settle(segue_request *request)
                          "the result is larger than max_result_bytes");
         return;
     }
-    if (sgi_tracker_is_whole(&task->tracker) && !task->asks_why)
+    if (sgi_tracker_is_whole(&task->tracker))
         sgi_2025_conclude(request);
     else if (task->tracker.complete && sgi_tracker_has_hole(&task->tracker))
         want_rest(task);
@@ -155,29 +162,33 @@ void sgi_2025_settle(segue_request *request)
     sgi_follow_2025_go(request);
 }
 
-void sgi_2025_heed_state(segue_request *request)
+/* What it has left in segments comes before its end, which may be an error alone. */
+static void take_ended(segue_request *request)
 {
     sgi_task_2025 *task = request->task_2025;
-    switch (request->state) {
-    case SEGUE_TASK_CANCELLED:
-        sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
-        return;
-    case SEGUE_TASK_FAILED:
-        task->fetch_due = true; /* it alone tells an error from a result with isError */
-        break;
-    case SEGUE_TASK_COMPLETED:
-        if (task->asks_why)
-            task->fetch_due = true;
-        else
-            want_rest(task);
-        break;
-    default:
-        if (!request->retry.slot)
-            sgi_task_poll_later(request);
-        sgi_follow_2025_go(request);
+    bool cancelled = request->state == SEGUE_TASK_CANCELLED;
+    bool is_pushed = sgi_2025_is_overtaken(request) &&
+                     (task->some || request->state != SEGUE_TASK_COMPLETED);
+    bool has_begun = is_pushed || sgi_tracker_prefix(&task->tracker) > 0;
+    if (sgi_tracker_is_whole(&task->tracker)) {
+        sgi_2025_conclude(request);
         return;
     }
     task->asks_why = request->look_due = false;
+    if (cancelled && (!has_begun || request->paused || task->cancelling))
+        sgi_2025_cancelled(request);
+    else if (is_pushed)
+        listen_on(request);
+    else
+        want_rest(task);
+}
+
+void sgi_2025_heed_state(segue_request *request)
+{
+    if (sgi_task_state_is_terminal(request->state))
+        take_ended(request);
+    else if (!request->retry.slot)
+        sgi_task_poll_later(request);
     sgi_follow_2025_go(request);
 }
 
@@ -331,7 +342,7 @@ static void take_pull_error(segue_request *request, sgi_json error)
     if (wait > 0) {
         task->pull_due = true;
         back_off(request, wait);
-    } else if (task->unknown) {
+    } else if (task->unknown || request->state == SEGUE_TASK_CANCELLED) {
         sgi_2025_fail(request, error);
     } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
@@ -340,6 +351,8 @@ static void take_pull_error(segue_request *request, sgi_json error)
         stop_pulling(request);
         request->look_due = true; /* is it the number that it refuses, or the task? */
     } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
+               (!task->after &&
+                request->state == SEGUE_TASK_FAILED) || /* its own error */
                ++task->tries >= TRIES_MAX) {
         stop_pulling(request);
     } else {
@@ -378,6 +391,8 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a malformed answer to tasks/result");
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         (task->is_fetch ? take_fetch_error : take_pull_error)(request, outcome->json);
+    } else if (request->state == SEGUE_TASK_CANCELLED) {
+        sgi_2025_cancelled(request);
     } else {
         task->pull_due = !task->is_fetch;
         cut_off(request, outcome);
@@ -467,7 +482,9 @@ void sgi_follow_2025_pushed(segue_request *request, const sgi_outcome *outcome)
         else
             sgi_2025_take(request, &reply, false);
     }
-    if (sgi_2025_is_live(request) && !task->tracker.complete && sgi_2025_can_pull(task))
-        task->pull_due = true; /* it broke: nothing else ends it (R-1905-42) */
+    bool ended = sgi_task_state_is_terminal(request->state);
+    if (sgi_2025_is_live(request) && !task->tracker.complete &&
+        (ended || sgi_2025_can_pull(task)))
+        want_rest(task); /* it broke: nothing else ends it (R-1905-42) */
     sgi_2025_settle(request);
 }

@@ -1,5 +1,6 @@
-/* The inside of following a task of 2025-11-25: follow_2025.c asks, segments_2025.c takes
- * what comes, answer_2025.c looks at the first answer of the call. */
+/* The inside of following a task of 2025-11-25: next_2025.c says what is due,
+ * follow_2025.c asks, segments_2025.c takes what comes, answer_2025.c looks at the first
+ * answer of the call. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
@@ -21,7 +22,8 @@ typedef struct sgi_task_2025 {
     bool asks_why;    /* it ended with an error: was it cancelled? */
     bool backing_off; /* nothing is asked before the timer */
     bool unknown;     /* the server does not know it any more: one last try */
-    bool some;        /* segments have come */
+    bool some;        /* segments have come, */
+    bool heard;       /* ... since it was last listened for them */
     bool is_error;    /* of the result */
     uint64_t voided;  /* segments up to this one do not count */
 } sgi_task_2025;
@@ -37,6 +39,20 @@ static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
     return !task->no_pull && (has_number || task->request->session->pulls_from_start);
 }
 
+/* ---- next_2025.c ---- */
+
+typedef enum sgi_step {
+    SGI_STEP_NONE = 0, /* what is under way, or a timer, goes on */
+    SGI_STEP_LOOK,     /* tasks/get */
+    SGI_STEP_PULL,     /* tasks/result with a number */
+    SGI_STEP_FETCH,    /* ... without one */
+    SGI_STEP_LISTEN    /* the push may have more of a task that has ended */
+} sgi_step;
+
+sgi_step sgi_2025_next(const segue_request *request);
+/* Over HTTP what is said of the task may overtake what is pushed. */
+bool sgi_2025_is_overtaken(const segue_request *request);
+
 /* ---- segments_2025.c ---- */
 
 /* Anything but a whole result. false: it was dropped. */
@@ -47,6 +63,8 @@ void sgi_2025_note(segue_request *request, sgi_json task);
 void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
+/* Whatever else comes of a task that was cancelled, this is its end. */
+void sgi_2025_cancelled(segue_request *request);
 
 /* ---- follow_2025.c ---- */
 

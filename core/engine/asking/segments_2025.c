@@ -6,11 +6,18 @@
 
 /* ---- the end ---- */
 
+void sgi_2025_cancelled(segue_request *request)
+{
+    sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
+}
+
 /* The server's error, or what is left of the task. */
 void sgi_2025_fail(segue_request *request, sgi_json error)
 {
     const sgi_task_2025 *task = request->task_2025;
-    if (task->some)
+    if (request->state == SEGUE_TASK_CANCELLED)
+        sgi_2025_cancelled(request);
+    else if (task->some)
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, error);
     else
         sgi_request_finish_error(request, error);
@@ -40,6 +47,10 @@ static void deliver_whole(segue_request *request, const sgi_response *reply)
 void sgi_2025_finish(segue_request *request, const sgi_response *reply)
 {
     sgi_buf cleaned;
+    if (request->state == SEGUE_TASK_CANCELLED) {
+        sgi_2025_cancelled(request); /* its result only says so */
+        return;
+    }
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
     deliver_whole(request, reply);
     if (!sgi_response_clean(reply, &cleaned))
@@ -51,11 +62,23 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     sgi_buf_free(&cleaned);
 }
 
-/* All segments are there: merged they are the result (R-1905-34). */
+/* All segments are there: merged they are the result (R-1905-34), unless it ended with an
+ * error of which they say nothing. */
 void sgi_2025_conclude(segue_request *request)
 {
     sgi_task_2025 *task = request->task_2025;
     sgi_buf merged;
+    if (request->state == SEGUE_TASK_CANCELLED) {
+        sgi_2025_cancelled(request);
+        return;
+    }
+    if (task->asks_why) {
+        if (sgi_task_state_is_terminal(request->state)) {
+            task->asks_why = request->look_due = false;
+            task->fetch_due = true; /* it tells an error from a result with isError */
+        }
+        return;
+    }
     if (request->partial || sgi_fold_failed(&request->fold)) {
         task->fetch_due = true; /* the merge lacks something, the server's does not */
         return;
@@ -100,6 +123,7 @@ static void take_block(segue_request *request, uint64_t number, sgi_str block)
     sgi_tracked tracked = sgi_tracker_take(&task->tracker, number, block);
     bool is_new = tracked == SGI_TRACKED_NEXT || tracked == SGI_TRACKED_HELD;
     task->some |= is_new;
+    task->heard |= is_new;
     if (tracked == SGI_TRACKED_NEXT) {
         hand_on(request, number, block);
         hand_on_held(request);

@@ -294,6 +294,12 @@ static void withdrawn(sgi_reply *reply)
     end_push(push); /* the stream ends, the task goes on */
 }
 
+static void parked(sgi_reply *reply)
+{
+    sgi_push *push = reply->user;
+    sgi_reader_rest(&push->reader);
+}
+
 static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -356,6 +362,8 @@ void sgi_push_begin(sgi_reply *reply, sgi_op *op)
     sgi_reader_init(&push->reader, op, 0, more_to_read);
     reply->user = push;
     reply->cancelled = withdrawn;
+    reply->parked = parked;
+    push->reader.conn = push->conn;
     if (!op->reply)
         op->reply = reply; /* progress goes with the segments */
     if (op->call && !op->call->turned && op->reply == reply)

@@ -250,11 +250,20 @@ bool sgi_op_is_full(const sgi_op *op)
 
 /* ---- the store says ---- */
 
-static void trim_tail(sgi_op *op)
+static bool is_followed(const sgi_op *op)
+{
+    const sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (!sgi_reader_rests(reader))
+            return true;
+    return false;
+}
+
+void sgi_op_trim(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     bool ended = sgi_op_has_ended(op) && op->final_seq <= op->durable;
-    size_t keep = TAILQ_EMPTY(&op->readers) ? 0 : TAIL_KEEP;
+    size_t keep = is_followed(op) ? TAIL_KEEP : 0;
     if (!op->logged || (ended && op->log_bytes <= LINGER_KEEP))
         return;
     sgi_entry *entry;
@@ -339,7 +348,7 @@ static void became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     fire_waiters(op, SEGUE_OK);
     if (changed)
         tell_watches(op);
-    trim_tail(op);
+    sgi_op_trim(op);
     sgi_op_unref(op);
 }
 

@@ -8,12 +8,12 @@
  * operation is its own horizon.
  *
  * The life of a segment: the handler's thread appends it under the lock (emit.c ->
- * sgi_op_append_list), which numbers it and marks the operation dirty (keeper.c). The host
- * takes what is dirty to the store, on its own thread when the store may block, and comes
- * back with sgi_op_durable. Then it is visible: readers are woken, first those of streams,
- * then whoever waits for a position. A stream's reader makes its source ready (conn.c),
- * and the transport, when it has room, asks the source for bytes. So a segment waits in
- * the log only, never in a queue: producers are slowed by what is not durable
+ * sgi_op_append_list), which numbers it and marks the operation dirty (keeper.c). The
+ * host takes what is dirty to the store, on its own thread when the store may block, and
+ * comes back with sgi_op_durable. Then it is visible: readers are woken, first those of
+ * streams, then whoever waits for a position. A stream's reader makes its source ready
+ * (conn.c), and the transport, when it has room, asks the source for bytes. So a segment
+ * waits in the log only, never in a queue: producers are slowed by what is not durable
  * (sgi_op_is_full), streams by what their clients do not read.
  *
  * Exactly one FINAL entry; appends after it are refused. That alone decides races between
@@ -240,6 +240,8 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 
 /* From here on the operation goes to the store. */
 segue_status sgi_op_log(sgi_op *op);
+/* What is durable and nobody is about to read leaves memory. */
+void sgi_op_trim(sgi_op *op);
 /* The keeper: entries up to seq are durable, or the write failed. */
 void sgi_op_durable(sgi_op *op, uint64_t seq);
 void sgi_op_write_failed(sgi_op *op, segue_status status);

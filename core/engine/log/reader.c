@@ -30,6 +30,17 @@ void sgi_reader_end(sgi_reader *reader)
     sgi_op_unref(op);
 }
 
+bool sgi_reader_rests(const sgi_reader *reader)
+{
+    return reader->conn && !sgi_conn_transport(reader->conn);
+}
+
+void sgi_reader_rest(sgi_reader *reader)
+{
+    sgi_entry_list_free(sgi_engine_mem(reader->op->engine), &reader->chunk);
+    sgi_op_trim(reader->op);
+}
+
 void sgi_reader_forget(sgi_reader *reader, const sgi_entry *entry)
 {
     if (reader->at == entry)
@@ -41,9 +52,10 @@ static void chunk_arrived(sgi_job *job)
     sgi_reader *reader = job->user;
     if (reader) {
         reader->job = NULL;
-        TAILQ_CONCAT(&reader->chunk, &job->entries, link);
-        if (job->status != SEGUE_OK || TAILQ_EMPTY(&reader->chunk))
+        if (job->status != SEGUE_OK || TAILQ_EMPTY(&job->entries))
             reader->failed = true;
+        else if (!sgi_reader_rests(reader)) /* else it asks again */
+            TAILQ_CONCAT(&reader->chunk, &job->entries, link);
     }
     sgi_job_free(job);
     if (reader)

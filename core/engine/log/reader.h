@@ -13,7 +13,8 @@ struct sgi_reader {
     sgi_entry *at;               /* the last entry consumed, while it is in the tail */
     struct sgi_entry_list chunk; /* older entries, read back from the store */
     sgi_job *job;
-    bool failed;                       /* the store could not answer */
+    bool failed;          /* the store could not answer */
+    const sgi_conn *conn; /* it reads only while somebody carries this; NULL = always */
     void (*ready)(sgi_reader *reader); /* there may be more: sgi_reader_next */
 };
 
@@ -28,6 +29,11 @@ const sgi_entry *sgi_reader_next(sgi_reader *reader);
 void sgi_reader_advance(sgi_reader *reader);
 /* Everything was consumed and nothing more will come. */
 bool sgi_reader_at_end(const sgi_reader *reader);
+/* Nobody carries its conversation: it asks for nothing, and may be read from the store
+ * later. */
+bool sgi_reader_rests(const sgi_reader *reader);
+/* ... from now on: what it held is given up. */
+void sgi_reader_rest(sgi_reader *reader);
 /* The op lets an entry of its tail go. */
 void sgi_reader_forget(sgi_reader *reader, const sgi_entry *entry);
 

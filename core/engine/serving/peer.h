@@ -79,6 +79,8 @@ struct sgi_reply {
     /* the handler has been called and has returned for the first time; NULL = nobody
      * waits for that */
     void (*turned)(sgi_reply *reply, sgi_op *op);
+    /* nobody carries its conversation for now; NULL = it minds nothing */
+    void (*parked)(sgi_reply *reply);
     bool lost; /* for cancelled: the conversation is gone; else the client said so */
     void *user;
     sgi_waiter waiter; /* for the owner: one wait on an operation's log */

@@ -46,7 +46,7 @@ static size_t end_of(const sgi_replay *replay, uint64_t event)
     return end;
 }
 
-static void forget_all(sgi_replay *replay)
+void sgi_replay_forget(sgi_replay *replay)
 {
     sgi_buf_reset(&replay->kept, 0);
     sgi_buf_reset(&replay->ends, 0);
@@ -60,23 +60,29 @@ static bool leaves_room(const sgi_replay *replay, uint64_t event, size_t n)
     return rest <= SGI_REPLAY_MAX / 2 && rest + n <= SGI_REPLAY_MAX;
 }
 
-/* Drops the older half, at least: seldom, and then enough of it. */
-static void make_room(sgi_replay *replay, size_t n)
+/* Drops the events up to this one. */
+static void drop_upto(sgi_replay *replay, uint64_t event)
 {
-    uint64_t keep = replay->first;
-    while (!leaves_room(replay, keep, n))
-        keep++;
-    size_t cut = end_of(replay, keep);
-    size_t count = (size_t)(replay->next - keep - 1);
-    sgi_buf_drop(&replay->ends, (size_t)(keep + 1 - replay->first) * sizeof cut);
+    size_t cut = end_of(replay, event);
+    size_t count = (size_t)(replay->next - event - 1);
+    sgi_buf_drop(&replay->ends, (size_t)(event + 1 - replay->first) * sizeof cut);
     sgi_buf_drop(&replay->kept, cut);
-    replay->first = keep + 1;
+    replay->first = event + 1;
     for (size_t i = 0; i < count; i++) {
         size_t end;
         memcpy(&end, replay->ends.p + i * sizeof end, sizeof end);
         end -= cut;
         memcpy(replay->ends.p + i * sizeof end, &end, sizeof end);
     }
+}
+
+/* Drops the older half, at least: seldom, and then enough of it. */
+static void make_room(sgi_replay *replay, size_t n)
+{
+    uint64_t last = replay->first;
+    while (!leaves_room(replay, last, n))
+        last++;
+    drop_upto(replay, last);
 }
 
 void sgi_replay_keep(sgi_replay *replay, sgi_str event)
@@ -90,7 +96,44 @@ void sgi_replay_keep(sgi_replay *replay, sgi_str event)
     sgi_buf_add(&replay->ends, &end, sizeof end);
     replay->next++;
     if (!fits || replay->kept.failed || replay->ends.failed)
-        forget_all(replay);
+        sgi_replay_forget(replay);
+}
+
+/* What is left moves to buffers of its own size. */
+static void give_room_back(sgi_replay *replay)
+{
+    sgi_buf kept, ends;
+    sgi_buf_init(&kept, replay->kept.mem);
+    sgi_buf_init(&ends, replay->ends.mem);
+    sgi_buf_add_str(&kept, sgi_buf_str(&replay->kept));
+    sgi_buf_add_str(&ends, sgi_buf_str(&replay->ends));
+    if (kept.failed || ends.failed) {
+        sgi_buf_free(&kept);
+        sgi_buf_free(&ends);
+        sgi_replay_forget(replay);
+        return;
+    }
+    sgi_replay_free(replay);
+    replay->kept = kept;
+    replay->ends = ends;
+}
+
+void sgi_replay_halve(sgi_replay *replay)
+{
+    uint64_t last = replay->first;
+    if (!replay->kept.len) {
+        sgi_replay_forget(replay);
+        return;
+    }
+    while (end_of(replay, last) < replay->kept.len - replay->kept.len / 2)
+        last++;
+    drop_upto(replay, last);
+    give_room_back(replay);
+}
+
+size_t sgi_replay_size(const sgi_replay *replay)
+{
+    return replay->kept.cap + replay->ends.cap;
 }
 
 void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out)

@@ -28,6 +28,12 @@ void sgi_replay_prime(const sgi_replay *replay, sgi_buf *out);
  * larger than all that may be, it is lost to a replay, and what came before it is
  * too. */
 void sgi_replay_keep(sgi_replay *replay, sgi_str event);
+/* Forgets the older half of what is kept, at least, and gives its memory back. */
+void sgi_replay_halve(sgi_replay *replay);
+/* Forgets all of it; the numbers go on. */
+void sgi_replay_forget(sgi_replay *replay);
+/* Bytes of memory it holds. */
+size_t sgi_replay_size(const sgi_replay *replay);
 /* Appends what came after event number `after`. */
 void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out);
 /* Splits an event's id; false when it is none of ours. */

@@ -16,6 +16,11 @@ static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of
 /* While the application was asked who calls, the server may have closed. */
 static const sgi_http_verdict closing = {.status = 503,
                                          .problem = "The server is closing"};
+/* No status that asks to try again; 404 would say that the session is over, 405 that
+ * there are no streams. */
+static const sgi_http_verdict gone = {.status = 410,
+                                      .problem = "The stream of the event is over, and "
+                                                 "no more of it is kept"};
 
 /* ---- conversations ---- */
 
@@ -262,8 +267,13 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
     sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)
         return;
-    if (sgi_replay_parse(head->last_event, &stream, &event))
+    bool is_ours = sgi_replay_parse(head->last_event, &stream, &event);
+    if (is_ours)
         peer = sgi_wire_session_stream(session, stream, event);
+    if (!peer && is_ours && sgi_wire_session_is_lost(session, stream)) {
+        *verdict = gone; /* on the session's stream its call would wait for ever */
+        return;
+    }
     if (!peer) { /* an unknown id counts as none (R-975-18) */
         peer = session->listening;
         event = peer ? peer->conn->replay->next - 1 : 0;
@@ -277,6 +287,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
             peer = NULL;
     } else if ((peer = sgi_wire_session_exchange(session, transport))) {
         session->listening = peer;
+        session->listened = peer->conn->replay->stream;
         sgi_send_open_events(peer->conn);
         sgi_updates_ready(peer);
     }

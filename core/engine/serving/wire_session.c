@@ -38,11 +38,16 @@ static bool can_be_taken_up(const sgi_peer *peer)
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
 }
 
-/* What a parked exchange keeps; it may grow a little afterwards. */
+/* What a parked exchange keeps. */
 static void count_parked(sgi_peer *peer, size_t bytes)
 {
     peer->server->parked_bytes += bytes - peer->parked_bytes;
     peer->parked_bytes = bytes;
+}
+
+static void count_replay(sgi_peer *peer)
+{
+    count_parked(peer, sgi_replay_size(peer->conn->replay));
 }
 
 /* Takes an exchange out of its session, which is not asked for anything afterwards. */
@@ -232,30 +237,80 @@ static void trim(sgi_wire_session *session)
     }
 }
 
-static void give_up_settled(sgi_wire_session *session)
+/* ---- what parked exchanges keep ---- */
+
+/* It keeps nothing any more. With its answer it has nothing to come back for: it closes,
+ * and goes with the next trim, because somebody may be at work with it just now. */
+static void forget_all(sgi_peer *peer)
 {
-    segue_server *server = session->server;
-    sgi_peer *peer, *next;
-    SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
-        if (server->parked_bytes <= server->max_parked)
+    if (is_settled(peer))
+        peer->conn->closing = true;
+    sgi_replay_forget(peer->conn->replay);
+    count_replay(peer);
+}
+
+/* Its client finds a gap in it. */
+static void forget_half(sgi_peer *peer)
+{
+    if (is_settled(peer)) {
+        forget_all(peer);
+        return;
+    }
+    sgi_replay_halve(peer->conn->replay);
+    count_replay(peer);
+}
+
+/* Of the sessions that were not used for the longest time first. */
+static void give_up_settled(const segue_server *server)
+{
+    sgi_wire_session *session;
+    sgi_peer *peer;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
+        if (++looked > LOOK_AT_MOST)
             return;
-        if (is_settled(peer))
-            discard(peer);
+        TAILQ_FOREACH(peer, &session->exchanges, by_session) {
+            if (server->parked_bytes <= server->max_parked)
+                return;
+            if (peer->parked_bytes && is_settled(peer))
+                forget_all(peer);
+        }
     }
 }
 
-/* When all parked exchanges together keep too much, those go that are over, of the
- * sessions that were not used for the longest time first. */
-static void bound_parked(segue_server *server)
+/* The exchange that keeps most: this one, or another. */
+static sgi_peer *find_largest(sgi_peer *peer)
 {
     sgi_wire_session *session;
+    sgi_peer *other;
     int32_t looked = 0;
-    TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
-        if (server->parked_bytes <= server->max_parked || ++looked > LOOK_AT_MOST)
-            return;
-        give_up_settled(session);
+    TAILQ_FOREACH(session, &peer->server->sessions_by_use, by_use) {
+        if (++looked > LOOK_AT_MOST)
+            break;
+        TAILQ_FOREACH(other, &session->exchanges, by_session)
+            if (other->parked_bytes > peer->parked_bytes)
+                peer = other;
     }
+    return peer;
 }
+
+/* When all parked exchanges together keep too much, those pay first that are over, then
+ * of those that go on whichever keeps most. */
+void sgi_wire_session_kept(sgi_peer *peer)
+{
+    const segue_server *server = peer->server;
+    sgi_peer *largest;
+    if (!peer->session || peer->conn->transport)
+        return;
+    count_replay(peer);
+    if (server->parked_bytes > server->max_parked)
+        give_up_settled(server);
+    while (server->parked_bytes > server->max_parked &&
+           (largest = find_largest(peer))->parked_bytes)
+        forget_half(largest);
+}
+
+/* ---- taken up and let go ---- */
 
 sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport)
 {
@@ -293,6 +348,17 @@ sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t strea
     return NULL;
 }
 
+bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
+{
+    const sgi_peer *peer;
+    if (stream < 1 || stream >= session->next_stream || stream == session->listened)
+        return false;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (peer->conn->replay->stream == stream)
+            return peer->conn->closing;
+    return true;
+}
+
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
 {
     sgi_conn *conn = peer->conn;
@@ -302,13 +368,14 @@ bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
     sgi_buf_cut(&conn->out, 0);
     sgi_replay_copy(conn->replay, after, &conn->out);
     bool ok = !conn->out.failed;
-    if (ok)
-        count_parked(peer, 0);
     conn->transport = ok ? transport : NULL;
-    if (ok)
+    if (ok) {
+        count_parked(peer, 0);
         sgi_conn_tell(conn);
-    else
+    } else {
         sgi_buf_reset(&conn->out, 0);
+        sgi_wire_session_kept(peer);
+    }
     return ok;
 }
 
@@ -316,15 +383,18 @@ void sgi_wire_session_let_go(sgi_peer *peer)
 {
     sgi_wire_session *session = peer->session;
     sgi_conn *conn = peer->conn;
+    sgi_reply *reply;
     conn->transport = NULL;
     conn->parting = false;
     sgi_buf_reset(&conn->out, 0); /* what can be sent again is in the replay */
     if (conn->frames == SGI_FRAMES_OPEN)
         conn->no_events = true; /* the call runs on, but nobody can ask for its answer */
-    count_parked(peer, conn->replay->kept.len);
+    LIST_FOREACH(reply, &peer->replies, by_peer)
+        if (reply->parked)
+            reply->parked(reply);
     touch(session);
+    sgi_wire_session_kept(peer);
     trim(session);
-    bound_parked(session->server);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))
         sgi_wire_session_end(session); /* initialize failed */

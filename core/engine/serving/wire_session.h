@@ -20,6 +20,7 @@ struct sgi_wire_session {
     sgi_map in_flight;                /* sgi_reply by id, of all exchanges */
     TAILQ_HEAD(, sgi_peer) exchanges; /* oldest first */
     sgi_peer *listening;              /* the stream of GET, or NULL */
+    int64_t listened;                 /* number of the newest one; 0 = there was none */
     sgi_marks *marks;                 /* resources it subscribed to, or NULL; updates.c */
     LIST_HEAD(, sgi_origin) origins;  /* origin.c */
     int64_t next_stream;
@@ -46,6 +47,12 @@ sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport);
  * more. */
 sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
                                   uint64_t event);
+/* Has this stream been, and is no more? Then what it had to say is lost. Not so the
+ * stream of GET, which may go on as another. */
+bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream);
+/* An exchange that nobody carries keeps more than before: all of them together keep only
+ * so much. */
+void sgi_wire_session_kept(sgi_peer *peer);
 /* A transport takes up an exchange that was let go of, or takes it over: what came after
  * the event is sent again. False when out of memory: then nobody carries it. */
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport);

@@ -1,0 +1,46 @@
+/* What is done next about a task of 2025-11-25: the one place where all that is noted of
+ * it is weighed, and nothing is changed. */
+#include "engine/asking/follow_2025.h"
+
+bool sgi_2025_is_overtaken(const segue_request *request)
+{
+    return request->calling && request->session->conn->exchanging;
+}
+
+static bool may_ask(const segue_request *request)
+{
+    const sgi_task_2025 *task = request->task_2025;
+    bool backs_off = task->backing_off && request->retry.slot;
+    return sgi_2025_is_live(request) && !request->hook_pending && !request->paused &&
+           !task->asking && !task->cancelling && !backs_off &&
+           sgi_session_is_open(request->session);
+}
+
+/* No more than is delivered. */
+static sgi_step unless_full(const segue_request *request, sgi_step step)
+{
+    return request->behind ? SGI_STEP_NONE : step;
+}
+
+sgi_step sgi_2025_next(const segue_request *request)
+{
+    const sgi_task_2025 *task = request->task_2025;
+    bool waits = request->retry.slot != 0;
+    bool ended = sgi_task_state_is_terminal(request->state);
+    bool can_pull = sgi_2025_can_pull(task);
+    if (!may_ask(request))
+        return SGI_STEP_NONE;
+    if (request->look_due || (task->asks_why && !waits))
+        return SGI_STEP_LOOK;
+    if (task->asks_why)
+        return SGI_STEP_NONE;
+    if (task->fetch_due || task->pull_due)
+        return unless_full(request, task->fetch_due ? SGI_STEP_FETCH : SGI_STEP_PULL);
+    if (waits || request->getting)
+        return SGI_STEP_NONE;
+    if (ended && sgi_2025_is_overtaken(request) && (task->heard || request->behind))
+        return SGI_STEP_LISTEN;
+    if (!ended && (request->calling || !can_pull))
+        return SGI_STEP_LOOK;
+    return unless_full(request, can_pull ? SGI_STEP_PULL : SGI_STEP_FETCH);
+}

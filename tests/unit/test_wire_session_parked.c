@@ -1,0 +1,252 @@
+/* What exchanges of a session keep while nobody carries them: bounded, also for those
+ * that go on to grow, and what becomes of a stream that was given up. */
+#include "engine/serving/replay.h"
+#include "engine/serving/wire_session.h"
+#include "support/http_wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define MOST ((size_t)64 * 1024)
+
+static http_rig t;
+
+static int set_up(void **state)
+{
+    (void)state;
+    http_rig_begin(&t, "ada");
+    t.server->max_parked = MOST;
+    http_rig_open(&t);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_rig_end(&t);
+    return 0;
+}
+
+/* A call whose client was cut off: its stream has the number that is given. */
+static segue_call *start_and_cut(int number)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%d", number);
+    segue_call *call = http_wire_start(&t.a, id);
+    sgi_serve_open_stream(t.a.conn);
+    http_wire_text(&t.a);
+    http_wire_cut(&t.a);
+    return call;
+}
+
+static void say(segue_call *call, int n, size_t len)
+{
+    char text[1024 + 1];
+    assert_true(len < sizeof text);
+    memset(text, 'x', len);
+    text[len] = '\0';
+    assert_int_equal(sgi_call_progress(call, n, 0, text), SEGUE_OK);
+}
+
+static void send_much(segue_call *call)
+{
+    char text[8 * 1024];
+    memset(text, 'x', sizeof text);
+    assert_int_equal(sgi_call_send_text(call, (sgi_str){text, sizeof text}), SEGUE_OK);
+}
+
+/* What the parked exchanges of all sessions hold, looked up one by one. */
+static size_t held(void)
+{
+    const sgi_wire_session *session;
+    const sgi_peer *peer;
+    size_t bytes = 0;
+    TAILQ_FOREACH(session, &t.server->sessions_by_use, by_use)
+        TAILQ_FOREACH(peer, &session->exchanges, by_session)
+            if (!peer->conn->transport)
+                bytes += peer->conn->replay->kept.cap + peer->conn->replay->ends.cap;
+    return bytes;
+}
+
+static void assert_bounded(void)
+{
+    assert_true(held() <= MOST);
+    assert_int_equal(t.server->parked_bytes, held());
+}
+
+static int32_t get(int stream, int after)
+{
+    char last[32];
+    snprintf(last, sizeof last, "%d-%d", stream, after);
+    return http_wire_get(&t.a, last);
+}
+
+/* The streams of all sessions together keep only so much: the oldest are given up. */
+static void oldest_answers_are_given_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        if (i % 10 == 0)
+            assert_true(http_wire_open(&t.a, "2025-11-25"));
+        segue_call *call = http_wire_start(&t.a, "7");
+        sgi_serve_open_stream(t.a.conn);
+        send_much(call);
+        http_wire_finish(call);
+        http_wire_text(&t.a);
+        http_wire_cut(&t.a);
+        assert_bounded();
+        assert_true(t.server->parked_bytes > 0);
+    }
+    assert_int_equal(get(11, 0), 200); /* the newest is there */
+}
+
+/* They were cut before they had said anything, and say more and more. */
+static void streams_that_grow_are_bounded(void **state)
+{
+    segue_call *calls[8];
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        calls[i] = start_and_cut(i + 7);
+    for (int n = 1; n <= 400; n++) {
+        say(calls[n % 8], n, 1000);
+        assert_bounded();
+    }
+    for (int i = 0; i < 8; i++) {
+        int stream = i + 2;
+        assert_int_equal(get(stream, 0), 0); /* the newest of it is there, in order */
+        const char *text = http_wire_text(&t.a);
+        int count = http_wire_count(text, "id: ");
+        assert_in_range(count, 1, 49);
+        assert_int_equal(get(stream, 50 - count), 0);
+        assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: "), count);
+        assert_int_equal(get(stream, 49), 0);
+        assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: "), 1);
+        http_wire_cut(&t.a);
+        http_wire_finish(calls[i]);
+        assert_int_equal(get(stream, 50), 200);
+        assert_true(http_wire_says(&t.a, "\"result\""));
+        http_wire_cut(&t.a);
+        assert_bounded();
+    }
+}
+
+/* An answer that comes while nobody is there counts, and the oldest make room for it. */
+static void answers_that_come_late_are_bounded(void **state)
+{
+    segue_call *calls[12];
+    int lost = 0;
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        calls[i] = start_and_cut(i + 7);
+    for (int i = 0; i < 12; i++) {
+        send_much(calls[i]);
+        http_wire_finish(calls[i]);
+        assert_bounded();
+    }
+    for (int i = 0; i < 12; i++) {
+        int32_t status = get(i + 2, 0);
+        assert_true(status == (lost == i ? status : 200)); /* the first ones are lost */
+        lost += status == 410;
+        if (status == 200)
+            assert_true(http_wire_says(&t.a, "\"result\""));
+        http_wire_cut(&t.a);
+    }
+    assert_in_range(lost, 1, 11);
+}
+
+/* One that is larger than all that may be kept: whoever comes for it is told. */
+static void answer_beyond_all_bounds_is_lost(void **state)
+{
+    (void)state;
+    t.server->max_parked = 1024;
+    segue_call *call = start_and_cut(7);
+    send_much(call);
+    http_wire_finish(call);
+    assert_int_equal(t.server->parked_bytes, 0);
+    assert_int_equal(held(), 0);
+    assert_int_equal(get(2, 0), 410);
+}
+
+/* Of a stream that goes on what is too large is left out. */
+static void stream_goes_on_without_what_is_too_large(void **state)
+{
+    (void)state;
+    t.server->max_parked = 512;
+    segue_call *call = start_and_cut(7);
+    say(call, 1, 1000);
+    assert_int_equal(held(), 0);
+    t.server->max_parked = MOST;
+    say(call, 2, 1000);
+    assert_int_equal(get(2, 0), 0);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-2\n"), 1);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: "), 1);
+    http_wire_finish(call);
+    assert_true(http_wire_says(&t.a, "\"result\""));
+}
+
+/* Without memory to be taken up it stays parked, and counted. */
+static void taking_up_without_memory_leaves_it_counted(void **state)
+{
+    (void)state;
+    segue_call *call = start_and_cut(7);
+    for (int n = 1; n <= 10; n++)
+        say(call, n, 1000);
+    assert_int_equal(get(2, 0), 0); /* not read yet, when another comes */
+    sgi_peer *peer = t.a.conn->self;
+    test_mem_rearm(&t.mem);
+    t.mem.fail_from = 1;
+    sgi_buf_reset(&peer->conn->out, 0);
+    assert_int_equal(http_wire_get(&t.b, "2-0"), 503);
+    test_mem_rearm(&t.mem);
+    assert_null(peer->conn->transport);
+    assert_true(t.server->parked_bytes > 0);
+    assert_bounded();
+    assert_int_equal(http_wire_get(&t.b, "2-0"), 0);
+    assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: "), 10);
+    assert_int_equal(t.server->parked_bytes, 0);
+    http_wire_finish(call);
+}
+
+/* An event of ours whose stream is over is not the stream to listen: on that one a call
+ * would wait for ever. */
+static void stream_that_is_gone_is_refused(void **state)
+{
+    const sgi_wire_session *session;
+    (void)state;
+    segue_call *call = start_and_cut(7);
+    assert_int_equal(http_wire_legacy(&t.b, "8", "ping", ""), 200); /* stream 3 */
+    http_wire_text(&t.b);
+    http_wire_cut(&t.b);
+    session = sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    for (int open = 0; open < 2; open++) {
+        assert_int_equal(get(1, 0), 410);
+        assert_int_equal(get(3, 5), 410);
+        assert_true((session->listening != NULL) == open);
+        if (!open)
+            assert_int_equal(http_wire_get(&t.b, ""), 0);
+    }
+    assert_int_equal(get(2, 0), 0);
+    http_wire_finish(call);
+    assert_true(http_wire_says(&t.a, "\"result\""));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(oldest_answers_are_given_up),
+        CASE(streams_that_grow_are_bounded),
+        CASE(answers_that_come_late_are_bounded),
+        CASE(answer_beyond_all_bounds_is_lost),
+        CASE(stream_goes_on_without_what_is_too_large),
+        CASE(taking_up_without_memory_leaves_it_counted),
+        CASE(stream_that_is_gone_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
