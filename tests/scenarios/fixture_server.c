@@ -4,6 +4,7 @@
  * server differs: numbers by name, separated by blanks. */
 #include "support/fault_store.h"
 #include "support/fixtures.h"
+#include "support/item_fixtures.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +111,7 @@ int main(int argc, char **argv)
     if (segue_runtime_new(&options, &runtime, &error) != SEGUE_OK ||
         segue_server_new(runtime, &server_options, &server) != SEGUE_OK ||
         fixtures_add(f, runtime, server) != SEGUE_OK ||
+        item_fixtures_add(runtime, server) != SEGUE_OK ||
         segue_transport_stdio(runtime, &transport) != SEGUE_OK ||
         segue_server_attach(server, transport) != SEGUE_OK)
         return 1;

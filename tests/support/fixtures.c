@@ -1,6 +1,5 @@
 #include "support/fixtures.h"
 
-#include "support/item_fixtures.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -794,7 +793,7 @@ segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *ser
         if (status != SEGUE_OK)
             return status;
     }
-    return item_fixtures_add(runtime, server);
+    return SEGUE_OK;
 }
 
 int fixtures_runs(const fixtures *f, const char *tool)

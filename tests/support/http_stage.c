@@ -80,6 +80,7 @@ void http_stage_begin(http_stage *s)
     assert_int_equal(segue_server_new(s->rt, &options, &s->server), SEGUE_OK);
     s->fixtures = fixtures_new(fake_now, s);
     assert_int_equal(fixtures_add(s->fixtures, s->rt, s->server), SEGUE_OK);
+    assert_int_equal(item_fixtures_add(s->rt, s->server), SEGUE_OK);
     s->listen.struct_size = sizeof s->listen;
     segue_status status =
         segue_server_listen(s->server, &s->listen, &s->listener, &error);

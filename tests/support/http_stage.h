@@ -11,6 +11,7 @@
 #include <segue/segue_ext.h>
 
 #include "support/fixtures.h"
+#include "support/item_fixtures.h"
 #include "support/test_mem.h"
 
 #define PATIENCE_MS 10000

@@ -152,7 +152,8 @@ static int serve(torture *t)
     if (segue_server_new(t->runtime, &server, &t->server) != SEGUE_OK)
         return 0;
     t->fixtures = fixtures_new(fake_now, t);
-    return fixtures_add(t->fixtures, t->runtime, t->server) == SEGUE_OK;
+    return fixtures_add(t->fixtures, t->runtime, t->server) == SEGUE_OK &&
+           item_fixtures_add(t->runtime, t->server) == SEGUE_OK;
 }
 
 int torture_serve(torture *t)
