@@ -5,6 +5,9 @@
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
+/* A key of _meta: {"taskId"} of the task that a message belongs to (2025-11-25). */
+#define SGI_RELATED_TASK "io.modelcontextprotocol/related-task"
+
 #define SGI_RPC_PARSE_ERROR (-32700)
 #define SGI_RPC_INVALID_REQUEST (-32600)
 #define SGI_RPC_METHOD_NOT_FOUND (-32601)

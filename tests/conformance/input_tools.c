@@ -171,6 +171,41 @@ static void run_streaming(stage *s, segue_call *call)
     run_one(s, call);
 }
 
+/* SEP-1034: a default for each primitive type. */
+static void run_defaults(stage *s, segue_call *call)
+{
+    static const question form[] = {
+        {"elicitation/create",
+         "{\"mode\":\"form\",\"message\":\"Please review\",\"requestedSchema\":{\"type\":"
+         "\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"default\":\"John "
+         "Doe\"},\"age\":{\"type\":\"integer\",\"default\":30},\"score\":{\"type\":"
+         "\"number\",\"default\":95.5},\"status\":{\"type\":\"string\",\"enum\":["
+         "\"active\",\"inactive\",\"pending\"],\"default\":\"active\"},\"verified\":{"
+         "\"type\":\"boolean\",\"default\":true}}}}"}};
+    START(s, call, form, 0);
+}
+
+/* SEP-1330: each way to write a choice. */
+static void run_enums(stage *s, segue_call *call)
+{
+    static const question form[] = {
+        {"elicitation/create",
+         "{\"mode\":\"form\",\"message\":\"Please choose\",\"requestedSchema\":{\"type\":"
+         "\"object\",\"properties\":{\"untitledSingle\":{\"type\":\"string\",\"enum\":["
+         "\"option1\",\"option2\",\"option3\"]},\"titledSingle\":{\"type\":\"string\","
+         "\"oneOf\":[{\"const\":\"value1\",\"title\":\"First Option\"},{\"const\":"
+         "\"value2\",\"title\":\"Second "
+         "Option\"},{\"const\":\"value3\",\"title\":\"Third "
+         "Option\"}]},\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\","
+         "\"opt3\"],\"enumNames\":[\"Option One\",\"Option Two\",\"Option Three\"]},"
+         "\"untitledMulti\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"enum\":["
+         "\"option1\",\"option2\",\"option3\"]}},\"titledMulti\":{\"type\":\"array\","
+         "\"items\":{\"anyOf\":[{\"const\":\"value1\",\"title\":\"First Choice\"},{"
+         "\"const\":\"value2\",\"title\":\"Second Choice\"},{\"const\":\"value3\","
+         "\"title\":\"Third Choice\"}]}}}}}"}};
+    START(s, call, form, 0);
+}
+
 segue_status input_tools_add(stage *s)
 {
     static const tool tools[] = {
@@ -184,6 +219,16 @@ segue_status input_tools_add(stage *s)
          run_name_then_task, TASK_WHEN_DEFERRED},
         {TOOL("test_streaming_elicitation", "Asks in mid-call", NO_ARGUMENTS),
          run_streaming, 0},
+        {TOOL("test_sampling", "Asks a model",
+              "{\"type\":\"object\",\"properties\":{\"prompt\":{\"type\":\"string\"}}}"),
+         run_sampling, 0},
+        {TOOL("test_elicitation", "Asks a person",
+              "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\"}}}"),
+         run_name, 0},
+        {TOOL("test_elicitation_sep1034_defaults", "Asks with defaults", NO_ARGUMENTS),
+         run_defaults, 0},
+        {TOOL("test_elicitation_sep1330_enums", "Asks to choose", NO_ARGUMENTS),
+         run_enums, 0},
         {TOOL("test_input_required_result_elicitation", "Asks a person", NO_ARGUMENTS),
          run_name, 0},
         {TOOL("test_input_required_result_sampling", "Asks a model", NO_ARGUMENTS),

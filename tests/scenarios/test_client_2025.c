@@ -553,7 +553,7 @@ static void handles_by_id(void **state)
     r = kit_record(&k, &events);
     assert_int_equal(segue_task_watch(task, NULL, &events, &r->request), SEGUE_OK);
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "working"));
-    assert_int_equal(segue_request_answer(r->request, "k", "{}", 2), SEGUE_E_UNSUPPORTED);
+    assert_int_equal(segue_request_answer(r->request, "k", "{}", 2), SEGUE_E_NOT_FOUND);
     kit_result(&k, look(&k), TASK_2025("T", "completed"));
     kit_result(&k, kit_expect(&k, "tasks/result"), BLOCKS);
     assert_int_equal(r->status, SEGUE_OK);

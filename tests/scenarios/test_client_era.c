@@ -172,10 +172,9 @@ static void an_era_that_is_asked_for_is_not_left(void **state)
     kit_begin(&legacy, &options);
     const char *initialize = kit_heard(&legacy);
     assert_at(initialize, "method", "\"initialize\"");
-    /* what a server of this era would ask by requests of its own is not promised */
     assert_at(initialize, "params.capabilities",
               "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\","
-              "\"streaming\"]}},\"experimental\":{\"x\":{}}}");
+              "\"streaming\"]}},\"roots\":{},\"experimental\":{\"x\":{}}}");
     kit_result(
         &legacy, initialize,
         "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{},\"serverInfo\":{}");

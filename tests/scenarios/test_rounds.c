@@ -262,9 +262,12 @@ static void handshake_eras_have_no_rounds(world *w)
                   "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"elicitation\":"
                   "{}},\"clientInfo\":{\"name\":\"t\",\"version\":\"0\"}");
     wire_notify(c, "notifications/initialized", NULL);
-    const char *r = wire_do_plain(c, "2", "tools/call",
-                                  "\"name\":\"ask_once\",\"requestState\":\"x\"");
-    assert_at(r, "result.content.0.text", "\"cannot ask: SEGUE_E_UNSUPPORTED\"");
+    wire_ask_plain(c, "2", "tools/call", "\"name\":\"ask_once\",\"requestState\":\"x\"");
+    assert_true(*json_at(wire_request(c, "elicitation/create"), "id"));
+    wire_send(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" ACCEPT "}");
+    const char *r = wire_response(c, "2");
+    assert_at(r, "result.inputRequests", "");
+    assert_non_null(strstr(json_at(r, "result.content.0.text"), "accept"));
 }
 
 /* The new request is the call's channel for progress. */

@@ -32,7 +32,7 @@ typedef struct fake_host {
     int32_t wakes, outputs, inputs, closes, reopens, stores, handles, logs;
     sgi_conn *closing; /* the last one that was to be closed */
     segue_server *server;
-    sgi_buf said;    /* of sessions; libc memory */
+    sgi_buf said;     /* of sessions; libc memory */
     sgi_commit batch; /* in flight, between take and done */
     LIST_HEAD(, fake_record) records;
     TAILQ_HEAD(, fake_row) rows; /* all entries committed, in order */

@@ -1,6 +1,5 @@
 #include "support/fixtures.h"
 
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

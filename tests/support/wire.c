@@ -230,6 +230,18 @@ const char *wire_response(wire *c, const char *id)
     return wait_for(c, is_response, id);
 }
 
+static int is_request(const char *line, const char *method)
+{
+    char quoted[128];
+    snprintf(quoted, sizeof quoted, "\"%s\"", method);
+    return *json_at(line, "id") && strcmp(json_at(line, "method"), quoted) == 0;
+}
+
+const char *wire_request(wire *c, const char *method)
+{
+    return wait_for(c, is_request, method);
+}
+
 const char *wire_notification(wire *c, const char *method)
 {
     return wait_for(c, is_notification, method);

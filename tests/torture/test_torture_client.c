@@ -153,6 +153,9 @@ int main(void)
         {"task of 2025-11-25", polled_task, 0, SEGUE_ERA_LEGACY, 0},
         {"task of 2025-11-25 with segments", streamed_task, 0, SEGUE_ERA_LEGACY, 0},
         {"fields and replace in 2025-11-25", fields_of_a_task, 0, SEGUE_ERA_LEGACY, 0},
+        {"questions of a plain call of a handshake era", rounds_of_a_plain_call, 0,
+         SEGUE_ERA_LEGACY, 0},
+        {"a task of 2025-11-25 asks", input_round, 0, SEGUE_ERA_LEGACY, 0},
         {"task of 2025-11-25 that fails", failed_task, 0, SEGUE_ERA_LEGACY, 0},
         {"task of 2025-11-25 that is cancelled", cancelled_task, 0, SEGUE_ERA_LEGACY, 0},
     };

@@ -1,5 +1,6 @@
 #include "engine/asking/ask_http.h"
 
+#include "engine/asking/asked.h"
 #include "engine/asking/request.h"
 #include "engine/asking/tool_headers.h"
 #include "wire/mcp_headers.h"
@@ -37,7 +38,10 @@ static void start(void *self)
 static void message(void *self, const sgi_message *msg)
 {
     const sgi_exchange *exchange = self;
-    exchange->session->conn->role->message(exchange->session, msg);
+    segue_session *session = exchange->session; /* held with the exchange */
+    session->hearing = exchange->emitter;
+    session->conn->role->message(session, msg);
+    session->hearing = NULL;
 }
 
 static void bad_input(void *self, int32_t rpc_code, const char *problem)
@@ -91,6 +95,7 @@ static void freed(void *self)
     if (!exchange->waited_for)
         session->telling--;
     sgi_release(mem, exchange, sizeof *exchange);
+    sgi_asked_go(session);
     sgi_session_unref(session);
 }
 

@@ -5,6 +5,7 @@
 #include "engine/asking/emitter.h"
 
 #include "engine/asking/ask_http.h"
+#include "engine/asking/asked.h"
 #include "engine/asking/session.h"
 
 #include <stdio.h>
@@ -139,6 +140,10 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 static void timed_out(sgi_timer *timer)
 {
     sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
+    if (emitter->request && sgi_asked_is_open(emitter->request)) {
+        sgi_emitter_touch(emitter); /* it is the server that waits */
+        return;
+    }
     /* of a handshake nothing is told: it cannot be cancelled; nor is a task so */
     if (!emitter->begun)
         tell_cancelled(emitter, "timeout");

@@ -20,6 +20,8 @@
  * that has no segment of its own, the task is asked why first. */
 #include "engine/asking/follow_2025.h"
 
+#include "engine/asking/asked.h"
+
 #define GAP_MS 500
 #define TRIES_MAX 3
 
@@ -183,12 +185,24 @@ static void take_ended(segue_request *request)
         want_rest(task);
 }
 
+/* Some servers ask what they have to ask while tasks/result waits (2025-11-25
+ * basic/utilities/tasks, "Input Required Status"). */
+static bool is_asked_by_result(const segue_request *request)
+{
+    return request->state == SEGUE_TASK_INPUT_REQUIRED && !request->calling &&
+           !request->task_2025->some && request->events.on_input &&
+           sgi_asked_may_come(request->session);
+}
+
 void sgi_2025_heed_state(segue_request *request)
 {
-    if (sgi_task_state_is_terminal(request->state))
+    if (sgi_task_state_is_terminal(request->state)) {
         take_ended(request);
-    else if (!request->retry.slot)
-        sgi_task_poll_later(request);
+    } else {
+        request->task_2025->fetch_due |= is_asked_by_result(request);
+        if (!request->retry.slot)
+            sgi_task_poll_later(request);
+    }
     sgi_follow_2025_go(request);
 }
 

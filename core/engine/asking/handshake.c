@@ -49,9 +49,7 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
-/* For initialize. What a server of these eras would ask by requests of its own is left
- * out: this client answers questions of tasks only, and must not promise more. Of tasks
- * the application may say something else itself. */
+/* For initialize. Of tasks the application may say something else itself. */
 static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
                                       sgi_json given)
 {
@@ -60,9 +58,6 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
     if (!session->options.no_tasks && !sgi_json_get(given, "tasks").n)
         sgi_task_calls_write_capability(w);
     for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
-        if (sgi_json_key_is(&member, "elicitation") ||
-            sgi_json_key_is(&member, "sampling") || sgi_json_key_is(&member, "roots"))
-            continue;
         sgi_jw_key_str(w, member.key);
         sgi_jw_raw(w, member.value);
     }

@@ -1,4 +1,5 @@
-/* Questions of the server, on the client. Those of a task come and go one by one
+/* Questions of the server, on the client, as 2026-07-28 has them; asked.c has those of
+ * the handshake eras. Those of a task come and go one by one
  * (follow.c); those of a round (SEP-2322) answer a request that is no task yet: when each
  * has its answer the request is sent again, with the answers and the state that the
  * server gave. A round replaces the one before it, and a task's questions begin anew:
@@ -9,7 +10,6 @@
  * stay until the next result, so a request that is lost on the way can be sent again. */
 #include "engine/asking/request.h"
 
-#define QUESTIONS_MAX 1024
 #define ROUNDS_MAX 16
 #define BACKOFF_DOUBLINGS 6
 
@@ -80,7 +80,7 @@ segue_status sgi_question_take(segue_request *request, const sgi_json_member *me
         return SEGUE_E_PROTOCOL;
     if (is_known(request, member->key))
         return SEGUE_OK;
-    if (request->question_count >= QUESTIONS_MAX)
+    if (request->question_count >= SGI_QUESTIONS_MAX)
         return SEGUE_E_LIMIT;
     return add(request, member->key, method, params);
 }

@@ -1,5 +1,7 @@
 #include "engine/asking/request.h"
 
+#include "engine/asking/asked.h"
+
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
 
@@ -12,6 +14,7 @@ static void free_request(segue_request *request)
     sgi_engine_timer_clear(request->engine, &request->deadline);
     sgi_engine_timer_clear(request->engine, &request->retry);
     sgi_questions_clear(request);
+    sgi_asked_clear(request);
     sgi_text_free(mem, request->method);
     if (request->params)
         sgi_release(mem, request->params, request->params_len + 1);
@@ -96,6 +99,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
         spec->next_event > 0 || (spec->birth == SGI_BIRTH_2025 && spec->next_segment > 1);
     request->ready.run = sgi_deliver_run;
     TAILQ_INIT(&request->questions);
+    TAILQ_INIT(&request->asked);
     sgi_fold_init(&request->fold, mem);
     sgi_buf_init(&request->inbox, mem);
     sgi_buf_init(&request->taken, mem);
@@ -279,8 +283,9 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     sgi_question *question;
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
-    if (request->task_2025)
-        return SEGUE_E_UNSUPPORTED; /* such a task asks by requests of its server */
+    segue_status status = sgi_asked_answer(request, key, answer);
+    if (status != SEGUE_E_NOT_FOUND)
+        return status;
     TAILQ_FOREACH(question, &request->questions, link)
         if (!strcmp(question->key, key))
             break;

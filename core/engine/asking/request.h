@@ -40,6 +40,11 @@ typedef struct sgi_question {
     bool settled;          /* acknowledged, or no longer asked */
 } sgi_question;
 
+/* So many questions may be asked of one request. */
+#define SGI_QUESTIONS_MAX 1024
+
+typedef struct sgi_asked sgi_asked; /* asked.h */
+
 /* What arrived and is not delivered: records of this head, each followed by its bytes. */
 typedef enum sgi_record_kind {
     SGI_RECORD_TASK = 1, /* text: the id */
@@ -117,6 +122,7 @@ struct segue_request {
     bool partial;           /* the fold lacks what came before the cursor of a token */
     sgi_fold fold;
     TAILQ_HEAD(, sgi_question) questions;
+    TAILQ_HEAD(, sgi_asked) asked; /* by requests of the server */
 
     /* for the application */
     sgi_ready ready;

@@ -1,6 +1,7 @@
 #include "engine/asking/session.h"
 
 #include "engine/asking/ask_http.h"
+#include "engine/asking/asked.h"
 #include "engine/asking/emitter.h"
 #include "engine/error.h"
 #include "engine/asking/request.h"
@@ -17,9 +18,6 @@ static void lost(void *self, const char *why);
 static bool wants_input(void *self);
 static void detached(void *self);
 static int32_t deliver(sgi_ready *ready, int32_t budget);
-
-/* Answers to the server under way, and other messages without an answer. */
-#define TELLING_MAX 64
 
 static const sgi_role asking = {.start = start,
                                 .message = message,
@@ -169,37 +167,11 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
     sgi_str method;
     if (!sgi_json_plain_string(msg->method, &method))
         return;
+    if (sgi_str_eq(method, SGI_STR("notifications/cancelled")) &&
+        sgi_asked_withdraw(session, msg->params))
+        return;
     if (!sgi_requests_notified(session, method, msg->params))
         keep_notification(session, method, msg->params);
-}
-
-/* Requests of the server exist in the handshake eras only; ping is answered, others are
- * refused until this client has somebody to ask. Over HTTP each answer is an exchange,
- * and a server that does not take them gets no more. */
-static void handle_request(segue_session *session, const sgi_message *msg)
-{
-    sgi_sending sending;
-    sgi_buf id;
-    bool over_http = session->conn->exchanging;
-    if (over_http &&
-        (sgi_version_is_modern(session->version) || session->telling >= TELLING_MAX)) {
-        session->engine->warnings++;
-        return;
-    }
-    sgi_conn *conn = sgi_session_tell(session);
-    if (!conn)
-        return;
-    sgi_buf_init(&id, sgi_engine_mem(session->engine));
-    sgi_id_canonical(msg->id, &id);
-    if (sgi_json_string_is(msg->method, SGI_STR("ping"))) {
-        sgi_send_result(&sending, conn, sgi_buf_str(&id), NULL);
-        sgi_send_end(&sending);
-    } else {
-        sgi_send_error(conn, sgi_buf_str(&id), SGI_RPC_METHOD_NOT_FOUND,
-                       SGI_STR("Method not found"), (sgi_json){0});
-    }
-    sgi_session_told(session, conn);
-    sgi_buf_free(&id);
 }
 
 static void message(void *self, const sgi_message *msg)
@@ -221,7 +193,7 @@ static void message(void *self, const sgi_message *msg)
         handle_notification(session, msg);
         break;
     case SGI_MESSAGE_REQUEST:
-        handle_request(session, msg);
+        sgi_asked_handle(session, msg);
         break;
     case SGI_MESSAGE_INVALID:
         session->engine->warnings++;

@@ -24,6 +24,9 @@ typedef enum sgi_stage {
     SGI_STAGE_CLOSED
 } sgi_stage;
 
+/* Answers to the server under way, and other messages without an answer. */
+#define SGI_TELLING_MAX 64
+
 struct segue_session {
     sgi_handle handle;
     sgi_engine *engine;
@@ -40,10 +43,12 @@ struct segue_session {
     TAILQ_HEAD(, sgi_exchange) exchanges; /* over HTTP: on which there is work */
     sgi_conn *listening; /* the stream on which the server speaks first */
     sgi_timer listen_again;
-    int32_t unheard;      /* times in a row that it brought nothing */
-    int32_t telling;      /* exchanges that nobody waits for */
-    int32_t wire_session; /* how many were begun */
-    bool guessed;         /* the era under trial is the one its server spoke last */
+    int32_t unheard;             /* times in a row that it brought nothing */
+    int32_t telling;             /* exchanges that nobody waits for */
+    bool answers_due;            /* ... were too many: answers wait (asked.c) */
+    struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
+    int32_t wire_session;        /* how many were begun */
+    bool guessed; /* the era under trial is the one its server spoke last */
     sgi_tool_headers tools;
     sgi_map in_flight; /* emitters by id */
     sgi_map streams;   /* requests by the task they stream */

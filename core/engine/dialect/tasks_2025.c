@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#define RELATED_TASK "io.modelcontextprotocol/related-task"
 #define FALLBACK_MODE "io.modelcontextprotocol/fallback-mode"
 
 static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
@@ -71,7 +70,7 @@ void sgi_tasks_2025_write_related(sgi_jw *w, const sgi_op *op)
 {
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
-    sgi_jw_key(w, RELATED_TASK);
+    sgi_jw_key(w, SGI_RELATED_TASK);
     sgi_jw_open(w, '{');
     sgi_jw_member_string(w, "taskId", sgi_str_of(op->task_id));
     sgi_jw_close(w, '}');
@@ -81,7 +80,7 @@ void sgi_tasks_2025_write_related(sgi_jw *w, const sgi_op *op)
 sgi_str sgi_related_task(sgi_buf *out, const sgi_op *op)
 {
     sgi_buf_cut(out, 0);
-    sgi_buf_add_lit(out, "\"" RELATED_TASK "\":{\"taskId\":\"");
+    sgi_buf_add_lit(out, "\"" SGI_RELATED_TASK "\":{\"taskId\":\"");
     sgi_buf_add_str(out, sgi_str_of(op->task_id));
     sgi_buf_add_lit(out, "\"}");
     return sgi_buf_str(out);
@@ -315,7 +314,22 @@ static void wait_for_result(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = result_there;
     reply->cancelled = sgi_reply_close; /* ends the wait, not the task (R-1905-35) */
+    sgi_op_ref(op);
     sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
+    sgi_asks_place(op); /* its questions may come on this stream */
+    sgi_op_unref(op);
+}
+
+const sgi_reply *sgi_tasks_2025_waiting(const sgi_op *op, const sgi_reply *before)
+{
+    const sgi_waiter *waiter =
+        before ? TAILQ_NEXT(&before->waiter, link) : TAILQ_FIRST(&op->waiters);
+    for (; waiter; waiter = TAILQ_NEXT(waiter, link)) {
+        const sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == result_there && reply->peer)
+            return reply;
+    }
+    return NULL;
 }
 
 typedef struct fetching {

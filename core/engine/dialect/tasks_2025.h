@@ -20,6 +20,9 @@ sgi_str sgi_related_task(sgi_buf *out, const sgi_op *op);
  * NULL when it cannot be read. Waits for nothing; closes the reply. */
 void sgi_tasks_2025_answer_result(sgi_reply *reply, sgi_op *op);
 
+/* Who waits for its result and is there; the one after `before` (NULL = the first). */
+const sgi_reply *sgi_tasks_2025_waiting(const sgi_op *op, const sgi_reply *before);
+
 /* Its client knows of the task from here on: what has changed since is told, and so is
  * every later change (tasks_2025_notes.c). */
 void sgi_tasks_2025_told(sgi_op *op);

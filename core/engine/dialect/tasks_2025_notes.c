@@ -43,4 +43,5 @@ void sgi_tasks_2025_told(sgi_op *op)
     origin->told = true;
     if (origin->due || news)
         changed(&origin->watch, op);
+    sgi_asks_place(op);
 }

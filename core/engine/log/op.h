@@ -37,7 +37,7 @@ typedef enum sgi_entry_kind {
     SGI_ENTRY_REPLACE = 3,      /* {}: what came before is void */
     SGI_ENTRY_STATUS = 4,       /* {"status","statusMessage"?} */
     SGI_ENTRY_INPUT_ASK = 5,    /* {"key","method","params"} */
-    SGI_ENTRY_INPUT_ANSWER = 6, /* {"key","response"} */
+    SGI_ENTRY_INPUT_ANSWER = 6, /* {"key","response"} or {"key","error"} */
     SGI_ENTRY_CHECKPOINT = 7,   /* bytes of the tool's own */
     SGI_ENTRY_RESULT = 8,       /* final: {} or {"isError":true} */
     SGI_ENTRY_ERROR = 9,        /* final: a JSON-RPC error object */
@@ -79,12 +79,14 @@ typedef struct sgi_input {
     uint64_t answered; /* seq of the ANSWER, 0 = open */
     char *answer;      /* JSON */
     size_t answer_len;
+    bool failed; /* the answer is an error object: the client could not, or would not */
     int32_t bad_answers;
     bool bound;     /* a handler of this process waits for it */
     bool delivered; /* ... and has got the answer */
     segue_input_fn on_input;
     void *user;
     segue_free_fn free_user;
+    struct sgi_ask *ask; /* the request that carries it, or NULL; see asks.h */
 } sgi_input;
 
 TAILQ_HEAD(sgi_input_list, sgi_input);
@@ -104,8 +106,15 @@ enum sgi_cap {
     SGI_CAP_ELICITATION = 2,
     SGI_CAP_SAMPLING = 4,
     SGI_CAP_ROOTS = 8,
-    SGI_CAP_PARTIAL = 16
+    SGI_CAP_PARTIAL = 16,
+    SGI_CAP_ELICITATION_URL = 32, /* ELICITATION itself means forms */
+    SGI_CAP_SAMPLING_TOOLS = 64,
+    SGI_CAP_NOBODY = 1 << 30 /* of what cannot be asked */
 };
+/* What it can be asked. */
+#define SGI_CAPS_ASK                                                                     \
+    ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
+                SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
 
 typedef struct sgi_limits {
     size_t max_result_bytes;

@@ -128,9 +128,11 @@ static bool apply_answer(sgi_op *op, uint64_t seq, sgi_json payload)
     sgi_input *input = sgi_op_input(op, key);
     if (!input || input->answered)
         return true;
+    sgi_json error = sgi_json_get(payload, "error");
     if (!keep_text(sgi_engine_mem(op->engine), &input->answer, &input->answer_len,
-                   sgi_json_get(payload, "response")))
+                   error.n ? error : sgi_json_get(payload, "response")))
         return false;
+    input->failed = error.n > 0;
     input->answered = seq;
     return true;
 }
@@ -294,6 +296,7 @@ void sgi_head_revert(sgi_op *op)
             sgi_release(mem, input->answer, input->answer_len + 1);
             input->answer = NULL;
             input->answered = 0;
+            input->failed = false;
         }
         if (input->asked > op->durable)
             input->asked = UINT64_MAX; /* never was; its handler still has to be told */

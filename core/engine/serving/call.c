@@ -124,10 +124,12 @@ static void run_answer(segue_call *call, sgi_input *input)
 {
     sgi_engine *engine = call->handle.engine;
     bool ok = input->answered && input->answered <= sgi_op_horizon(call->op);
+    segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
     input->delivered = true;
+    sgi_ask_withdraw(input); /* it was answered in another way, or never will be */
     sgi_user_begin(engine);
     if (call->held)
-        input->on_input(input->user, call, ok ? SEGUE_OK : SEGUE_E_CANCELLED,
+        input->on_input(input->user, call, ok ? status : SEGUE_E_CANCELLED,
                         ok ? input->answer : NULL, ok ? input->answer_len : 0);
     if (input->free_user)
         input->free_user(input->user);
@@ -177,6 +179,14 @@ static void tell_turned(segue_call *call)
         reply->turned(reply, op);
 }
 
+static void ask_client(sgi_op *op)
+{
+    sgi_op_ref(op);
+    sgi_round_send(op);
+    sgi_asks_send(op);
+    sgi_op_unref(op);
+}
+
 static int32_t deliver(sgi_ready *ready, int32_t budget)
 {
     segue_call *call = SGI_OWNER(ready, segue_call, ready);
@@ -188,7 +198,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     if (ran == budget)
         queue(call);
     else
-        sgi_round_send(call->op); /* what was asked meanwhile goes out together */
+        ask_client(call->op); /* what was asked meanwhile goes out together */
     unref_call(call);
     return ran;
 }
@@ -220,7 +230,8 @@ void sgi_call_progressed(segue_call *call)
         call->wants_drain = false;
         call->drain_due = true;
     }
-    if (call->drain_due || due_answer(call->op) || sgi_round_is_due(call->op))
+    if (call->drain_due || due_answer(call->op) || sgi_round_is_due(call->op) ||
+        sgi_asks_are_due(call->op))
         queue(call);
 }
 

@@ -169,7 +169,8 @@ void sgi_server_op_visible(sgi_op *op)
     if (!sgi_op_has_ended(op) || op->final_seq > sgi_op_horizon(op))
         return;
     uncount(op);
-    if (!sgi_round_is_out(op)) /* else who comes again gets the end */
+    sgi_asks_withdraw(op);         /* before its end is told */
+    if (!sgi_round_is_awaited(op)) /* else who comes again gets the end */
         sgi_round_end(op);
     if (op->known)
         start_linger(op);

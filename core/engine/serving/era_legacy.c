@@ -11,6 +11,7 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
     sgi_json modes = sgi_json_get(sgi_json_get(tasks, "responses"), "modes");
     if (!sgi_response_modes_read(modes, &handshake->modes))
         handshake->modes = 0; /* not declared in a way that could be read */
+    handshake->caps = sgi_read_caps(capabilities) & SGI_CAPS_ASK;
 }
 
 static void initialize(const sgi_inbound *in)
@@ -97,6 +98,7 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
     const sgi_method *method = find_method(peer, name);
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
+    in.caps = peer->handshake->caps;
     bool opening = method && (method->run == initialize || method->run == ping);
     if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)
         sgi_answer_error(&in, SGI_RPC_INVALID_PARAMS,

@@ -114,8 +114,16 @@ static bool is_object(sgi_json value)
     return sgi_json_kind_of(value) == SGI_JSON_OBJECT;
 }
 
-/* One walk: every request carries them. */
-static uint32_t read_caps(sgi_json capabilities)
+/* With nothing said of them, forms are meant (client/elicitation, "Capabilities"). */
+static uint32_t elicitation_caps(sgi_json elicitation)
+{
+    bool url = is_object(sgi_json_get(elicitation, "url"));
+    bool form = !url || is_object(sgi_json_get(elicitation, "form"));
+    return (form ? SGI_CAP_ELICITATION : 0u) | (url ? SGI_CAP_ELICITATION_URL : 0u);
+}
+
+/* One walk: every request of 2026-07-28 carries them. */
+uint32_t sgi_read_caps(sgi_json capabilities)
 {
     static const sgi_str names[] = {
         SGI_STR_INIT("elicitation"),    SGI_STR_INIT("sampling"),   SGI_STR_INIT("roots"),
@@ -130,6 +138,10 @@ static uint32_t read_caps(sgi_json capabilities)
     for (size_t i = 0; i < CAPS; i++)
         if (is_object(found[i]))
             caps |= meanings[i];
+    if (caps & SGI_CAP_ELICITATION)
+        caps = (caps & ~(uint32_t)SGI_CAP_ELICITATION) | elicitation_caps(found[0]);
+    if (caps & SGI_CAP_SAMPLING && is_object(sgi_json_get(found[1], "tools")))
+        caps |= SGI_CAP_SAMPLING_TOOLS;
     if (is_object(sgi_json_get(found[CAPS], META "tasks")))
         caps |= SGI_CAP_TASKS;
     return caps;
@@ -175,7 +187,7 @@ static bool read_context(sgi_inbound *in)
                          "_meta: " META "clientCapabilities is not an object", NULL);
         return false;
     }
-    in->caps = read_caps(capabilities);
+    in->caps = sgi_read_caps(capabilities);
     if (in->peer->stranger)
         in->caps &= ~(uint32_t)SGI_CAP_TASKS; /* R-2557-53 */
     in->log_level = sgi_json_plain_string(level, &text) ? sgi_log_level(text) : -1;

@@ -87,6 +87,8 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
     sgi_buf_init(&peer->id_text, sgi_engine_mem(engine));
     sgi_map_init(&peer->own_in_flight, &engine->env);
     peer->in_flight = &peer->own_in_flight;
+    sgi_asks_init(&peer->own_asks, NULL);
+    peer->asks = &peer->own_asks;
     TAILQ_INSERT_TAIL(&server->peers, peer, link);
     return peer;
 }
@@ -149,9 +151,13 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     sgi_reply *reply = SGI_OWNER(node, sgi_reply, node);
     /* an exchange needs an end; who withdrew the request ignores it (2025-11-25
      * basic/utilities/cancellation) */
-    if (reply->peer->is_exchange)
+    if (reply->peer->is_exchange) {
+        sgi_op *op = sgi_call_of(reply);
+        if (op)
+            sgi_asks_withdraw(op); /* while there is a stream to do it on */
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The request was cancelled"), (sgi_json){0});
+    }
     sgi_reply_cancel(reply);
 }
 
@@ -245,6 +251,7 @@ static void message(void *self, const sgi_message *msg)
 
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
 {
+    sgi_engine *engine = peer->server->engine;
     if (peer->server->stage == SGI_SERVER_DEAD)
         return; /* what it began now nobody would end */
     switch (msg->kind) {
@@ -255,13 +262,14 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
         handle_notification(peer, msg);
         break;
     case SGI_MESSAGE_INVALID:
-        peer->server->engine->warnings++;
+        engine->warnings++;
         if (!msg->is_response)
             sgi_send_error(peer->conn, msg->id, SGI_RPC_INVALID_REQUEST,
                            sgi_str_of(msg->problem), (sgi_json){0});
         break;
     default:
-        peer->server->engine->warnings++; /* an answer to a question nobody asked */
+        if (!sgi_asks_answer(peer, msg))
+            engine->warnings++; /* an answer to a question nobody asked */
     }
 }
 
@@ -284,6 +292,7 @@ static void lost(void *self, const char *why)
         reply->lost = true;
         sgi_reply_cancel(reply);
     }
+    sgi_asks_lose(&peer->own_asks);
 }
 
 static void detached(void *self)

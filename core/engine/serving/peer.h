@@ -4,6 +4,7 @@
 #define SGI_PEER_H
 
 #include "engine/sending.h"
+#include "engine/serving/asks.h"
 #include "engine/serving/marks.h"
 #include "engine/serving/server.h"
 
@@ -16,6 +17,7 @@ typedef struct sgi_handshake {
     int32_t log_level; /* set by logging/setLevel; -1 = none wanted */
     uint8_t modes;     /* sgi_response_mode: those the client declared */
     uint8_t lists;     /* whose changes it was promised to hear of; subscriptions.c */
+    uint32_t caps;     /* sgi_cap: what it can be asked */
 } sgi_handshake;
 
 struct sgi_peer {
@@ -30,6 +32,8 @@ struct sgi_peer {
     int32_t stream_count;
     sgi_handshake *handshake; /* the session's, or own_handshake */
     sgi_handshake own_handshake;
+    sgi_asks *asks; /* the session's, or own_asks */
+    sgi_asks own_asks;
     bool reading;                    /* recovery is through, and it is known who asks */
     sgi_ready ready;                 /* the application is asked who it is */
     LIST_HEAD(, sgi_listen) listens; /* subscriptions.c */
@@ -139,6 +143,7 @@ typedef struct sgi_method {
 } sgi_method;
 
 /* era_modern.c, era_legacy.c */
+uint32_t sgi_read_caps(sgi_json capabilities);
 void sgi_modern_request(sgi_inbound *in, sgi_str method);
 void sgi_legacy_request(sgi_inbound *in, sgi_str method);
 
@@ -163,6 +168,11 @@ void sgi_tools_call(const sgi_inbound *in);
 void sgi_call_attach(sgi_reply *reply, sgi_op *op);
 /* A reply that waits for its end and can be told to come again; NULL when none does. */
 sgi_reply *sgi_call_waiting(const sgi_op *op);
+/* ... or, of the handshake eras, asked by a request; the one after `before` (NULL = the
+ * first). */
+const sgi_reply *sgi_call_listening(const sgi_op *op, const sgi_reply *before);
+/* The call that its end would cancel; NULL when there is none. */
+sgi_op *sgi_call_of(const sgi_reply *reply);
 /* It is answered, and no longer the call's channel for progress. */
 void sgi_call_unhook(sgi_reply *reply, sgi_op *op);
 /* subscriptions.c */

@@ -27,9 +27,14 @@ segue_status sgi_round_begin(sgi_op *op)
     return SEGUE_OK;
 }
 
-bool sgi_round_is_out(const sgi_op *op)
+static bool is_out(const sgi_op *op)
 {
     return op->round && op->round->out;
+}
+
+bool sgi_round_is_awaited(const sgi_op *op)
+{
+    return is_out(op) && op->round->told;
 }
 
 /* Takes the state out of use. The caller holds the operation. */
@@ -37,7 +42,7 @@ static void take_in(sgi_round *round)
 {
     if (!round->out)
         return;
-    round->out = false;
+    round->out = round->told = false;
     sgi_engine_timer_clear(round->op->engine, &round->timer);
     sgi_map_remove(&round->op->server->rounds, &round->node);
     sgi_op_unref(round->op);
@@ -130,7 +135,8 @@ void sgi_round_send(sgi_op *op)
     sgi_op_ref(op);
     if ((!op->round->out || op->round->shown < op->input_count) && !put_out(op->round))
         sgi_op_give_up(op, "No randomness");
-    while (sgi_round_is_out(op) && (reply = sgi_call_waiting(op))) {
+    while (is_out(op) && (reply = sgi_call_waiting(op))) {
+        op->round->told = true;
         sgi_call_unhook(reply, op);
         write_round(reply, op);
         sgi_reply_close(reply);
@@ -169,7 +175,9 @@ static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
 {
     const sgi_input *input;
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (is_open(input) && !(sgi_input_cap(input->method) & caps))
+        if (is_open(input) &&
+            sgi_input_needs(input->method, (sgi_json){input->params, input->params_len}) &
+                ~caps)
             return input;
     return NULL;
 }
@@ -195,10 +203,15 @@ static bool take_answers(sgi_op *op, sgi_json responses)
     return true;
 }
 
+void sgi_round_settle(sgi_op *op)
+{
+    if (op->round && (!first_open(op) || sgi_op_has_ended(op)))
+        take_in(op->round);
+}
+
 static void go_on(sgi_op *op, sgi_reply *reply)
 {
-    if (!first_open(op) || sgi_op_has_ended(op))
-        take_in(op->round);
+    sgi_round_settle(op);
     sgi_call_attach(reply, op);
     if (op->call)
         sgi_call_look(op->call);

@@ -10,6 +10,9 @@
  * in a map of the server while its round is out, is good for one principal, item and
  * arguments, and is spent with the last answer.
  *
+ * In the handshake eras nothing of this is on the wire: a call asks by requests (asks.h),
+ * and its round counts it and limits its time.
+ *
  * An operation with a key does not depend on it: whoever asks with the key waits with the
  * others and gets the questions that are open, so a lost round is asked for again. */
 #ifndef SGI_ROUNDS_H
@@ -24,6 +27,7 @@ typedef struct sgi_round {
     sgi_timer timer;
     int32_t shown; /* questions of the operation that have been in a round */
     bool out;
+    bool told; /* somebody has this state */
 } sgi_round;
 
 /* The operation is about to ask: it counts among the live tasks of its principal from now
@@ -34,7 +38,10 @@ segue_status sgi_round_begin(sgi_op *op);
 bool sgi_round_is_due(const sgi_op *op);
 /* Answers who waits for the operation with the open questions, if that is due. */
 void sgi_round_send(sgi_op *op);
-bool sgi_round_is_out(const sgi_op *op);
+/* It is out, and who has it will come again: nobody waits meanwhile. */
+bool sgi_round_is_awaited(const sgi_op *op);
+/* An answer came in another way. The caller holds the operation. */
+void sgi_round_settle(sgi_op *op);
 /* It is over: the operation has ended and its end is told, or it has become a task. */
 void sgi_round_end(sgi_op *op);
 

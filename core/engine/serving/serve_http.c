@@ -154,11 +154,12 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
 /* The peer speaks for a session while it hears what needs no answer. */
 static void lend(sgi_peer *peer, sgi_wire_session *session)
 {
+    peer->asks = session ? &session->asks : &peer->own_asks;
     peer->in_flight = session ? &session->in_flight : &peer->own_in_flight;
     peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
-/* A notification of a session, or an answer to a question of ours: heard, and no more. */
+/* A notification of a session, or an answer to a question of ours. */
 static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                  const sgi_message *msg, sgi_peer *peer, sgi_http_verdict *verdict)
 {
@@ -292,6 +293,8 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
         sgi_updates_ready(peer);
     }
     *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;
+    if (peer)
+        sgi_asks_place_all(session);
 }
 
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,

@@ -130,7 +130,7 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (op->logged || op->item->options.task == SEGUE_TASK_NEVER ||
         !(op->caps & SGI_CAP_TASKS))
         return SEGUE_E_UNSUPPORTED;
-    if (sgi_round_is_out(op))
+    if (sgi_round_is_awaited(op))
         return SEGUE_E_STATE; /* there is no request that the task could answer */
     segue_status status = sgi_task_make(op, ttl_ms);
     if (status == SEGUE_OK)
@@ -150,12 +150,20 @@ static const struct {
     {"roots/list", "roots", SGI_CAP_ROOTS},
 };
 
-uint32_t sgi_input_cap(const char *method)
+/* 2025-11-25 client/elicitation, "Capabilities"; client/sampling, "Tools in Sampling". */
+uint32_t sgi_input_needs(const char *method, sgi_json params)
 {
+    uint32_t needs = SGI_CAP_NOBODY;
     for (size_t i = 0; i < sizeof askable / sizeof *askable; i++)
         if (!strcmp(askable[i].method, method))
-            return askable[i].cap;
-    return 0;
+            needs = askable[i].cap;
+    if (needs == SGI_CAP_ELICITATION &&
+        sgi_json_string_is(sgi_json_get(params, "mode"), SGI_STR("url")))
+        return SGI_CAP_ELICITATION_URL;
+    if (needs == SGI_CAP_SAMPLING &&
+        (sgi_json_get(params, "tools").n > 0 || sgi_json_get(params, "toolChoice").n > 0))
+        needs |= SGI_CAP_SAMPLING_TOOLS;
+    return needs;
 }
 
 void sgi_input_missing(const char *method, char *data, size_t size)
@@ -253,8 +261,6 @@ segue_status sgi_call_require_input(segue_call *call, const char *method,
     sgi_json value = SGI_STR("{}");
     if (sgi_op_has_ended(op))
         return SEGUE_E_TERMINAL;
-    if (!(op->caps & sgi_input_cap(method)))
-        return SEGUE_E_UNSUPPORTED;
     if (params) {
         segue_status status =
             sgi_engine_json(call->handle.engine, params, len, &value, NULL);
@@ -263,6 +269,8 @@ segue_status sgi_call_require_input(segue_call *call, const char *method,
         if (sgi_json_kind_of(value) != SGI_JSON_OBJECT)
             return SEGUE_E_INVALID;
     }
+    if (sgi_input_needs(method, value) & ~op->caps)
+        return SEGUE_E_UNSUPPORTED;
     segue_status status = op->is_task ? SEGUE_OK : sgi_round_begin(op);
     sgi_input *input = asked_before(op, method, value);
     if (status == SEGUE_OK && !input)
@@ -307,22 +315,16 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
     sgi_task_status(op, NULL, sgi_str_of(text));
 }
 
-segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
+/* member: "response" or "error". */
+static segue_status append_answer(sgi_op *op, sgi_input *input, const char *member,
+                                  sgi_json value)
 {
-    sgi_input *input = sgi_op_input(op, key);
-    if (!input || input->answered || !sgi_input_is_open(op, input) ||
-        sgi_op_has_ended(op))
-        return SEGUE_OK;
-    if (!fits(input, response)) {
-        refuse_answer(op, input);
-        return SEGUE_OK;
-    }
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     sgi_jw w = sgi_jw_on(&payload);
     sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "key", key);
-    sgi_jw_member_raw(&w, "response", response);
+    sgi_jw_member_string(&w, "key", sgi_str_of(input->key));
+    sgi_jw_member_raw(&w, member, value);
     sgi_jw_close(&w, '}');
     input->answered = UINT64_MAX; /* is another one left? */
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
@@ -333,4 +335,30 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
                                                    sgi_buf_str(&payload), change);
     sgi_buf_free(&payload);
     return status;
+}
+
+static sgi_input *open_input(sgi_op *op, sgi_str key)
+{
+    sgi_input *input = sgi_op_input(op, key);
+    bool is_open = input && !input->answered && sgi_input_is_open(op, input) &&
+                   !sgi_op_has_ended(op);
+    return is_open ? input : NULL;
+}
+
+segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
+{
+    sgi_input *input = open_input(op, key);
+    if (!input)
+        return SEGUE_OK;
+    if (!fits(input, response)) {
+        refuse_answer(op, input);
+        return SEGUE_OK;
+    }
+    return append_answer(op, input, "response", response);
+}
+
+segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error)
+{
+    sgi_input *input = open_input(op, key);
+    return input ? append_answer(op, input, "error", error) : SEGUE_OK;
 }

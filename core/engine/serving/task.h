@@ -27,8 +27,12 @@ void sgi_task_expire(sgi_op *op);
  * SEGUE_E_NOMEM: it was not taken and is to be sent again. */
 segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
 
-/* What a client must declare to be asked this (sgi_cap); 0 = it cannot be asked. */
-uint32_t sgi_input_cap(const char *method);
+/* The same for one that could not, or would not, answer: a JSON-RPC error object. */
+segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error);
+
+/* What a client must declare to be asked this (sgi_cap, several together); a bit that
+ * nobody has when it cannot be asked. */
+uint32_t sgi_input_needs(const char *method, sgi_json params);
 /* The data of an error of -32021 for it. */
 void sgi_input_missing(const char *method, char *data, size_t size);
 /* "<key>":{"method","params"} */

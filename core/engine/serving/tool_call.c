@@ -129,7 +129,24 @@ void sgi_call_attach(sgi_reply *reply, sgi_op *op)
     sgi_tool_call_wait(reply, op, op->caps);
 }
 
-/* The handshake eras know no rounds: what waits there, by its key, waits for the end. */
+sgi_op *sgi_call_of(const sgi_reply *reply)
+{
+    return reply->cancelled == call_withdrawn ? reply->user : NULL;
+}
+
+const sgi_reply *sgi_call_listening(const sgi_op *op, const sgi_reply *before)
+{
+    const sgi_waiter *waiter =
+        before ? TAILQ_NEXT(&before->waiter, link) : TAILQ_FIRST(&op->waiters);
+    for (; waiter; waiter = TAILQ_NEXT(waiter, link)) {
+        const sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == call_ended && !reply->modern && reply->peer)
+            return reply;
+    }
+    return NULL;
+}
+
+/* The handshake eras know no rounds: they are asked by requests. */
 sgi_reply *sgi_call_waiting(const sgi_op *op)
 {
     sgi_waiter *waiter;

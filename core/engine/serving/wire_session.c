@@ -65,6 +65,7 @@ static void set_apart(sgi_peer *peer)
         session->listening = NULL;
     peer->own_handshake = session->handshake;
     peer->session = NULL;
+    peer->asks = &peer->own_asks;
     peer->in_flight = &peer->own_in_flight;
     peer->handshake = &peer->own_handshake;
 }
@@ -102,6 +103,7 @@ static void end_session(sgi_wire_session *session, bool drains)
         else
             discard(peer);
     }
+    sgi_asks_lose(&session->asks);
     sgi_engine_timer_clear(server->engine, &session->expiry);
     sgi_map_remove(&server->sessions, &session->node);
     TAILQ_REMOVE(&server->sessions_by_use, session, by_use);
@@ -202,6 +204,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     sgi_map_init(&session->in_flight, &engine->env);
     TAILQ_INIT(&session->exchanges);
     LIST_INIT(&session->origins);
+    sgi_asks_init(&session->asks, session);
     TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
     sgi_map_put(&server->sessions, &session->node, sgi_str_of(session->id));
     session->used_ms = sgi_now(&engine->env);
@@ -329,6 +332,7 @@ sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport)
     sgi_replay_init(peer->conn->replay, mem, session->next_stream++,
                     session->handshake.version >= SGI_VERSION_2025_11_25);
     peer->session = session;
+    peer->asks = &session->asks;
     peer->in_flight = &session->in_flight;
     peer->handshake = &session->handshake;
     TAILQ_INSERT_TAIL(&session->exchanges, peer, by_session);

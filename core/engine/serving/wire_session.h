@@ -23,6 +23,7 @@ struct sgi_wire_session {
     int64_t listened;                 /* number of the newest one; 0 = there was none */
     sgi_marks *marks;                 /* resources it subscribed to, or NULL; updates.c */
     LIST_HEAD(, sgi_origin) origins;  /* origin.c */
+    sgi_asks asks;
     int64_t next_stream;
     int64_t idle_ms;
     int64_t used_ms; /* monotonic */

@@ -1041,9 +1041,10 @@ typedef struct segue_call_events {
 
 /* The answer to segue_call_require_input.
  *
- * status    SEGUE_OK; SEGUE_E_UNSUPPORTED when the client lacks the feature;
+ * status    SEGUE_OK: the client's answer, which may be that its user declines;
+ *           SEGUE_E_REMOTE: it answered with a JSON-RPC error (before 2026-07-28);
  *           SEGUE_E_CANCELLED when the operation ended first.
- * json      the client's answer, NULL unless status is SEGUE_OK; dies with the
+ * json      the answer, of SEGUE_E_REMOTE the error object, else NULL; dies with the
  *           callback. */
 typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status,
                                const char *json, size_t len);
@@ -1235,6 +1236,8 @@ SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *messa
  * after a restart the same question finds the answer that was given before the crash. A
  * plain call answers its request with all that was asked by the end of the callback, and
  * goes on when the client comes again with the answers, at most input_wait_ms later.
+ * Before 2026-07-28 each question is a request to the client, which waits for a stream
+ * that can carry it and is withdrawn when the operation ends.
  *
  * method    of the question; params its JSON.
  * on_input  called once with the answer. user: freed by free_user after it.
@@ -1450,9 +1453,12 @@ typedef void (*segue_message_fn)(void *user, segue_request *request, const char 
                                  size_t len);
 
 /* The server asks: answer with segue_request_answer, now or later. Once per key, and
- * again after a resume while the question is open. A request that is no task is sent
- * again when all its questions are answered; should the server then ask more, or the
- * same again, they come anew. Without on_input it ends with SEGUE_E_UNSUPPORTED. */
+ * again after a resume while the question is open. In 2026-07-28 a request that is no
+ * task is sent again when all its questions are answered; should the server then ask
+ * more, or the same again, they come anew, and without on_input it ends with
+ * SEGUE_E_UNSUPPORTED. Before, the server asks by requests of its own, as many as it
+ * likes, and one that names no request is for the oldest that has on_input; without any,
+ * the server gets an error. */
 typedef void (*segue_question_fn)(void *user, segue_request *request, const char *key,
                                   const char *method, const char *params, size_t len);
 
@@ -1549,8 +1555,9 @@ SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
 /* Answers a question of on_input.
  *
  * json      the answer, e.g. {"action":"accept","content":{}}.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND for a key that is not open, SEGUE_E_JSON,
- *           SEGUE_E_TERMINAL, SEGUE_E_UNSUPPORTED for a task of 2025-11-25.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND for a key that is not open (any more: the server
+ *           may have withdrawn it, or its connection be lost), SEGUE_E_JSON,
+ *           SEGUE_E_INVALID when it is no object, before 2026-07-28, SEGUE_E_TERMINAL.
  * Thread    any
  * Callback  allowed
  * Since     0.1

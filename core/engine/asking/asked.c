@@ -1,0 +1,363 @@
+/* Which request is meant? The task that the question names says it; over HTTP the
+ * exchange that brought it does, and else it is the oldest that can be asked, as with log
+ * messages. */
+#include "engine/asking/asked.h"
+
+#include "engine/asking/request.h"
+
+struct sgi_asked {
+    TAILQ_ENTRY(sgi_asked) link;
+    char *id;      /* JSON text, canonical */
+    char *key;     /* for the application */
+    char *related; /* JSON text of the task's id, or NULL */
+    char *answer;  /* JSON, or NULL */
+    size_t answer_len;
+    int32_t wire_session;
+    bool withdrawn;
+    bool due; /* answered, while too many messages were under way */
+};
+
+static void free_asked(const sgi_mem *mem, sgi_asked *asked)
+{
+    sgi_text_free(mem, asked->id);
+    sgi_text_free(mem, asked->key);
+    sgi_text_free(mem, asked->related);
+    if (asked->answer)
+        sgi_release(mem, asked->answer, asked->answer_len + 1);
+    sgi_release(mem, asked, sizeof *asked);
+}
+
+void sgi_asked_clear(segue_request *request)
+{
+    sgi_asked *asked;
+    while ((asked = TAILQ_FIRST(&request->asked))) {
+        TAILQ_REMOVE(&request->asked, asked, link);
+        free_asked(sgi_engine_mem(request->engine), asked);
+    }
+}
+
+static bool is_open(const segue_session *session, const sgi_asked *asked)
+{
+    return !asked->answer && !asked->withdrawn &&
+           asked->wire_session == session->wire_session;
+}
+
+bool sgi_asked_is_open(const segue_request *request)
+{
+    const sgi_asked *asked;
+    TAILQ_FOREACH(asked, &request->asked, link)
+        if (is_open(request->session, asked))
+            return true;
+    return false;
+}
+
+static sgi_asked *find(segue_session *session, sgi_str id)
+{
+    segue_request *request;
+    sgi_asked *asked;
+    TAILQ_FOREACH(request, &session->requests, link)
+        TAILQ_FOREACH(asked, &request->asked, link)
+            if (asked->wire_session == session->wire_session &&
+                sgi_str_eq(sgi_str_of(asked->id), id))
+                return asked;
+    return NULL;
+}
+
+/* ---- who is asked ---- */
+
+static bool can_be_asked(const segue_request *request)
+{
+    return request->events.on_input && request->phase != SGI_PHASE_DONE &&
+           (request->calling || request->phase == SGI_PHASE_FOLLOW);
+}
+
+static segue_request *owner_of(segue_session *session, sgi_json task_id)
+{
+    segue_request *request;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (task_id.n && request->task_id && can_be_asked(request) &&
+            sgi_json_string_is(task_id, sgi_str_of(request->task_id)))
+            return request;
+    request = session->hearing ? session->hearing->request : NULL;
+    if (request)
+        return can_be_asked(request) ? request : NULL;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (can_be_asked(request))
+            return request;
+    return NULL;
+}
+
+static const struct {
+    const char *method, *capability;
+} askable[] = {{"elicitation/create", "elicitation"},
+               {"sampling/createMessage", "sampling"},
+               {"roots/list", "roots"}};
+
+enum { ASKABLE = sizeof askable / sizeof *askable };
+
+/* What the application has declared of it; empty = nothing. */
+static sgi_json declared(const segue_session *session, sgi_json method)
+{
+    for (size_t i = 0; i < ASKABLE; i++)
+        if (sgi_json_string_is(method, sgi_str_of(askable[i].method)))
+            return sgi_json_get(sgi_buf_str(&session->capabilities),
+                                askable[i].capability);
+    return (sgi_json){0};
+}
+
+bool sgi_asked_may_come(const segue_session *session)
+{
+    sgi_json capabilities = sgi_buf_str(&session->capabilities);
+    for (size_t i = 0; i < ASKABLE; i++)
+        if (sgi_json_get(capabilities, askable[i].capability).n)
+            return true;
+    return false;
+}
+
+/* client/elicitation, "Error Handling": -32602 for a mode that was not declared. */
+static bool is_undeclared_mode(sgi_json capability, sgi_json params)
+{
+    return sgi_json_string_is(sgi_json_get(params, "mode"), SGI_STR("url")) &&
+           !sgi_json_get(capability, "url").n;
+}
+
+/* ---- asking ---- */
+
+static sgi_asked *make(segue_session *session, sgi_str id, sgi_json task_id)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    sgi_asked *asked = sgi_zalloc(mem, sizeof *asked);
+    sgi_buf key;
+    if (!asked)
+        return NULL;
+    sgi_buf_init(&key, mem);
+    sgi_buf_add_int(&key, session->wire_session);
+    sgi_buf_add_char(&key, ':');
+    sgi_buf_add_str(&key, id);
+    asked->wire_session = session->wire_session;
+    asked->id = sgi_text_dup(mem, id);
+    asked->key = key.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&key));
+    asked->related = task_id.n ? sgi_text_dup(mem, task_id) : NULL;
+    sgi_buf_free(&key);
+    if (asked->id && asked->key && (asked->related || !task_id.n))
+        return asked;
+    free_asked(mem, asked);
+    return NULL;
+}
+
+/* To the application and into the list, or neither. */
+static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
+    sgi_str method;
+    sgi_buf text;
+    sgi_json_plain_string(msg->method, &method);
+    sgi_buf_init(&text, sgi_engine_mem(request->engine));
+    sgi_buf_add_str(&text, sgi_str_of(asked->key));
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, method);
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, msg->params.n ? msg->params : SGI_STR("{}"));
+    bool ok = !text.failed && sgi_deliver(request, &head, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    if (!ok)
+        return false;
+    TAILQ_INSERT_TAIL(&request->asked, asked, link);
+    request->question_count++;
+    return true;
+}
+
+static segue_status send_answer(segue_session *session, sgi_asked *asked);
+
+/* 0, or the code of the error that it is answered with; *problem says why. */
+static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
+                    const char **problem)
+{
+    sgi_json capability = declared(session, msg->method);
+    sgi_json related = sgi_json_get(sgi_json_get(msg->params, "_meta"), SGI_RELATED_TASK);
+    sgi_json task_id = sgi_json_get(related, "taskId");
+    *problem = "Method not found";
+    if (!capability.n || sgi_version_is_modern(session->version))
+        return SGI_RPC_METHOD_NOT_FOUND;
+    *problem = "This mode of elicitation was not declared";
+    if (is_undeclared_mode(capability, msg->params))
+        return SGI_RPC_INVALID_PARAMS;
+    sgi_asked *asked = find(session, id);
+    if (asked) {
+        if (asked->answer && !asked->due)
+            send_answer(session, asked);
+        return 0;
+    }
+    segue_request *request = owner_of(session, task_id);
+    *problem = "Nobody is there to be asked";
+    if (!request)
+        return SGI_RPC_INTERNAL_ERROR;
+    *problem = "Too many questions";
+    if (request->question_count >= SGI_QUESTIONS_MAX)
+        return SGI_RPC_INTERNAL_ERROR;
+    *problem = "Out of memory";
+    asked = make(session, id, task_id);
+    if (asked && add(request, asked, msg))
+        return 0;
+    if (asked)
+        free_asked(sgi_engine_mem(session->engine), asked);
+    return SGI_RPC_INTERNAL_ERROR;
+}
+
+bool sgi_asked_withdraw(segue_session *session, sgi_json params)
+{
+    sgi_json number = sgi_json_get(params, "requestId");
+    sgi_json_kind kind = sgi_json_kind_of(number);
+    sgi_buf id;
+    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
+        return false;
+    sgi_buf_init(&id, sgi_engine_mem(session->engine));
+    sgi_id_canonical(number, &id);
+    sgi_asked *asked = id.failed ? NULL : find(session, sgi_buf_str(&id));
+    sgi_buf_free(&id);
+    if (asked)
+        asked->withdrawn = true;
+    return asked != NULL;
+}
+
+/* ---- answering ---- */
+
+static void write_members(sgi_jw *w, sgi_json object, const char *except)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_kind_of(object) == SGI_JSON_OBJECT &&
+                        sgi_json_next_member(object, &at, &member);) {
+        if (sgi_json_key_is(&member, except))
+            continue;
+        sgi_jw_key_json(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+}
+
+/* What is said of a task names it (2025-11-25 basic/utilities/tasks, "Associating
+ * Task-Related Messages"). */
+static void write_answer(sgi_jw *w, const sgi_asked *asked)
+{
+    sgi_json answer = {asked->answer, asked->answer_len};
+    write_members(w, answer, asked->related ? "_meta" : "");
+    if (!asked->related)
+        return;
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    write_members(w, sgi_json_get(answer, "_meta"), SGI_RELATED_TASK);
+    sgi_jw_key(w, SGI_RELATED_TASK);
+    sgi_jw_open(w, '{');
+    sgi_jw_member_raw(w, "taskId", sgi_str_of(asked->related));
+    sgi_jw_close(w, '}');
+    sgi_jw_close(w, '}');
+}
+
+/* Over HTTP each answer is an exchange: so many at once, the others wait. */
+static segue_status send_answer(segue_session *session, sgi_asked *asked)
+{
+    sgi_sending sending;
+    asked->due = session->conn->exchanging && session->telling >= SGI_TELLING_MAX;
+    session->answers_due |= asked->due;
+    if (asked->due)
+        return SEGUE_OK;
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return SEGUE_E_NOMEM;
+    sgi_send_result(&sending, conn, sgi_str_of(asked->id), NULL);
+    write_answer(&sending.w, asked);
+    bool sent = sgi_send_end(&sending);
+    return sgi_session_told(session, conn) && sent ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+segue_status sgi_asked_answer(segue_request *request, const char *key, sgi_json answer)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    segue_session *session = request->session;
+    sgi_asked *asked;
+    TAILQ_FOREACH(asked, &request->asked, link)
+        if (!strcmp(asked->key, key))
+            break;
+    if (!asked || !is_open(session, asked) || !sgi_session_is_open(session))
+        return SEGUE_E_NOT_FOUND;
+    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
+        return SEGUE_E_INVALID;
+    asked->answer = sgi_text_dup(mem, answer);
+    if (!asked->answer)
+        return SEGUE_E_NOMEM;
+    asked->answer_len = answer.n;
+    segue_status status = send_answer(session, asked);
+    if (status != SEGUE_OK) {
+        sgi_release(mem, asked->answer, asked->answer_len + 1);
+        asked->answer = NULL;
+    }
+    return status;
+}
+
+void sgi_asked_go(segue_session *session)
+{
+    segue_request *request;
+    sgi_asked *asked;
+    if (!session->answers_due || !sgi_session_is_open(session))
+        return;
+    session->answers_due = false; /* until there are too many again */
+    TAILQ_FOREACH(request, &session->requests, link)
+        TAILQ_FOREACH(asked, &request->asked, link)
+            if (asked->due && asked->wire_session == session->wire_session)
+                send_answer(session, asked);
+}
+
+/* ---- any request of the server ---- */
+
+/* problem NULL = it was a ping. Over HTTP each answer is an exchange, and a server that
+ * does not take them gets no more. */
+static void answer_request(segue_session *session, sgi_str id, int32_t code,
+                           const char *problem)
+{
+    sgi_sending sending;
+    if (session->conn->exchanging && session->telling >= SGI_TELLING_MAX) {
+        session->engine->warnings++;
+        return;
+    }
+    sgi_conn *conn = sgi_session_tell(session);
+    if (!conn)
+        return;
+    if (problem) {
+        sgi_send_error(conn, id, code, sgi_str_of(problem), (sgi_json){0});
+    } else {
+        sgi_send_result(&sending, conn, id, NULL);
+        sgi_send_end(&sending);
+    }
+    sgi_session_told(session, conn);
+}
+
+/* Out of memory: a server that cannot be answered must not wait, nor who waits for it. */
+static void cannot_answer(segue_session *session)
+{
+    if (!session->conn->exchanging)
+        sgi_conn_close(session->conn);
+    else if (session->hearing)
+        sgi_emitter_lost(session->hearing, "out of memory", false);
+}
+
+/* Requests of the server exist in the handshake eras only: ping is answered, questions
+ * are the application's, others are refused. */
+void sgi_asked_handle(segue_session *session, const sgi_message *msg)
+{
+    const char *problem = NULL;
+    int32_t code = 0;
+    sgi_buf id;
+    if (session->conn->exchanging && sgi_version_is_modern(session->version)) {
+        session->engine->warnings++;
+        return;
+    }
+    sgi_buf_init(&id, sgi_engine_mem(session->engine));
+    sgi_id_canonical(msg->id, &id);
+    bool is_ping = sgi_json_string_is(msg->method, SGI_STR("ping"));
+    if (!is_ping && !id.failed)
+        code = take(session, msg, sgi_buf_str(&id), &problem);
+    if (id.failed)
+        cannot_answer(session);
+    else if (is_ping || code)
+        answer_request(session, sgi_buf_str(&id), code, problem);
+    sgi_buf_free(&id);
+}

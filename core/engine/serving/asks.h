@@ -1,0 +1,56 @@
+/* Questions in the handshake eras (2024-11-05 to 2025-11-25): the server sends a request
+ * of its own, and the client answers it with a response. Over a byte stream it goes on
+ * the connection; over HTTP on the event stream of the call that asks, a task's on any
+ * stream that the conversation which made it has open, or that waits for its result
+ * (2025-11-25 basic/transports, "Sending Messages to the Server"; basic/utilities/tasks).
+ * A question without a place waits until there is one.
+ *
+ * A request stands in the table of its session, where alone its id means something, until
+ * it is answered, withdrawn, or the session ends: then its question is asked anew
+ * wherever its operation is waited for. So many of a session are out at most, others
+ * wait. */
+#ifndef SGI_ASKS_H
+#define SGI_ASKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+typedef struct sgi_ask sgi_ask;
+typedef struct sgi_input sgi_input;
+typedef struct sgi_message sgi_message;
+typedef struct sgi_op sgi_op;
+typedef struct sgi_peer sgi_peer;
+typedef struct sgi_wire_session sgi_wire_session;
+
+TAILQ_HEAD(sgi_ask_list, sgi_ask);
+
+/* Those of a session. */
+typedef struct sgi_asks {
+    struct sgi_ask_list out;     /* sent and not answered */
+    struct sgi_ask_list waiting; /* too many are out */
+    int32_t out_count;
+    int64_t last_id;
+    sgi_wire_session *session; /* over HTTP; NULL = a byte stream */
+} sgi_asks;
+
+void sgi_asks_init(sgi_asks *asks, sgi_wire_session *session);
+/* Nothing will be answered here any more. */
+void sgi_asks_lose(sgi_asks *asks);
+/* A response came. false: there is no such question in its session. */
+bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg);
+
+/* Something was asked that is not on its way, and could be. */
+bool sgi_asks_are_due(const sgi_op *op);
+/* Sends it. */
+void sgi_asks_send(sgi_op *op);
+/* There may be a place for it now: it is sent soon. */
+void sgi_asks_place(sgi_op *op);
+/* The same, for all that the session could be asked: it has opened its stream. */
+void sgi_asks_place_all(const sgi_wire_session *session);
+/* The operation has ended, or this question has its answer: the client need not trouble
+ * any more. */
+void sgi_asks_withdraw(sgi_op *op);
+void sgi_ask_withdraw(sgi_input *input);
+
+#endif

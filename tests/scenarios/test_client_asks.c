@@ -1,0 +1,247 @@
+/* The client against a server of the handshake eras that the test plays, and that asks by
+ * requests of its own: over a pair, and over HTTP. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define YES "{\"action\":\"accept\",\"content\":{}}"
+#define DONE "\"content\":[]"
+#define ASK(id, more)                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"elicitation/create\",\"params\":{"  \
+    "\"message\":\"?\"" more "}}"
+
+static void begin(kit *k, const char *capabilities, const char *version)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    options.capabilities = capabilities;
+    options.no_tasks = 1;
+    kit_begin(k, &options);
+    const char *line = kit_expect(k, "initialize");
+    assert_at(line, "params.capabilities", capabilities ? capabilities : "{}");
+    kit_result(k, line,
+               "\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},"
+               "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}",
+               version);
+    kit_expect(k, "notifications/initialized");
+}
+
+static segue_status answer(kit *k, record *r, const char *json)
+{
+    segue_status status =
+        segue_request_answer(r->request, r->last_key, json, strlen(json));
+    kit_run(k);
+    return status;
+}
+
+/* What the client answers to this id. */
+static void assert_answer(kit *k, const char *id, const char *path, const char *value)
+{
+    const char *line = kit_heard(k);
+    assert_non_null(line);
+    assert_at(line, "id", id);
+    assert_at(line, path, value);
+    assert_at(line, "method", "");
+}
+
+static void each_revision_asks(void **state)
+{
+    static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
+                                           "2025-11-25"};
+    (void)state;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        kit k = {0};
+        begin(&k, "{\"elicitation\":{}}", versions[i]);
+        record *r = kit_call(&k, "t");
+        const char *call = kit_expect(&k, "tools/call");
+        kit_say(&k, ASK("7", ""));
+        assert_string_equal(r->log, "input 1:7 elicitation/create {\"message\":\"?\"}\n");
+        kit_expect_silence(&k);
+        assert_int_equal(answer(&k, r, "[]"), SEGUE_E_INVALID);
+        assert_int_equal(answer(&k, r, YES), SEGUE_OK);
+        assert_answer(&k, "7", "result", YES);
+        assert_int_equal(answer(&k, r, YES), SEGUE_E_NOT_FOUND);
+        kit_expect_silence(&k);
+        kit_result(&k, call, DONE);
+        assert_int_equal(r->status, SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
+/* R-975-16 */
+static void a_repeat_gets_the_same_answer(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    record *r = kit_call(&k, "t");
+    kit_expect(&k, "tools/call");
+    kit_say(&k, ASK("\"a\\u0062\"", ""));
+    kit_say(&k, ASK("\"ab\"", "")); /* the same id, written otherwise */
+    kit_expect_silence(&k);
+    answer(&k, r, YES);
+    assert_answer(&k, "\"ab\"", "result", YES);
+    kit_say(&k, ASK("\"ab\"", ""));
+    assert_answer(&k, "\"ab\"", "result", YES);
+    assert_null(strstr(strstr(r->log, "input") + 1, "input"));
+    kit_end(&k);
+}
+
+static void a_withdrawn_one_is_not_answered(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    kit_say(&k, ASK("7", ""));
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                "\"requestId\":7}}");
+    assert_int_equal(answer(&k, r, YES), SEGUE_E_NOT_FOUND);
+    kit_say(&k, ASK("7", "")); /* late, from a replay */
+    kit_expect_silence(&k);
+    assert_int_equal(k.notifications, 0);
+    kit_result(&k, call, DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void what_cannot_be_asked_is_refused(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    kit_say(&k, ASK("1", ""));
+    assert_answer(&k, "1", "error.code", "-32603"); /* no request */
+    kit_call(&k, "t");
+    kit_expect(&k, "tools/call");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"roots/list\"}");
+    assert_answer(&k, "2", "error.code", "-32601"); /* not declared */
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tasks/get\"}");
+    assert_answer(&k, "3", "error.code", "-32601");
+    kit_say(&k, ASK("4", ",\"mode\":\"url\""));
+    assert_answer(&k, "4", "error.code", "-32602");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}");
+    assert_answer(&k, "5", "result", "{}");
+    kit_end(&k);
+}
+
+static void thinking_takes_no_time_of_the_exchange(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    kit_say(&k, ASK("7", ""));
+    kit_advance(&k, 300000);
+    kit_expect_silence(&k);
+    answer(&k, r, YES);
+    assert_answer(&k, "7", "result", YES);
+    kit_result(&k, call, DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void a_task_asks_its_own_request(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    options.capabilities = "{\"elicitation\":{}}";
+    kit_begin(&k, &options);
+    kit_handshake_2025(&k, SERVER_2025);
+    record *older = kit_call(&k, "p");
+    kit_list_tools(&k);
+    kit_expect(&k, "tools/call");
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED_2025("T"));
+    kit_advance(&k, 1200);
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "input_required"));
+    const char *fetch = kit_expect(&k, "tasks/result"); /* some ask on its stream only */
+    kit_say(&k, ASK("7", "," RELATED("T")));
+    assert_null(strstr(older->log ? older->log : "", "input"));
+    assert_non_null(strstr(r->log, "input 1:7 elicitation/create"));
+    answer(&k, r, "{\"action\":\"decline\",\"_meta\":{\"x\":1}}");
+    assert_answer(&k, "7", "result",
+                  "{\"action\":\"decline\",\"_meta\":{\"x\":1,\"io.modelcontextprotocol/"
+                  "related-task\":{\"taskId\":\"T\"}}}");
+    kit_result(&k, fetch, DONE "," RELATED("T"));
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* ---- HTTP ---- */
+
+/* The stream breaks after the question: it comes again, and is asked once. */
+static void a_replay_asks_once(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    options.capabilities = "{\"elicitation\":{}}";
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    record *older = kit_call(&s.k, "u");
+    heard *first = script_expect(&s, "tools/call");
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    script_stream(first);
+    script_stream(call);
+    script_text(call, "id: p\r\ndata:\r\n\r\n");
+    script_event(call, "a", ASK("7", ""));
+    script_until(&s, r->log && strstr(r->log, "input 1:7"));
+    assert_null(older->log && strstr(older->log, "input") ? older->log : NULL);
+    script_cut(call, false);
+    assert_int_equal(answer(&s.k, r, YES), SEGUE_OK);
+    heard *told = script_expect(&s, "");
+    assert_at(told->body, "id", "7");
+    assert_at(told->body, "result", YES);
+    assert_header(told, "Mcp-Session-Id", "one");
+    script_accept(told);
+    script_advance(&s, 2000);
+    heard *again = script_expect(&s, "GET");
+    script_stream(again);
+    script_event(again, "a", ASK("7", "")); /* the server had not seen the answer yet */
+    told = script_expect(&s, "");
+    assert_at(told->body, "id", "7");
+    assert_at(told->body, "result", YES);
+    script_accept(told);
+    script_event(again, "b",
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(call->body, "id"));
+    script_finish(again);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_null(strstr(strstr(r->log, "input") + 1, "input"));
+    segue_request_cancel(older->request);
+    script_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_revision_asks),
+        cmocka_unit_test(a_repeat_gets_the_same_answer),
+        cmocka_unit_test(a_withdrawn_one_is_not_answered),
+        cmocka_unit_test(what_cannot_be_asked_is_refused),
+        cmocka_unit_test(thinking_takes_no_time_of_the_exchange),
+        cmocka_unit_test(a_task_asks_its_own_request),
+        cmocka_unit_test(a_replay_asks_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
