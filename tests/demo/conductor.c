@@ -54,7 +54,7 @@
 
 #define MOST_BYTES_DOWN 4000 /* from the order to cut until the cut */
 #define LEAST_BYTES_DOWN 300
-#define MOST_BYTES_UP 500 /* less than the smallest request that follows a cut */
+#define MOST_BYTES_UP 150 /* less than the smallest request that follows a cut */
 #define MOST_PIECE 400    /* bytes that the proxy writes at once */
 
 typedef struct conductor {
