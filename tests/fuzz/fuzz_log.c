@@ -351,6 +351,12 @@ static void step(void)
 
 /* ---- the end ---- */
 
+/* Its own, or that of the last segment that it voids. */
+static bool has_number(int32_t kind)
+{
+    return kind == SGI_ENTRY_SEGMENT || kind == SGI_ENTRY_REPLACE;
+}
+
 /* One final at most, behind everything else; counters without holes. */
 static void check_rows(const sgi_op *op)
 {
@@ -359,8 +365,8 @@ static void check_rows(const sgi_op *op)
     bool ended = false;
     while ((row = fake_store_next(&host, op->id, seq))) {
         fuzz_check(!ended && row->entry.seq == ++seq);
-        if (row->entry.segment)
-            fuzz_check(row->entry.segment == ++segment);
+        segment += row->entry.kind == SGI_ENTRY_SEGMENT;
+        fuzz_check(row->entry.segment == (has_number(row->entry.kind) ? segment : 0));
         if (row->entry.event)
             fuzz_check(row->entry.event == ++event);
         ended = sgi_entry_is_final(row->entry.kind);
@@ -448,7 +454,9 @@ static sgi_entry *any_entry(const sgi_op *op)
     if (!entry)
         return NULL;
     entry->seq = op->next_log;
-    entry->segment = kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
+    entry->segment = kind == SGI_ENTRY_SEGMENT   ? op->next_seg
+                     : kind == SGI_ENTRY_REPLACE ? op->next_seg - 1
+                                                 : 0;
     entry->event = kind > 0 && kind <= SGI_ENTRY_STATUS ? op->next_evt : 0;
     entry->at_ms = FAKE_EPOCH + fuzz_byte(&in);
     if (fuzz_one_in(&in, 16))
