@@ -1,6 +1,7 @@
 /* Call: the handler's side of an inbound request. */
 #include "api/guard.h"
 #include "engine/serving/call.h"
+#include "engine/serving/grant.h"
 
 const char *segue_call_method(const segue_call *call)
 {
@@ -10,6 +11,23 @@ const char *segue_call_method(const segue_call *call)
 const char *segue_call_name(const segue_call *call)
 {
     return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->item_name : "";
+}
+
+/* Who has come from the store without a name gets it when he comes himself. */
+const char *segue_call_principal(const segue_call *call)
+{
+    if (sgi_enter(SGI_FN_segue_call_principal, call, SGI_MAGIC_CALL) != SEGUE_OK)
+        return "";
+    const char *name = call->op->who->name;
+    sgi_leave(call);
+    return name ? name : "";
+}
+
+/* A grant never changes: no lock. */
+int32_t segue_call_has_scope(const segue_call *call, const char *scope)
+{
+    bool ok = call && call->handle.magic == SGI_MAGIC_CALL && scope;
+    return ok && sgi_op_has_scope(call->op, sgi_str_of(scope));
 }
 
 const char *segue_call_params(const segue_call *call, size_t *len)
@@ -28,6 +46,20 @@ segue_status segue_call_argument(const segue_call *call, const char *name,
     if (!call || call->handle.magic != SGI_MAGIC_CALL || !name || !json || !len)
         return SEGUE_E_INVALID;
     segue_status status = sgi_call_argument(call, name, &value);
+    if (status != SEGUE_OK)
+        return status;
+    *json = value.p;
+    *len = value.n;
+    return SEGUE_OK;
+}
+
+segue_status segue_call_meta(const segue_call *call, const char *key, const char **json,
+                             size_t *len)
+{
+    sgi_json value = {0};
+    if (!call || call->handle.magic != SGI_MAGIC_CALL || !key || !json || !len)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_call_meta(call, key, &value);
     if (status != SEGUE_OK)
         return status;
     *json = value.p;
@@ -171,8 +203,8 @@ segue_status segue_call_set_status(segue_call *call, const char *message)
     return status;
 }
 
-segue_status segue_call_require_input(segue_call *call, const char *method,
-                                      const char *params, size_t len,
+segue_status segue_call_require_input(segue_call *call, const char *key,
+                                      const char *method, const char *params, size_t len,
                                       segue_input_fn on_input, void *user,
                                       segue_free_fn free_user)
 {
@@ -180,7 +212,7 @@ segue_status segue_call_require_input(segue_call *call, const char *method,
         sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return status;
-    status = method && on_input ? sgi_call_require_input(call, method, params, len,
+    status = method && on_input ? sgi_call_require_input(call, key, method, params, len,
                                                          on_input, user, free_user)
                                 : SEGUE_E_INVALID;
     sgi_leave(call);

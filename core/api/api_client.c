@@ -40,9 +40,11 @@ static segue_status resolve_session(segue_session_options *o)
         o->max_result_bytes = (int64_t)64 << 20;
     if (!o->max_requests)
         o->max_requests = 4096;
+    if (!o->cache_bytes)
+        o->cache_bytes = (int64_t)1 << 20;
     if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY || o->probe_timeout_ms < 0 ||
         o->request_timeout_ms < 0 || o->max_result_bytes < 0 || o->max_requests < 0 ||
-        !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
+        o->cache_bytes < -1 || o->dialects_on & ~(uint32_t)SEGUE_DIALECT_DRAFT_TASKS || !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
         !sgi_utf8_valid(sgi_str_of(o->version), NULL))
         return SEGUE_E_INVALID;
     return SEGUE_OK;
@@ -277,6 +279,26 @@ segue_status segue_request_answer(segue_request *request, const char *key,
     return status;
 }
 
+segue_status segue_request_answer_error(segue_request *request, const char *key,
+                                        int32_t code, const char *message,
+                                        const char *data, size_t len)
+{
+    sgi_json value = {0};
+    sgi_str text = sgi_str_of(message);
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_answer_error, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    if (!key || !message || !sgi_utf8_valid(text, NULL))
+        status = SEGUE_E_INVALID;
+    else if (data)
+        status = sgi_engine_json(request->engine, data, len, &value, NULL);
+    if (status == SEGUE_OK)
+        status = sgi_request_answer_error(request, key, code, text, value);
+    sgi_leave(request);
+    return status;
+}
+
 segue_status segue_request_grant(segue_request *request, int64_t n)
 {
     segue_status status =
@@ -326,6 +348,16 @@ void segue_request_free(segue_request *request)
 uint64_t segue_segment_number(const segue_segment *segment)
 {
     return segment ? segment->number : 0;
+}
+
+uint64_t segue_segment_index(const segue_segment *segment)
+{
+    return segment ? segment->index : 0;
+}
+
+int32_t segue_segment_replaces(const segue_segment *segment)
+{
+    return segment && segment->replaces;
 }
 
 /* Decodes a string member into the scratch of the segment. */

@@ -9,6 +9,7 @@ segue_status segue_server_listen(segue_server *server,
                                  segue_listener **out, segue_error **error)
 {
     segue_listen_options full;
+    segue_bearer_options bearer;
     char why[SGI_WHY_SIZE] = "";
     segue_status status = sgi_enter(SGI_FN_segue_server_listen, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
@@ -16,6 +17,10 @@ segue_status segue_server_listen(segue_server *server,
     segue_runtime *runtime = sgi_handle_runtime(server);
     sgi_leave(server); /* opening a socket reads files and may wait for others */
     status = out ? sgi_take_struct(&full, sizeof full, options) : SEGUE_E_INVALID;
+    if (status == SEGUE_OK && full.bearer) {
+        status = sgi_take_struct(&bearer, sizeof bearer, full.bearer);
+        full.bearer = &bearer;
+    }
     if (status != SEGUE_OK)
         return status;
     status = sgi_http_listen(runtime, server, &full, out, why);
@@ -95,4 +100,46 @@ const char *segue_transport_peer(const segue_transport *transport)
 {
     sgi_http_conn *conn = conn_of(transport);
     return conn && conn->peer.len ? conn->peer.p : "";
+}
+
+/* ---- tokens ---- */
+
+const char *segue_bearer_token(const segue_bearer *bearer, size_t *len)
+{
+    bool ok = bearer && bearer->handle.magic == SGI_MAGIC_BEARER;
+    if (len)
+        *len = ok ? bearer->len : 0;
+    return ok ? bearer->token : "";
+}
+
+segue_status segue_bearer_accept(segue_bearer *bearer, const char *principal,
+                                 const char *scopes, int64_t expires_ms)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_bearer_accept, bearer, SGI_MAGIC_BEARER);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_bearer_accept(bearer, principal, sgi_str_of(scopes), expires_ms);
+    sgi_leave(bearer);
+    return status;
+}
+
+segue_status segue_bearer_refuse(segue_bearer *bearer, const char *reason)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_bearer_refuse, bearer, SGI_MAGIC_BEARER);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_bearer_refuse(bearer, reason);
+    sgi_leave(bearer);
+    return status;
+}
+
+void segue_bearer_free(segue_bearer *bearer)
+{
+    if (sgi_enter(SGI_FN_segue_bearer_free, bearer, SGI_MAGIC_BEARER) != SEGUE_OK)
+        return;
+    segue_runtime *runtime = sgi_handle_runtime(bearer);
+    sgi_engine *engine = bearer->handle.engine;
+    sgi_bearer_free(bearer);
+    sgi_handle_freed(engine);
+    sgi_runtime_unlock(runtime);
 }

@@ -30,3 +30,21 @@ segue_status segue_transport_set_header(segue_transport *transport, const char *
         return SEGUE_E_INVALID;
     return sgi_transport_set_header(transport, name, value);
 }
+
+segue_status segue_transport_set_oauth(segue_transport *transport,
+                                       const segue_oauth_options *options)
+{
+    segue_oauth_options full;
+    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT || !options)
+        return SEGUE_E_INVALID;
+    segue_status status = sgi_take_struct(&full, sizeof full, options);
+    return status == SEGUE_OK ? sgi_transport_set_oauth(transport, &full) : status;
+}
+
+segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirect_url)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_authorize, runtime);
+    if (status == SEGUE_OK && !redirect_url)
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? sgi_http_authorize(runtime, redirect_url) : status;
+}

@@ -10,7 +10,7 @@ const char *segue_version(void)
 segue_status segue_struct_init(void *ptr, size_t size, int32_t which)
 {
     if (!ptr || size < sizeof(size_t) || which < SEGUE_STRUCT_RUNTIME_OPTIONS ||
-        which > SEGUE_STRUCT_LISTEN_OPTIONS)
+        which > SEGUE_STRUCT_BEARER_OPTIONS)
         return SEGUE_E_INVALID;
     memset(ptr, 0, size);
     memcpy(ptr, &size, sizeof size);

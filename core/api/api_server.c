@@ -2,6 +2,7 @@
 #include "api/guard.h"
 #include "engine/serving/call.h"
 #include "engine/error.h"
+#include "engine/freshness.h"
 #include "store/store.h"
 #include "transport/transport.h"
 
@@ -146,6 +147,18 @@ static bool is_text(const char *text)
     return !text || sgi_utf8_valid(sgi_str_of(text), NULL);
 }
 
+/* What clients read has to be a safe integer for them. */
+static bool is_freshness(int64_t ttl_ms, int32_t scope)
+{
+    return ttl_ms >= 0 && ttl_ms <= SGI_TTL_MAX &&
+           (scope == SEGUE_CACHE_PRIVATE || scope == SEGUE_CACHE_PUBLIC);
+}
+
+static bool is_seal_key(const void *key, size_t len)
+{
+    return key ? len == SGI_AEAD_KEY : !len;
+}
+
 static segue_status resolve_server(segue_server_options *o)
 {
     if (!o->name)
@@ -171,8 +184,11 @@ static segue_status resolve_server(segue_server_options *o)
         o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
         o->fetches_per_second < 0 ||
         (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
-        !is_text(o->name) || !is_text(o->version) || !is_text(o->title) ||
-        !is_text(o->instructions))
+        !is_freshness(o->list_ttl_ms, o->list_scope) || !is_text(o->name) ||
+        !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions) ||
+        !is_seal_key(o->seal_key, o->seal_key_len) ||
+        !is_seal_key(o->seal_key_before, o->seal_key_before_len) ||
+        (o->seal_key_before && !o->seal_key))
         return SEGUE_E_INVALID;
     return SEGUE_OK;
 }
@@ -199,7 +215,7 @@ static segue_status make_server(segue_runtime *runtime,
         return status;
     }
     *tie = (server_tie){{.fn = runtime_stops}, runtime, server, store};
-    server->lists = options->principal && sgi_store_lists(store);
+    server->lists = sgi_store_lists(store);
     server->gone = server_gone;
     server->gone_user = tie;
     sgi_runtime_on_stop(runtime, &tie->hook);
@@ -273,7 +289,7 @@ segue_status segue_server_add(segue_server *server, int32_t item, const char *js
         put_default(&full.poll_ms, 1000);
         if (!is_item(item) || !full.on_call || full.task < SEGUE_TASK_NEVER ||
             full.task > SEGUE_TASK_MUST || full.ttl_ms < -1 || full.poll_ms < 0 ||
-            full.promote_after_ms < 0)
+            full.promote_after_ms < 0 || !is_freshness(full.read_ttl_ms, full.read_scope))
             status = SEGUE_E_INVALID;
     }
     if (status == SEGUE_OK)

@@ -7,12 +7,11 @@ const sgi_call_kind sgi_call_resource = {
     .method = "resources/read",
     .list = "contents",
     .shape = SGI_SHAPE_CONTENTS,
-    .defaults = {{"ttlMs", "0"}, {"cacheScope", "\"private\""}},
-    .modern_defaults = true};
+    .ages = true};
 
 const sgi_call_kind sgi_call_prompt = {
     .method = "prompts/get", .list = "messages", .shape = SGI_SHAPE_MESSAGE};
 
 const sgi_call_kind sgi_call_completion = {
     .method = "completion/complete",
-    .defaults = {{"completion", "{\"values\":[],\"hasMore\":false}"}}};
+    .standard = {"completion", "{\"values\":[],\"hasMore\":false}"}};

@@ -22,8 +22,8 @@ typedef struct sgi_call_kind {
     const char *method;
     const char *list; /* the member that the segments make; NULL = none is sent */
     uint32_t shape;   /* of its segments */
-    sgi_call_default defaults[2];
-    bool modern_defaults; /* they came with 2026-07-28 */
+    sgi_call_default standard; /* name NULL = there is none */
+    bool ages;                 /* 2026-07-28: it has ttlMs and cacheScope, of its item */
 } sgi_call_kind;
 
 extern const sgi_call_kind sgi_call_tool;       /* tools/call */

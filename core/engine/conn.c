@@ -38,6 +38,7 @@ void sgi_conn_unref(sgi_conn *conn)
     sgi_batches_free(conn);
     sgi_ndjson_free(&conn->framing);
     sgi_buf_free(&conn->out);
+    sgi_text_free(sgi_engine_mem(conn->engine), conn->lacks);
     if (conn->replay) {
         sgi_replay_free(conn->replay);
         sgi_release(sgi_engine_mem(conn->engine), conn->replay, sizeof *conn->replay);
@@ -66,6 +67,8 @@ void sgi_conn_start(sgi_conn *conn)
     conn->told = false;
     conn->closing = conn->answered = conn->modern = conn->parting = false;
     conn->http_status = 0;
+    sgi_text_free(sgi_engine_mem(conn->engine), conn->lacks);
+    conn->lacks = NULL;
     conn->up = true;
     conn->role->start(conn->self);
 }
@@ -224,6 +227,11 @@ void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place)
 {
     conn->exchanging = true;
     conn->place = place;
+}
+
+void sgi_conn_new_credentials(sgi_conn *conn)
+{
+    conn->credentials++;
 }
 
 /* ---- output ---- */

@@ -75,12 +75,14 @@ struct sgi_conn {
     bool modern;         /* what HTTP says of an error is 2026-07-28's choice (R-0-4) */
     bool answered;       /* the last message is in the output, or has left */
     int32_t http_status; /* of the answer; 0 = 200 */
+    char *lacks;         /* with 403: scopes that the caller needs; NULL = nothing */
     sgi_replay *replay;  /* what the client may ask for again; NULL = nothing */
     bool parting;        /* its transport gets no more: the client is to come again */
 
     /* asking over HTTP (ask_http.c) */
     bool exchanging;        /* of a session: each message travels by itself */
     uint64_t place;         /* ... to this endpoint */
+    uint32_t credentials;   /* ... how often it was another who says so */
     sgi_exchange *exchange; /* ... as one of these */
 };
 

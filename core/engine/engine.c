@@ -4,13 +4,15 @@
 #include <stdio.h>
 
 void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,
-                     sgi_digest_fn digest)
+                     sgi_digest_fn digest, const sgi_aead *aead)
 {
-    *engine = (sgi_engine){.env = *env, .host = *host, .digest = digest};
+    *engine =
+        (sgi_engine){.env = *env, .host = *host, .digest = digest, .aead = aead};
     sgi_timers_init(&engine->timers, env->mem);
     sgi_buf_init(&engine->scratch, env->mem);
     sgi_buf_init(&engine->fold_room, env->mem);
     TAILQ_INIT(&engine->ready);
+    TAILQ_INIT(&engine->flows);
 }
 
 void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_depth,
@@ -75,6 +77,19 @@ void sgi_engine_timer_clear(sgi_engine *engine, sgi_timer *timer)
     sgi_timer_clear(&engine->timers, timer);
 }
 
+/* What a peer said stands in some texts: it begins no line of its own, and a terminal
+ * that shows it obeys nothing. C1 controls are two bytes of UTF-8. */
+static void take_controls_out(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        bool is_c1 = *p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0;
+        if (is_c1)
+            p[1] = ' ';
+        if (is_c1 || *p < ' ' || *p == 0x7f)
+            *p = ' ';
+    }
+}
+
 void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
 {
     if (!engine->host.log || level < engine->log_level)
@@ -84,6 +99,7 @@ void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    take_controls_out(text);
     engine->host.log(engine->host.user, level, text);
 }
 

@@ -20,7 +20,7 @@
 typedef struct sgi_conn sgi_conn;
 typedef struct sgi_keeper sgi_keeper;
 
-/* Digest as the engine sees it; base/crypto.c is linked by the runtime. */
+/* Digest as the engine sees it, and sgi_aead; base/crypto.c is linked by the runtime. */
 typedef bool (*sgi_digest_fn)(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts,
                               size_t count);
 
@@ -51,10 +51,13 @@ typedef struct sgi_ready {
 
 TAILQ_HEAD(sgi_ready_list, sgi_ready);
 
+TAILQ_HEAD(sgi_flow_list, sgi_flow);
+
 typedef struct sgi_engine {
     sgi_env env;
     sgi_host host;
     sgi_digest_fn digest;
+    const sgi_aead *aead;
     int32_t log_level;
     size_t max_message; /* bytes of one message in */
     size_t max_queue;   /* unsent bytes of a connection before producers wait */
@@ -64,7 +67,8 @@ typedef struct sgi_engine {
     sgi_timers timers;
     sgi_places places; /* what is known of servers that were asked before */
     struct sgi_ready_list ready;
-    uint64_t warnings; /* protocol warnings: dropped and counted */
+    struct sgi_flow_list flows; /* authorizations whose browser is out */
+    uint64_t warnings;          /* protocol warnings: dropped and counted */
 } sgi_engine;
 
 static inline const sgi_mem *sgi_engine_mem(const sgi_engine *engine)
@@ -73,7 +77,7 @@ static inline const sgi_mem *sgi_engine_mem(const sgi_engine *engine)
 }
 
 void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,
-                     sgi_digest_fn digest);
+                     sgi_digest_fn digest, const sgi_aead *aead);
 /* Once, before the first text is read. */
 void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_depth,
                            size_t max_queue);

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 
 typedef struct sgi_principal sgi_principal;
+typedef struct sgi_grant sgi_grant;
 
 /* The transport is connected: for a client the handshake begins. Also after each
  * reopen. */
@@ -87,6 +88,20 @@ void sgi_serve_keep(sgi_principal *who);
 /* Takes NULL. */
 void sgi_serve_forget(sgi_principal *who);
 
+/* ---- what a token grants (grant.c) ---- */
+
+/* Who the principal of this name is, with these scopes, until then (wall clock, ms;
+ * INT64_MAX = for ever). Counted; NULL when out of memory. */
+sgi_grant *sgi_serve_grant(segue_server *server, const char *principal, sgi_str scopes,
+                           int64_t expires_ms);
+void sgi_grant_ref(sgi_grant *grant);
+/* Takes NULL. */
+void sgi_grant_unref(sgi_grant *grant);
+/* Borrowed. */
+sgi_principal *sgi_grant_who(const sgi_grant *grant);
+int64_t sgi_grant_expires(const sgi_grant *grant);
+sgi_str sgi_grant_scopes(const sgi_grant *grant);
+
 /* ---- serving HTTP (serve_http.c) ---- */
 
 /* What a request's head says; views, empty where it says nothing. */
@@ -98,6 +113,7 @@ typedef struct sgi_http_head {
     sgi_str last_event; /* Last-Event-ID */
     bool takes_events;  /* Accept has text/event-stream */
     bool stranger;      /* from another machine, and named by nobody */
+    sgi_grant *grant;   /* of its token; borrowed, NULL = it had none to show */
     int32_t max_streams;
     int32_t max_sessions;
     int64_t session_idle_ms;
@@ -124,6 +140,7 @@ typedef struct sgi_http_answer {
     bool resumable; /* cut off, it is taken up again, or simply asked for again */
     int32_t status;
     const char *session; /* Mcp-Session-Id to announce, or NULL */
+    const char *lacks;   /* with 403: scopes that the caller's token lacks, or NULL */
 } sgi_http_answer;
 
 /* A body that was posted. who: borrowed. spare: what sgi_serve_end left over, or NULL.
@@ -153,6 +170,9 @@ void sgi_serve_free_spare(sgi_conn *spare);
  * that sgi_ask_next has something. place: the endpoint, as a number other than 0; which
  * era its server spoke last is remembered by it. */
 void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place);
+/* From here on its messages may be sent in the name of somebody else: what was kept for
+ * the one before is not for this one. */
+void sgi_conn_new_credentials(sgi_conn *conn);
 
 typedef enum sgi_ask_kind {
     SGI_ASK_MESSAGE = 0, /* POST what sgi_conn_output gives */
@@ -189,6 +209,8 @@ bool sgi_ask_waits(const sgi_conn *conn);
 /* What comes back: messages by sgi_conn_message while sgi_conn_wants_input, signs of life
  * (comments) here, */
 void sgi_ask_alive(sgi_conn *conn);
+/* ... with it for how long the server asks to be left alone: said before the end, */
+void sgi_ask_wait(sgi_conn *conn, int64_t ms);
 /* ... a status that brings no answer, with its body, */
 void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body);
 /* ... 404 to what named a wire session: a message, or (taken) the stream of the answer to
@@ -198,11 +220,15 @@ void sgi_ask_forgotten(sgi_conn *conn, bool taken);
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
 /* ... no answer, and none to be had by trying again (certificates, redirects), */
 void sgi_ask_denied(sgi_conn *conn, const char *why);
+/* ... 401 or 403, and no token to be had that helps, */
+void sgi_ask_unauthorized(sgi_conn *conn, const char *why);
 /* ... nothing, as it cannot have reached the server: said before the end, */
 void sgi_ask_unsent(sgi_conn *conn);
 /* ... or the end: sgi_conn_lost, which means nothing to an exchange that is over. Then
  * the reference is given back, after which the exchange is not touched. */
 void sgi_ask_release(sgi_conn *conn);
+/* While it is held its time stands still: it waits for a token. */
+void sgi_ask_hold(sgi_conn *conn, bool held);
 /* A status that may be gone when the same is asked a little later. */
 bool sgi_ask_may_pass(int32_t status);
 

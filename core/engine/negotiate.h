@@ -24,6 +24,13 @@ static inline bool sgi_version_is_modern(sgi_version version)
     return version == SGI_VERSION_2026_07_28;
 }
 
+/* A call that asks its client is answered with the questions, and comes again with the
+ * answers (SEP-2322); before, the server asks by requests of its own. */
+static inline bool sgi_version_has_rounds(sgi_version version)
+{
+    return version >= SGI_VERSION_DRAFT_2026_V1;
+}
+
 /* Dialects, as a set. The plain response is always possible and has no bit. */
 enum sgi_dialect_bit {
     SGI_DIALECT_L = 1,   /* tasks of 2025-11-25 */
@@ -39,18 +46,20 @@ enum sgi_dialect_bit {
     SGI_DIALECT_ONE_RESPONSE = 512,
     SGI_DIALECT_TRACKING = 1024,
     SGI_DIALECT_UNDECLARED_MODES = 2048,
-    SGI_DIALECT_FROM_START = 4096
+    SGI_DIALECT_FROM_START = 4096,
+    SGI_DIALECT_PARTIAL_INDEX = 8192 /* of P */
 };
 
 /* Those whose methods are of 2026-07-28. */
 #define SGI_DIALECTS_MODERN (SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN)
 
-/* L, S, X and E, and I; the others have to be asked for, or are yet to come. */
+/* D has to be asked for; Z is yet to come. */
 #define SGI_DIALECTS_DEFAULT                                                             \
-    (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E)
+    (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E |     \
+     SGI_DIALECT_P | SGI_DIALECT_PARTIAL_INDEX | SGI_DIALECT_PN)
 #define SGI_DIALECTS_KNOWN                                                               \
     (SGI_DIALECTS_DEFAULT | SGI_DIALECT_ONE_RESPONSE | SGI_DIALECT_TRACKING |            \
-     SGI_DIALECT_UNDECLARED_MODES | SGI_DIALECT_FROM_START)
+     SGI_DIALECT_UNDECLARED_MODES | SGI_DIALECT_FROM_START | SGI_DIALECT_D)
 
 /* What a client says, in the session (legacy) or in this request (modern). */
 enum sgi_declared_bit {

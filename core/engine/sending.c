@@ -232,14 +232,14 @@ bool sgi_send_end(sgi_sending *sending)
 /* What HTTP says of an error that is the whole answer (R-0-4). */
 static int32_t status_of(const sgi_conn *conn, int64_t code)
 {
-    if (code == SGI_RPC_PARSE_ERROR || code == SGI_RPC_INVALID_REQUEST)
+    if (code == SGI_RPC_PARSE_ERROR || code == SGI_RPC_INVALID_REQUEST ||
+        code == SGI_RPC_HEADER_MISMATCH)
         return 400;
     if (!conn->modern)
         return 200;
     if (code == SGI_RPC_METHOD_NOT_FOUND)
         return 404;
-    return code == SGI_RPC_HEADER_MISMATCH || code == SGI_RPC_MISSING_CAPABILITY ||
-                   code == SGI_RPC_UNSUPPORTED_VERSION
+    return code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION
                ? 400
                : 200;
 }
@@ -261,7 +261,7 @@ void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
     finish(&sending);
 }
 
-void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
+bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
 {
     sgi_sending sending;
     int64_t code = 0;
@@ -273,7 +273,7 @@ void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
     sgi_jw_member_raw(&sending.w, "id", id);
     sgi_jw_member_raw(&sending.w, "error", error);
     sending.depth = 1;
-    sgi_send_end(&sending);
+    return sgi_send_end(&sending);
 }
 
 /* ---- batches ---- */

@@ -36,8 +36,8 @@ bool sgi_send_end(sgi_sending *sending);
 /* A whole error response. id empty = unknown. */
 void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
                     sgi_json data);
-/* The same with an error object that is JSON already. */
-void sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error);
+/* The same with an error object that is JSON already; false when out of memory. */
+bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error);
 
 /* Answers of a batch, one per line, as one array. */
 void sgi_send_array(sgi_conn *conn, sgi_str messages);

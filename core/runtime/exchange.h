@@ -2,6 +2,8 @@
 #ifndef SGI_RUNTIME_EXCHANGE_H
 #define SGI_RUNTIME_EXCHANGE_H
 
+#include "engine/authorizing/flow.h"
 #include "engine/exchange.h"
+#include "engine/handle.h"
 
 #endif

@@ -249,7 +249,7 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
                      .release = host_release};
     sgi_loop_host(&host);
     sgi_stores_host(&host);
-    sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest);
+    sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
     rt->engine.log_level = options->log_level;
     sgi_engine_set_limits(&rt->engine,
                           options->max_message_bytes > 0

@@ -36,6 +36,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -285,9 +286,29 @@ static segue_status set_wal(opening *o)
     }
 }
 
+/* A file that is new is its owner's alone, as what tasks were given and what they gave is
+ * in it: SQLite would let everybody read it, and gives what it puts beside a file the
+ * file's permissions. It is made elsewhere and moved here, so that no descriptor of the
+ * database is ever closed. Where that cannot be done SQLite makes it. */
+static void make_private(const char *path)
+{
+    struct stat info;
+    char made[PATH_MAX];
+    int n = snprintf(made, sizeof made, "%s-XXXXXX", path);
+    if (!lstat(path, &info) || errno != ENOENT || n < 0 || (size_t)n >= sizeof made)
+        return;
+    int fd = mkostemp(made, O_CLOEXEC);
+    if (fd < 0)
+        return;
+    close(fd);
+    if (renameat2(AT_FDCWD, made, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
+        unlink(made);
+}
+
 static segue_status connect_file(opening *o)
 {
     sgi_sqlite_file *file = o->file;
+    make_private(o->path);
     int code = sqlite3_open_v2(o->path, &file->db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,

@@ -115,6 +115,17 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
     return status;
 }
 
+segue_status sgi_fetcher_elsewhere(const sgi_fetcher *like, sgi_fetcher **out)
+{
+    sgi_fetch_settings settings = like->settings;
+    settings.unix_socket = NULL;
+    sgi_fetcher *fetcher = make(like->pool->carrier.runtime, &settings);
+    if (!fetcher)
+        return SEGUE_E_NOMEM;
+    *out = fetcher;
+    return SEGUE_OK;
+}
+
 static void unref(sgi_fetcher *fetcher)
 {
     sgi_fetch_pool *pool = fetcher->pool;
@@ -233,7 +244,8 @@ static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *reques
         texts += request->headers[i].name.n + request->headers[i].value.n + sizeof ": ";
     for (size_t i = 0; i < UNWANTED_COUNT; i++)
         texts += strlen(unwanted[i]) + sizeof ":";
-    size_t size = sizeof(sgi_fetch) + nodes + texts;
+    size_t url = request->url ? strlen(request->url) + 1 : 0;
+    size_t size = sizeof(sgi_fetch) + nodes + texts + url;
     sgi_fetch *fetch = sgi_zalloc(mem, size);
     if (!fetch)
         return NULL;
@@ -242,6 +254,8 @@ static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *reques
     fetch->once = request->once;
     fetch->lasting = request->lasting;
     put_headers(fetch, request, (char *)(fetch + 1) + nodes);
+    if (url)
+        fetch->url = memcpy((char *)(fetch + 1) + nodes + texts, request->url, url);
     sgi_buf_init(&fetch->head, mem);
     sgi_buf_init(&fetch->body, mem);
     if (request->body) {
@@ -290,6 +304,8 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     if (!fetch)
         return SEGUE_E_NOMEM;
     fetch->fetcher = fetcher;
+    if (!fetch->url)
+        fetch->url = fetcher->settings.url;
     fetch->events = events;
     fetch->user = user;
     fetcher->refs++;
@@ -355,18 +371,36 @@ static sgi_str trimmed(const char *p, size_t n)
     return (sgi_str){p, n};
 }
 
-sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name)
+/* The next line of that name at *at or behind it; p NULL when there is none. */
+static sgi_str next_header(const sgi_fetch *fetch, const char *name, size_t *at)
 {
-    const char *at = fetch->head.p;
-    size_t left = fetch->head.len;
-    while (left) {
-        const char *end = memchr(at, '\n', left);
-        size_t n = end ? (size_t)(end + 1 - at) : left;
-        const char *colon = memchr(at, ':', n);
-        if (colon && is_named((sgi_str){at, (size_t)(colon - at)}, name))
-            return trimmed(colon + 1, n - (size_t)(colon + 1 - at));
-        at += n;
-        left -= n;
+    while (*at < fetch->head.len) {
+        const char *line = fetch->head.p + *at;
+        size_t left = fetch->head.len - *at;
+        const char *end = memchr(line, '\n', left);
+        size_t n = end ? (size_t)(end + 1 - line) : left;
+        const char *colon = memchr(line, ':', n);
+        *at += n;
+        if (colon && is_named((sgi_str){line, (size_t)(colon - line)}, name))
+            return trimmed(colon + 1, n - (size_t)(colon + 1 - line));
     }
     return (sgi_str){NULL, 0};
+}
+
+sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name)
+{
+    size_t at = 0;
+    return next_header(fetch, name, &at);
+}
+
+void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out)
+{
+    size_t at = 0;
+    sgi_str value = next_header(fetch, name, &at);
+    for (bool more = false; value.p; more = true) {
+        if (more)
+            sgi_buf_add_lit(out, ", ");
+        sgi_buf_add_str(out, value);
+        value = next_header(fetch, name, &at);
+    }
 }

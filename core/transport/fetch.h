@@ -41,6 +41,9 @@ typedef struct sgi_fetch_settings {
  * more. */
 segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settings,
                              sgi_fetcher **out, char why[SGI_WHY_SIZE]);
+/* Lock held: one that is like another, but for hosts elsewhere: unix_socket, which is the
+ * way to one host, is not gone. SEGUE_E_NOMEM. */
+segue_status sgi_fetcher_elsewhere(const sgi_fetcher *like, sgi_fetcher **out);
 /* Cancels what is under way. Takes NULL. */
 void sgi_fetcher_free(sgi_fetcher *fetcher);
 
@@ -57,6 +60,7 @@ typedef struct sgi_fetch_header_line {
 
 typedef struct sgi_fetch_request {
     sgi_fetch_method method;
+    const char *url;                      /* copied; NULL = that of the settings */
     const sgi_fetch_header_line *headers; /* copied */
     size_t header_count;
     sgi_buf *body; /* of a POST: taken on success, then empty; may be NULL */
@@ -109,5 +113,11 @@ void sgi_fetch_cancel(sgi_fetch *fetch);
 /* From head on, inside the events or out of them: the first header of that name, without
  * blanks around it; p is NULL when there is none. Lives as long as the exchange. */
 sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name);
+/* Appends all headers of that name, with commas between. */
+void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out);
+
+/* In head: for how long the peer asks to be left alone (Retry-After, seconds or a date);
+ * 0 = it does not. */
+int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch);
 
 #endif

@@ -41,7 +41,7 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
     snprintf(to, size, "elsewhere");
     if (url && location.n < sizeof text) {
         snprintf(text, sizeof text, "%.*s", (int)location.n, location.p);
-        if (!curl_url_set(url, CURLUPART_URL, fetch->fetcher->settings.url, 0) &&
+        if (!curl_url_set(url, CURLUPART_URL, fetch->url, 0) &&
             !curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) &&
             !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) &&
             !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
@@ -162,6 +162,15 @@ static int on_seek(void *user, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
+int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch)
+{
+    curl_off_t seconds = 0;
+    if (curl_easy_getinfo(fetch->easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK ||
+        seconds <= 0)
+        return 0;
+    return seconds < INT32_MAX ? (int64_t)seconds * 1000 : INT64_C(1000) * INT32_MAX;
+}
+
 /* ---- options ---- */
 
 /* One after another until one fails. */
@@ -218,10 +227,10 @@ static CURLcode set_request(CURL *easy, sgi_fetch *fetch)
     return CURLE_OK;
 }
 
-static CURLcode set_protocols(CURL *easy, const sgi_fetch_settings *settings)
+static CURLcode set_protocols(CURL *easy, const sgi_fetch *fetch)
 {
-    bool http2 = !settings->http1_only && has_http2();
-    SET(CURLOPT_URL, settings->url);
+    bool http2 = !fetch->fetcher->settings.http1_only && has_http2();
+    SET(CURLOPT_URL, fetch->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -287,7 +296,7 @@ CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
     if (fault == CURLE_OK)
         fault = set_request(easy, fetch);
     if (fault == CURLE_OK)
-        fault = set_protocols(easy, settings);
+        fault = set_protocols(easy, fetch);
     if (fault == CURLE_OK)
         fault = set_route(easy, settings);
     if (fault == CURLE_OK)

@@ -55,7 +55,8 @@ struct sgi_fetch {
     bool asked;                   /* on the pool's list */
     TAILQ_ENTRY(sgi_fetch) link;  /* of the pool's exchanges */
     TAILQ_ENTRY(sgi_fetch) to_do; /* of those with something to do, or that wait */
-    sgi_fetch_method method;      /* never changes, nor do the headers and the body */
+    sgi_fetch_method method;      /* never changes, nor do the URL, headers and body */
+    const char *url;              /* behind the struct, or the fetcher's */
     struct curl_slist *headers;
     sgi_buf body;
     bool lasting;          /* a stream: counted apart, so that it holds up no short one */

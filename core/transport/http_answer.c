@@ -97,14 +97,33 @@ static void add_allowed_headers(sgi_buf *out, sgi_str wanted)
     sgi_buf_add_lit(out, "\r\n");
 }
 
+#define KEEP "3600" /* seconds: a resource does not change its server every hour */
+
+static void add_public(sgi_buf *out, const sgi_http_answer_head *head)
+{
+    sgi_buf_add_lit(out, "Access-Control-Allow-Origin: *\r\n");
+    if (!head->preflight) {
+        sgi_buf_add_lit(out, "Cache-Control: public, max-age=" KEEP "\r\n");
+        return;
+    }
+    sgi_buf_add_lit(out, "Access-Control-Allow-Methods: GET\r\n"
+                         "Access-Control-Max-Age: " KEEP "\r\n");
+    add_allowed_headers(out, head->wanted);
+}
+
 static void add_cors(sgi_buf *out, const sgi_http_answer_head *head)
 {
+    if (head->for_all) {
+        add_public(out, head);
+        return;
+    }
     if (!head->origin.n)
         return;
     sgi_http1_add_header(out, SGI_STR("Access-Control-Allow-Origin"), head->origin);
     sgi_buf_add_lit(out, "Vary: Origin\r\n");
     if (!head->preflight) {
-        sgi_buf_add_lit(out, "Access-Control-Expose-Headers: Mcp-Session-Id\r\n");
+        sgi_buf_add_lit(out, "Access-Control-Expose-Headers: Mcp-Session-Id, "
+                             "WWW-Authenticate\r\n");
         return;
     }
     sgi_buf_add_lit(out, "Access-Control-Allow-Methods: POST, GET, DELETE\r\n"
@@ -126,8 +145,14 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
         sgi_http1_add_header(out, SGI_STR("Mcp-Session-Id"), sgi_str_of(head->session));
     if (head->allow)
         sgi_http1_add_header(out, SGI_STR("Allow"), sgi_str_of(head->allow));
-    if (head->status == 401)
+    if (head->challenge.n)
+        sgi_http1_add_header(out, SGI_STR("WWW-Authenticate"), head->challenge);
+    else if (head->status == 401)
         sgi_buf_add_lit(out, "WWW-Authenticate: Bearer\r\n");
+    if (head->retry_s)
+        sgi_http1_add_header_uint(out, SGI_STR("Retry-After"), (uint64_t)head->retry_s);
+    else if (head->status == 429 || head->status == 503)
+        sgi_buf_add_lit(out, "Retry-After: 1\r\n"); /* what is full may soon have room */
     add_cors(out, head);
     sgi_http1_add_head_end(out);
 }

@@ -31,6 +31,9 @@ typedef struct sgi_http_answer_head {
     sgi_str origin;      /* whom CORS lets read it; empty = nobody */
     bool preflight;      /* ... and asks what it may send: */
     sgi_str wanted;      /* such headers; the allowed ones among them are named */
+    sgi_str challenge;   /* WWW-Authenticate; empty = none, of 401: "Bearer" */
+    int32_t retry_s;     /* Retry-After; 0 = none */
+    bool for_all;        /* anybody's page may read it, and caches keep it */
 } sgi_http_answer_head;
 
 void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,

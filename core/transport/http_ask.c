@@ -51,6 +51,7 @@ static void free_ask(sgi_http_ask *ask)
     sgi_buf_free(&ask->posted);
     sgi_buf_free(&ask->body);
     sgi_buf_free(&ask->held);
+    sgi_buf_free(&ask->challenge);
     sgi_sse_free(&ask->sse);
     sgi_release(sgi_engine_mem(engine), ask, sizeof *ask);
     sgi_http_client_asked(client);
@@ -64,10 +65,12 @@ void sgi_http_ask_drop(sgi_http_ask *ask, const char *why)
     sgi_ask_release(conn);
 }
 
-/* The application is asked for headers first, if it wants to be. */
-static void depart(sgi_http_ask *ask)
+/* A token comes first; then the application is asked for headers, if it wants to be. */
+void sgi_http_ask_depart(sgi_http_ask *ask)
 {
     sgi_http_client *client = ask->client;
+    if (sgi_http_ask_wants_token(ask))
+        return;
     if (sgi_header_hook_asks(client->hook)) {
         ask->waits_for_headers = true;
         sgi_header_hook_ask(client->hook, client, 0);
@@ -99,12 +102,13 @@ void sgi_http_ask_begin(sgi_http_client *client, sgi_conn *conn)
     sgi_buf_init(&ask->posted, mem);
     sgi_buf_init(&ask->body, mem);
     sgi_buf_init(&ask->held, mem);
+    sgi_buf_init(&ask->challenge, mem);
     sgi_sse_init(&ask->sse, mem, engine->max_message);
     sgi_ask_bind(conn, ask);
     TAILQ_INSERT_TAIL(&client->asks, ask, link);
     if (ask->kind != SGI_ASK_LISTEN)
         sgi_conn_output(conn, &ask->posted);
-    depart(ask);
+    sgi_http_ask_depart(ask);
 }
 
 void sgi_http_ask_go(sgi_http_ask *ask)
@@ -144,7 +148,7 @@ static void send_now(sgi_http_ask *ask)
     sgi_buf_init(&body, sgi_engine_mem(engine_of(ask)));
     if (!resumes(ask)) {
         sgi_buf_add_str(&body, sgi_buf_str(&ask->posted));
-        if (!sgi_header_hook_asks(client->hook))
+        if (!client->auth && !sgi_header_hook_asks(client->hook))
             sgi_buf_free(&ask->posted); /* it is not sent a second time */
         request.body = &body;
     }
@@ -238,7 +242,7 @@ static void on_timer(sgi_timer *timer)
     sgi_engine *engine = engine_of(ask);
     int64_t left = ask->heard_ms + ask->client->silence_ms - sgi_now(&engine->env);
     if (!ask->fetch) {
-        depart(ask);
+        sgi_http_ask_depart(ask);
     } else if (!sgi_ask_waits(ask->conn)) {
         sgi_http_ask_drop(ask, "the stream goes on after its answer");
     } else if (left > 0 || ask->held.len) {
@@ -285,13 +289,14 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
     sgi_str type = sgi_fetch_header(fetch, "content-type");
     ask->status = status;
     ask->is_events = ask->is_json = false;
+    sgi_http_ask_heed(ask, fetch);
+    sgi_http_ask_note(ask, fetch);
     if (!is_fine(ask))
         return;
     ask->asked_again = false;
     if (ask->kind == SGI_ASK_INITIALIZE &&
-        !sgi_http_client_session(ask->client,
-                                 sgi_fetch_header(fetch, "mcp-session-id"))) {
-        sgi_http_ask_drop(ask, "out of memory for the session's id");
+        !sgi_http_client_session(ask, sgi_fetch_header(fetch, "mcp-session-id"))) {
+        sgi_http_ask_drop(ask, "the session's id cannot be kept");
         return;
     }
     if (is_type(type, SGI_STR("text/event-stream"))) {
@@ -406,23 +411,11 @@ static void answered_in_full(sgi_http_ask *ask)
     sgi_http_ask_drop(ask, "the exchange is over");
 }
 
-/* The application may have a newer token: it is asked, once. */
-static bool asks_again(sgi_http_ask *ask)
-{
-    if ((ask->status != 401 && ask->status != 403) || ask->asked_again ||
-        !sgi_header_hook_asks(ask->client->hook))
-        return false;
-    ask->asked_again = ask->waits_for_headers = true;
-    sgi_buf_reset(&ask->body, 0);
-    sgi_header_hook_ask(ask->client->hook, ask->client, ask->status);
-    return true;
-}
-
 static void refused(sgi_http_ask *ask)
 {
     const char *why = "the server refused";
     sgi_str body = ask->body.failed ? (sgi_str){0} : sgi_buf_str(&ask->body);
-    if (asks_again(ask))
+    if (sgi_http_ask_again(ask))
         return;
     if (ask->status == 404 && ask->in_session) {
         sgi_ask_forgotten(ask->conn, ask->streams);

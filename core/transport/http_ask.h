@@ -3,6 +3,8 @@
  *   http_client.c    the transport: settings, the wire session, opening and closing
  *   http_ask.c       one exchange: a POST or GET, what comes back, its resumption
  *   http_ask_head.c  the headers of a request: ours, the tool's, the application's
+ *   http_auth.c      access tokens: what a flow of the engine's needs is done here
+ *   http_ask_auth.c  a request before it goes, and when the server does not let it in
  *   header_hook.c    asking the application for headers
  *
  * Loop thread and lock held, except where segue.h allows any thread. */
@@ -16,15 +18,18 @@
 typedef struct sgi_http_client sgi_http_client;
 typedef struct sgi_http_ask sgi_http_ask;
 typedef struct sgi_header_hook sgi_header_hook;
+typedef struct sgi_http_auth sgi_http_auth;
 
 #define SGI_HTTP_HEADERS_MAX 64
 /* Those, those of the parameters of a tool, and our own. */
-#define SGI_HTTP_LINES_MAX (SGI_HTTP_HEADERS_MAX + SGI_MCP_MAX_PARAMS + 8)
+#define SGI_HTTP_LINES_MAX (SGI_HTTP_HEADERS_MAX + SGI_MCP_MAX_PARAMS + 9)
 
 struct sgi_http_client {
     segue_transport base;
     sgi_fetcher *fetcher;
     sgi_header_hook *hook; /* NULL = the application is not asked */
+    sgi_http_auth *auth;   /* NULL = nothing is done about access tokens */
+    sgi_buf url;           /* of the endpoint, with a NUL */
     int64_t silence_ms;    /* -1 = no limit */
     sgi_buf headers;       /* the application's: name NUL value NUL, ... */
     int32_t header_count;
@@ -49,8 +54,12 @@ struct sgi_http_ask {
     bool has_limit;         /* the engine ends it when it takes too long */
     bool waits_for_headers; /* the application was asked for them */
     bool asked_again;       /* ... after a refusal, once */
-    bool in_session;        /* Mcp-Session-Id was sent */
-    uint32_t wire_session;  /* of the client's, when it first went */
+    bool waits_for_token;
+    int32_t flows;         /* it has waited for, because it was refused */
+    uint64_t token;        /* number of the token it went with; 0 = none */
+    sgi_buf challenge;     /* WWW-Authenticate of a refusal */
+    bool in_session;       /* Mcp-Session-Id was sent */
+    uint32_t wire_session; /* of the client's, when it first went */
     sgi_fetch *fetch;
     int32_t status; /* of the response under way; 0 = none yet */
     bool is_events; /* ... and what it brings */
@@ -73,27 +82,57 @@ struct sgi_http_ask {
 void sgi_http_ask_begin(sgi_http_client *client, sgi_conn *conn);
 /* The engine marked it again: it may be read, or is over. */
 void sgi_http_ask_look(sgi_http_ask *ask);
-/* The application has said what headers to send. */
+/* Sends it as soon as a token and the application's headers are there; */
+void sgi_http_ask_depart(sgi_http_ask *ask);
+/* ... they are. */
 void sgi_http_ask_go(sgi_http_ask *ask);
 /* Cancels and frees it; why: what the engine is told. */
 void sgi_http_ask_drop(sgi_http_ask *ask, const char *why);
 
 /* The answer to initialize may begin a wire session; the old one is over, anyway. False
- * when out of memory. */
-bool sgi_http_client_session(sgi_http_client *client, sgi_str session);
+ * when its id cannot be kept, or is none: then the exchange was denied. */
+bool sgi_http_client_session(sgi_http_ask *ask, sgi_str session);
 /* An exchange is gone. */
 void sgi_http_client_asked(sgi_http_client *client);
 
 /* ---- http_ask_head.c ---- */
 
+/* True when the application has set it. */
+bool sgi_http_has_header(const sgi_http_client *client, const char *name);
 /* Appends the lines of a request; lines has room for SGI_HTTP_LINES_MAX. */
 void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
                        sgi_fetch_header_line *lines);
+/* The head of a response is there: what a refusal says about coming again. */
+void sgi_http_ask_heed(sgi_http_ask *ask, const sgi_fetch *fetch);
 /* Headers that are packed as name NUL value NUL, at most room of them; how many. */
 size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room);
 /* For segue_transport_set_header. */
 segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
                                  const char *value);
+
+/* ---- http_ask_auth.c ---- */
+
+/* True when it has to wait for a token; sgi_http_ask_depart goes on. */
+bool sgi_http_ask_wants_token(sgi_http_ask *ask);
+/* The head of a response is there. */
+void sgi_http_ask_note(sgi_http_ask *ask, const sgi_fetch *fetch);
+/* It was refused, and may be let in when it comes again: what that takes is under way, or
+ * nothing helps and the exchange is gone. */
+bool sgi_http_ask_again(sgi_http_ask *ask);
+/* A flow is through: those that waited go, or end. */
+void sgi_http_ask_admit(sgi_http_client *client);
+
+/* ---- http_auth.c ---- */
+
+/* Like a hook it frees itself, after free_user. */
+segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
+                               const segue_oauth_options *options);
+void sgi_http_auth_end(sgi_http_auth *auth);
+sgi_flow *sgi_http_auth_flow(const sgi_http_auth *auth);
+/* Does what the flow needs next. */
+void sgi_http_auth_drive(sgi_http_auth *auth);
+/* The line Authorization, or nothing; *token: its number. */
+sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token);
 
 /* ---- header_hook.c ---- */
 

@@ -29,6 +29,14 @@ static void add_line(sgi_fetch_request *request, sgi_fetch_header_line *lines,
         lines[request->header_count++] = (sgi_fetch_header_line){sgi_str_of(name), value};
 }
 
+static void add_token(sgi_http_ask *ask, sgi_fetch_request *request,
+                      sgi_fetch_header_line *lines)
+{
+    sgi_str header = sgi_http_auth_header(ask->client->auth, &ask->token);
+    if (header.n)
+        add_line(request, lines, "Authorization", header);
+}
+
 void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
                        sgi_fetch_header_line *lines)
 {
@@ -55,12 +63,29 @@ void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
         add_line(request, lines, "Mcp-Session-Id", sgi_buf_str(&client->session));
     if (gets && last.n)
         add_line(request, lines, "Last-Event-ID", last);
+    add_token(ask, request, lines);
     if (!gets)
         request->header_count += sgi_http_lines(
             head.params, lines + request->header_count, SGI_MCP_MAX_PARAMS);
     request->header_count +=
         sgi_http_lines(sgi_buf_str(&client->headers), lines + request->header_count,
                        SGI_HTTP_HEADERS_MAX);
+}
+
+/* ---- of a response ---- */
+
+/* Longer waits are taken as this one: no server keeps a client away for good. */
+#define RETRY_AFTER_MOST_MS 300000
+
+void sgi_http_ask_heed(sgi_http_ask *ask, const sgi_fetch *fetch)
+{
+    int64_t ms = 0;
+    if (ask->status == 429 || ask->status == 503)
+        ms = sgi_fetch_retry_after_ms(fetch);
+    if (!ms)
+        return;
+    ask->retry_ms = ms < RETRY_AFTER_MOST_MS ? ms : RETRY_AFTER_MOST_MS;
+    sgi_ask_wait(ask->conn, ask->retry_ms);
 }
 
 /* ---- of the application ---- */
@@ -119,6 +144,12 @@ static size_t find(const sgi_http_client *client, const char *name, size_t *len)
     return at;
 }
 
+bool sgi_http_has_header(const sgi_http_client *client, const char *name)
+{
+    size_t len;
+    return find(client, name, &len) < client->headers.len;
+}
+
 static void take_out(sgi_http_client *client, size_t at, size_t len)
 {
     sgi_buf *headers = &client->headers;
@@ -136,11 +167,15 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
     size_t len = 0;
     size_t at = find(client, name, &len);
     bool is_set = at < before;
+    sgi_conn *conn = sgi_transport_conn(&client->base);
     if (!is_token(sgi_str_of(name)) || is_ours(name) ||
+        (client->auth && !strcasecmp(name, "authorization")) ||
         (value && !is_value(sgi_str_of(value))))
         return SEGUE_E_INVALID;
     if (value && !is_set && client->header_count == SGI_HTTP_HEADERS_MAX)
         return SEGUE_E_LIMIT;
+    if (is_set ? value && !strcmp(headers->p + at + strlen(name) + 1, value) : !value)
+        return SEGUE_OK; /* as it was */
     if (value) {
         sgi_buf_add(headers, name, strlen(name) + 1);
         sgi_buf_add(headers, value, strlen(value) + 1);
@@ -152,5 +187,7 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
     }
     if (is_set)
         take_out(client, at, len);
+    if (conn)
+        sgi_conn_new_credentials(conn);
     return SEGUE_OK;
 }

@@ -15,6 +15,7 @@
 #define DEFAULT_CONNECTIONS 256
 #define DEFAULT_CONNECT_MS 10000
 #define DEFAULT_SILENCE_MS 60000
+#define SESSION_ID_MAX 4096
 
 static sgi_http_client *client_of(segue_transport *transport)
 {
@@ -55,8 +56,23 @@ static void end_if_quiet(sgi_http_client *client)
         sgi_transport_end(&client->base);
 }
 
-bool sgi_http_client_session(sgi_http_client *client, sgi_str session)
+/* Visible ASCII (2025-11-25 basic/transports, "Session Management", 1), and no more than
+ * fits beside other headers. */
+static bool is_session_id(sgi_str id)
 {
+    for (size_t i = 0; i < id.n; i++)
+        if (id.p[i] < '!' || id.p[i] > '~')
+            return false;
+    return id.n <= SESSION_ID_MAX;
+}
+
+bool sgi_http_client_session(sgi_http_ask *ask, sgi_str session)
+{
+    sgi_http_client *client = ask->client;
+    if (!is_session_id(session)) {
+        sgi_ask_denied(ask->conn, "the server's Mcp-Session-Id is no id of a session");
+        return false;
+    }
     sgi_buf_reset(&client->session, SIZE_MAX);
     sgi_buf_reset(&client->version, SIZE_MAX);
     sgi_buf_add_str(&client->session, session);
@@ -104,13 +120,17 @@ static const sgi_fetch_events farewell = {
 
 static void end_session(sgi_http_client *client)
 {
-    sgi_fetch_header_line lines[SGI_HTTP_HEADERS_MAX + 2];
+    sgi_fetch_header_line lines[SGI_HTTP_HEADERS_MAX + 3];
     sgi_fetch_request request = {.method = SGI_FETCH_DELETE, .headers = lines};
     lines[0] =
         (sgi_fetch_header_line){SGI_STR("Mcp-Session-Id"), sgi_buf_str(&client->session)};
     lines[1] = (sgi_fetch_header_line){SGI_STR("MCP-Protocol-Version"),
                                        sgi_buf_str(&client->version)};
     size_t own = client->version.len ? 2 : 1;
+    uint64_t token;
+    sgi_str header = sgi_http_auth_header(client->auth, &token);
+    if (header.n)
+        lines[own++] = (sgi_fetch_header_line){SGI_STR("Authorization"), header};
     request.header_count = own + sgi_http_lines(sgi_buf_str(&client->headers),
                                                 lines + own, SGI_HTTP_HEADERS_MAX);
     if (sgi_fetch_start(client->fetcher, &request, &farewell, client,
@@ -146,6 +166,9 @@ static void release(segue_transport *transport)
     if (client->farewell)
         sgi_fetch_cancel(client->farewell);
     client->farewell = NULL;
+    if (client->auth)
+        sgi_http_auth_end(client->auth);
+    client->auth = NULL;
     sgi_fetcher_free(client->fetcher);
     client->fetcher = NULL;
     if (client->hook)
@@ -158,6 +181,7 @@ static void destroy(segue_transport *transport)
     sgi_http_client *client = client_of(transport);
     const sgi_mem *mem = sgi_engine_mem(engine_of(client));
     sgi_buf_free(&client->headers);
+    sgi_buf_free(&client->url);
     sgi_buf_free(&client->session);
     sgi_buf_free(&client->version);
     sgi_release(mem, client, sizeof *client);
@@ -234,12 +258,14 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     if (!client)
         return SEGUE_E_NOMEM;
     sgi_buf_init(&client->headers, mem);
+    sgi_buf_init(&client->url, mem);
+    sgi_buf_add(&client->url, url, strlen(url) + 1);
     sgi_buf_init(&client->session, mem);
     sgi_buf_init(&client->version, mem);
     TAILQ_INIT(&client->asks);
     client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
     client->place = place_of(url, options->unix_socket);
-    segue_status status = check_files(options, why);
+    segue_status status = client->url.failed ? SEGUE_E_NOMEM : check_files(options, why);
     if (status == SEGUE_OK)
         status = make_fetcher(client, rt, url, options, why);
     if (status == SEGUE_OK && (options->on_headers || options->free_user)) {
@@ -259,6 +285,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
         sgi_fetcher_free(client->fetcher);
         sgi_runtime_unlock(rt);
     }
+    sgi_buf_free(&client->url);
     sgi_release(mem, client, sizeof *client);
     return status;
 }
@@ -271,6 +298,24 @@ segue_status sgi_transport_set_header(segue_transport *transport, const char *na
         return SEGUE_E_STATE;
     sgi_runtime_lock(rt);
     segue_status status = sgi_http_set_header(client_of(transport), name, value);
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
+segue_status sgi_transport_set_oauth(segue_transport *transport,
+                                     const segue_oauth_options *options)
+{
+    segue_runtime *rt = sgi_transport_runtime(transport);
+    if (transport->ops != &ops)
+        return SEGUE_E_STATE;
+    sgi_http_client *client = client_of(transport);
+    segue_status status = SEGUE_E_STATE;
+    sgi_runtime_lock(rt);
+    if (client->auth)
+        status = SEGUE_E_EXISTS;
+    else if (transport->state == SGI_TRANSPORT_NEW &&
+             !sgi_http_has_header(client, "authorization"))
+        status = sgi_http_auth_new(client, client->url.p, options);
     sgi_runtime_unlock(rt);
     return status;
 }

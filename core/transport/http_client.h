@@ -11,5 +11,10 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
                                 char why[SGI_WHY_SIZE]);
 segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
                                       const char *value);
+/* options: full size. */
+segue_status sgi_transport_set_oauth(segue_transport *transport,
+                                     const segue_oauth_options *options);
+/* Lock not held; whichever transport waits for it. */
+segue_status sgi_http_authorize(segue_runtime *rt, const char *redirect_url);
 
 #endif

@@ -43,6 +43,7 @@ static void bury(sgi_http_conn *conn)
     if (conn->link || conn->is_asked || conn->transport.carrier.retired)
         return;
     sgi_engine_timer_clear(engine_of(conn), &conn->timer);
+    sgi_http_forget_caller(conn);
     sgi_serve_free_spare(conn->spare);
     sgi_serve_forget(conn->who);
     conn->spare = NULL;
@@ -55,6 +56,7 @@ static void bury(sgi_http_conn *conn)
 static void leave(sgi_http_conn *conn)
 {
     conn->link = NULL;
+    sgi_http_forget_caller(conn);
     sgi_http_drop_exchange(conn);
     bury(conn);
 }
@@ -135,6 +137,9 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         break;
     case SGI_HTTP_WAIT_BODY:
         sgi_http_on_fault(conn, 408, "The body of the request took too long");
+        break;
+    case SGI_HTTP_WAIT_CHECK:
+        sgi_http_check_late(conn);
         break;
     case SGI_HTTP_WAIT_ANSWER:
         if (conn->exchange && sgi_conn_transport(conn->exchange) == conn)
@@ -246,6 +251,7 @@ void sgi_http_conn_go_on(sgi_http_conn *conn)
 
 void sgi_http_conn_next(sgi_http_conn *conn)
 {
+    sgi_http_forget_caller(conn);
     sgi_http_drop_exchange(conn);
     if (conn->last || conn->listener->draining) {
         sgi_http_conn_close(conn);
@@ -339,6 +345,7 @@ static void init(sgi_http_conn *conn, segue_listener *listener)
     conn->transport.state = SGI_TRANSPORT_ATTACHED;
     conn->listener = listener;
     conn->is_local = listener->policy.local;
+    conn->expires_ms = INT64_MAX;
     sgi_http1_init(&conn->parser, mem, &listener->limits);
     sgi_buf_init(&conn->input, mem);
     sgi_buf_init(&conn->rest, mem);

@@ -28,6 +28,7 @@ typedef enum sgi_http_wait {
     SGI_HTTP_WAIT_REQUEST,
     SGI_HTTP_WAIT_HEAD,
     SGI_HTTP_WAIT_BODY,
+    SGI_HTTP_WAIT_CHECK,  /* a token is looked at */
     SGI_HTTP_WAIT_ANSWER, /* that becomes a stream then */
     SGI_HTTP_WAIT_EVENT,  /* ... with a comment in its place */
     SGI_HTTP_WAIT_WRITE
@@ -69,7 +70,11 @@ struct sgi_http_conn {
     segue_status asked;
     sgi_principal *who;
     bool named;
-    sgi_buf peer; /* NUL-terminated, once it was needed */
+    sgi_bearer_check check;
+    sgi_grant *grant;   /* of the token; counted, until the engine has the request */
+    sgi_timer expiry;   /* ... ends: and with it a stream that can be resumed */
+    int64_t expires_ms; /* wall clock; INT64_MAX = never */
+    sgi_buf peer;       /* NUL-terminated, once it was needed */
 };
 
 /* Takes the descriptor; the connection is in the listener's list. False: it is closed. */
@@ -102,6 +107,11 @@ void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem)
 /* Who asks is known: the body may come, or the request is refused. */
 void sgi_http_on_caller(sgi_http_conn *conn);
 
+/* Nobody waits for a verdict any more, and what was granted is given back. */
+void sgi_http_forget_caller(sgi_http_conn *conn);
+/* The token could not be checked in time. */
+void sgi_http_check_late(sgi_http_conn *conn);
+
 /* http_send.c: from the engine to the link. */
 void sgi_http_flush(sgi_http_conn *conn);
 /* The link takes bytes again. */
@@ -115,5 +125,9 @@ void sgi_http_send_comment(sgi_http_conn *conn);
 void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_str body);
 void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
                            const char *problem, const char *allow);
+/* The same, by the verdict of a check. */
+void sgi_http_send_verdict(sgi_http_conn *conn);
+/* A stream has outlived its token: it ends, if it can be resumed. */
+void sgi_http_end_expired(sgi_http_conn *conn);
 
 #endif

@@ -82,6 +82,9 @@ static void maybe_end(segue_listener *listener)
         listener->carrier.retired)
         return;
     sgi_engine_timer_clear(engine_of(listener), &listener->deadline);
+    sgi_bearer_gate_end(listener->bearer, true);
+    listener->bearer = NULL;
+    listener->policy.is_public = NULL;
     if (listener->has_door)
         sgi_server_remove_door(listener->server, &listener->door);
     listener->has_door = false;
@@ -346,7 +349,32 @@ static bool describe(segue_listener *listener)
     policy->hosts = sgi_str_of(o->hosts);
     policy->origins = sgi_str_of(o->origins);
     policy->cors = o->cors != 0;
+    policy->secure = o->cert_file != NULL;
+    policy->tokens = o->bearer != NULL;
     return listener->url != NULL;
+}
+
+static bool is_metadata(const void *gate, sgi_str path)
+{
+    return sgi_bearer_is_metadata(gate, path);
+}
+
+/* A listener on all addresses at once is known by none of them. */
+static segue_status make_gate(segue_runtime *rt, segue_server *server,
+                              segue_listener *listener, char why[SGI_WHY_SIZE])
+{
+    const segue_listen_options *o = &listener->options;
+    sgi_str bound = listener->policy.bound;
+    bool is_url = bound.n && !sgi_str_eq(bound, SGI_STR("0.0.0.0")) &&
+                  !sgi_str_eq(bound, SGI_STR("::"));
+    if (!o->bearer)
+        return SEGUE_OK;
+    segue_status status = sgi_bearer_gate_new(rt, server, o->bearer, listener->url,
+                                              is_url, o->path, &listener->bearer, why);
+    listener->options.bearer = NULL; /* the caller's */
+    listener->policy.is_public = status == SEGUE_OK ? is_metadata : NULL;
+    listener->policy.user = listener->bearer;
+    return status;
 }
 
 static sgi_tls_files tls_files(const segue_listener *listener)
@@ -357,8 +385,8 @@ static sgi_tls_files tls_files(const segue_listener *listener)
 }
 
 /* All that needs no lock. */
-static segue_status prepare(segue_runtime *rt, segue_listener *listener,
-                            char why[SGI_WHY_SIZE])
+static segue_status prepare(segue_runtime *rt, segue_server *server,
+                            segue_listener *listener, char why[SGI_WHY_SIZE])
 {
     sgi_listen_options listen;
     sgi_tls_files files = tls_files(listener);
@@ -371,7 +399,7 @@ static segue_status prepare(segue_runtime *rt, segue_listener *listener,
         status = sgi_listen_open(&listener->socket, listener->room.mem, &listen, why);
     if (status != SEGUE_OK)
         return status == SEGUE_E_INVALID || status == SEGUE_E_NOMEM ? status : SEGUE_E_IO;
-    return describe(listener) ? SEGUE_OK : SEGUE_E_NOMEM;
+    return describe(listener) ? make_gate(rt, server, listener, why) : SEGUE_E_NOMEM;
 }
 
 static segue_listener *make(segue_runtime *rt, const segue_listen_options *options)
@@ -431,10 +459,12 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
     segue_listener *listener = make(rt, &full);
     if (!listener)
         return SEGUE_E_NOMEM;
-    segue_status status = prepare(rt, listener, why);
+    segue_status status = prepare(rt, server, listener, why);
     sgi_runtime_lock(rt);
     if (status == SEGUE_OK && (status = install(rt, server, listener)) != SEGUE_OK)
         snprintf(why, SGI_WHY_SIZE, "the server is closed");
+    if (status != SEGUE_OK)
+        sgi_bearer_gate_end(listener->bearer, false);
     sgi_runtime_unlock(rt);
     if (status == SEGUE_OK)
         *out = listener;
@@ -446,6 +476,9 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
 segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE])
 {
     sgi_tls_files files = tls_files(listener);
-    segue_status status = sgi_link_gate_reload(listener->gate, &files, why);
+    segue_status status =
+        sgi_bearer_gate_reload(listener->carrier.runtime, &listener->bearer, why);
+    if (status == SEGUE_E_STATE || (status == SEGUE_OK && files.cert))
+        status = sgi_link_gate_reload(listener->gate, &files, why);
     return status == SEGUE_E_INVALID ? SEGUE_E_IO : status;
 }

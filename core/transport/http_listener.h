@@ -8,6 +8,7 @@
 #ifndef SGI_HTTP_LISTENER_H
 #define SGI_HTTP_LISTENER_H
 
+#include "transport/bearer.h"
 #include "transport/http_answer.h"
 #include "transport/http_route.h"
 #include "transport/link.h"
@@ -36,6 +37,7 @@ struct segue_listener {
     char *texts[SGI_LISTEN_TEXTS];
     char *url;
     sgi_http_policy policy;
+    sgi_bearer_gate *bearer; /* callers need tokens; or NULL */
     sgi_http1_limits limits;
     sgi_http_date date;
     sgi_buf room; /* a write in the making; empty between uses */

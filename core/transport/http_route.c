@@ -1,13 +1,16 @@
-/* The order of checks: health, Host, Origin, path, method, repeated headers, Accept,
- * Content-Type; the first that fails is the answer.
+/* The order of checks: health, metadata, Host, Origin, path, method, repeated headers,
+ * Accept, Content-Type; the first that fails is the answer.
  *
  * Host and Origin are what keeps a page in somebody's browser from talking to a server on
  * his machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security &
- * Transport"). A listener that only this machine reaches therefore knows its own names by
- * itself. Elsewhere the names are the operator's to give. Where he names no origins a
- * page of the server's own is let in; where he does it is not, for the page of a name
- * that was bound anew is of the same origin, too. Health comes first because a machine
- * that asks for it may name no host, and learns nothing from the answer.
+ * Transport"). A name can be bound anew to any address, an address cannot: so a listener
+ * is by itself reached only by what stands for an address, and by names that nobody else
+ * can have. One that only this machine reaches takes its own addresses alone. Other names
+ * are the operator's to give, but where there is TLS, or every caller needs a token: no
+ * page has a certificate for the name under which it would reach this server, nor the
+ * token, which unlike a cookie no browser adds. Where the operator names no origins a
+ * page of the server's own is let in; where he does it is not. Health comes first because
+ * a machine that asks for it may name no host, and learns nothing from the answer.
  *
  * Accept is read leniently: a missing one admits everything, and one that admits a single
  * of the two types of an answer is taken at its word. */
@@ -61,6 +64,33 @@ bool sgi_http_is_local_name(sgi_str name)
            sgi_http1_same(name, SGI_STR("[::1]"));
 }
 
+/* 0 to 255, as an address is written: 010 would be eight to some readers. */
+static bool is_octet(sgi_str text)
+{
+    int32_t value = 0;
+    if (!text.n || text.n > 3 || sgi_http1_span(text, SGI_HTTP1_DIGIT) < text.n)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        value = value * 10 + (text.p[i] - '0');
+    return value <= 255 && (text.n == 1 || *text.p != '0');
+}
+
+bool sgi_http_is_address(sgi_str name)
+{
+    sgi_str octet;
+    int32_t count = 0;
+    if (name.n && *name.p == '[') /* the parser lets only addresses have brackets */
+        return name.n > 2 && name.p[name.n - 1] == ']';
+    if (name.n < 7 || name.n > 15 || name.p[name.n - 1] == '.')
+        return false;
+    while (next_of(&name, '.', &octet)) {
+        if (!is_octet(octet))
+            return false;
+        count++;
+    }
+    return count == 4;
+}
+
 /* [address] where the address has colons. */
 static bool is_bound(const sgi_http_policy *policy, sgi_str name)
 {
@@ -75,8 +105,8 @@ static bool is_listed_host(sgi_str list, sgi_str host)
 {
     sgi_str item, name = without_port(host);
     while (next_of(&list, ',', &item))
-        if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, host) ||
-            sgi_http1_same(item, name))
+        if (item.n && (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, host) ||
+                       sgi_http1_same(item, name)))
             return true;
     return false;
 }
@@ -85,17 +115,19 @@ static bool is_host_allowed(const sgi_http_policy *policy, sgi_str host)
 {
     if (policy->hosts.p)
         return is_listed_host(policy->hosts, host);
-    if (!policy->local)
+    if ((policy->secure || policy->tokens) && !policy->local)
         return true;
     sgi_str name = without_port(host);
-    return sgi_http_is_local_name(name) || is_bound(policy, name);
+    return sgi_http_is_local_name(name) || is_bound(policy, name) ||
+           (!policy->local && sgi_http_is_address(name));
 }
 
-/* host:port of an origin; empty when it is not one of HTTP. */
-static sgi_str host_of_origin(sgi_str origin)
+/* host:port of an origin; empty when it is not one of HTTP. Behind TLS a page that came
+ * without it is nobody's: whoever carried it may have written it. */
+static sgi_str host_of_origin(sgi_str origin, bool secure)
 {
-    static const sgi_str schemes[] = {SGI_STR_INIT("http://"), SGI_STR_INIT("https://")};
-    for (size_t i = 0; i < 2; i++)
+    static const sgi_str schemes[] = {SGI_STR_INIT("https://"), SGI_STR_INIT("http://")};
+    for (size_t i = 0; i < (secure ? 1 : 2); i++)
         if (origin.n > schemes[i].n &&
             sgi_http1_same((sgi_str){origin.p, schemes[i].n}, schemes[i]))
             return sgi_http1_skip(origin, schemes[i].n);
@@ -104,11 +136,14 @@ static sgi_str host_of_origin(sgi_str origin)
 
 static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi_str host)
 {
-    sgi_str item, list = policy->origins, own = host_of_origin(origin);
+    sgi_str item, list = policy->origins;
     while (next_of(&list, ',', &item))
         if (sgi_str_eq(item, SGI_STR("*")) || sgi_http1_same(item, origin))
             return true;
-    if (!own.n || policy->origins.p)
+    if (policy->origins.p)
+        return false;
+    sgi_str own = host_of_origin(origin, policy->secure && !policy->local);
+    if (!own.n)
         return false;
     return policy->local ? sgi_http_is_local_name(without_port(own))
                          : sgi_http1_same(own, host);
@@ -120,7 +155,7 @@ static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
 {
     sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
     if (!is_host_allowed(policy, head->host)) {
-        refuse(route, 403, "This Host is not served here");
+        refuse(route, 403, "This Host is not served here: name it in hosts");
     } else if (!origin.p) {
         return true;
     } else if (sgi_http1_is_repeated(head, SGI_HTTP1_ORIGIN)) {
@@ -280,6 +315,17 @@ static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
         refuse_method(route, policy->cors ? methods_with_cors : methods);
 }
 
+/* Where to get a token is no secret, and clients in browsers ask for it from anywhere. */
+static void route_metadata(const sgi_http1 *head, sgi_http_route *route)
+{
+    if (sgi_str_eq(head->method, SGI_STR("OPTIONS")))
+        route->kind = SGI_HTTP_METADATA_PREFLIGHT;
+    else if (route->bare || sgi_str_eq(head->method, SGI_STR("GET")))
+        route->kind = SGI_HTTP_METADATA;
+    else
+        refuse_method(route, "GET, HEAD, OPTIONS");
+}
+
 void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
                          sgi_http_route *route)
 {
@@ -289,6 +335,10 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
             route->kind = SGI_HTTP_HEALTH;
         else
             refuse_method(route, "GET, HEAD");
+        return;
+    }
+    if (policy->is_public && policy->is_public(policy->user, head->path)) {
+        route_metadata(head, route);
         return;
     }
     if (!check_caller(policy, head, route))

@@ -8,12 +8,17 @@
 
 /* What a listener lets through; the texts are the listener's. */
 typedef struct sgi_http_policy {
+    /* Is this a place of metadata, for everybody to read? NULL = there are none. */
+    bool (*is_public)(const void *user, sgi_str path);
+    const void *user;
     sgi_str path;        /* of the endpoint */
     sgi_str health_path; /* empty = none */
-    sgi_str hosts;       /* separated by commas; p NULL = by `local` */
+    sgi_str hosts;       /* separated by commas; p NULL = by the three below */
     sgi_str origins;     /* the same */
     sgi_str bound;       /* the address that is listened on, without its port */
     bool local;          /* it is reached from this machine only */
+    bool secure;         /* it speaks TLS: its certificate proves its name */
+    bool tokens;         /* every caller needs one */
     bool cors;           /* browsers may read the answers */
 } sgi_http_policy;
 
@@ -23,7 +28,9 @@ typedef enum sgi_http_kind {
     SGI_HTTP_GET,
     SGI_HTTP_DELETE,
     SGI_HTTP_PREFLIGHT,
-    SGI_HTTP_HEALTH
+    SGI_HTTP_HEALTH,
+    SGI_HTTP_METADATA, /* of authorization */
+    SGI_HTTP_METADATA_PREFLIGHT
 } sgi_http_kind;
 
 /* Views of the head. */
@@ -44,5 +51,7 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
 
 /* Is this one of the names by which a machine calls itself? */
 bool sgi_http_is_local_name(sgi_str name);
+/* An address as it stands in a Host: four numbers, or [...]. */
+bool sgi_http_is_address(sgi_str name);
 
 #endif

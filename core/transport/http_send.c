@@ -69,17 +69,54 @@ void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_s
         sgi_http_conn_next(conn);
 }
 
-void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
-                           const char *problem, const char *allow)
+static void send_problem(sgi_http_conn *conn, sgi_http_answer_head *head, int32_t code,
+                         const char *problem)
 {
-    sgi_http_answer_head head = {.status = status, .type = SGI_HTTP_JSON, .allow = allow};
     sgi_buf *text = &conn->listener->text;
+    head->type = SGI_HTTP_JSON;
     sgi_http_add_problem(text, code, problem);
     if (text->failed)
         sgi_http_conn_cut(conn);
     else
-        sgi_http_send_answer(conn, &head, sgi_buf_str(text));
+        sgi_http_send_answer(conn, head, sgi_buf_str(text));
     sgi_buf_reset(&conn->listener->text, KEEP_TEXT);
+}
+
+void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
+                           const char *problem, const char *allow)
+{
+    sgi_http_answer_head head = {.status = status, .allow = allow};
+    send_problem(conn, &head, code, problem);
+}
+
+static const struct {
+    int32_t status;
+    const char *problem;
+} refusals[] = {
+    [SGI_BEARER_NONE] = {401, "A token is needed"},
+    [SGI_BEARER_BAD] = {401, "The token is not good"},
+    [SGI_BEARER_LACKS] = {403, "The token lacks a scope"},
+    [SGI_BEARER_MISPLACED] = {400, "A token does not belong into a URL"},
+    [SGI_BEARER_UNCHECKED] = {503, "The token cannot be checked now"},
+};
+
+#define RETRY_S 5 /* keys that cannot be had now may be had then */
+
+void sgi_http_send_verdict(sgi_http_conn *conn)
+{
+    sgi_bearer_verdict verdict = conn->check.verdict;
+    const char *why = *conn->check.why ? conn->check.why : refusals[verdict].problem;
+    sgi_http_answer_head head = {.status = refusals[verdict].status};
+    if (verdict == SGI_BEARER_UNCHECKED)
+        head.retry_s = RETRY_S;
+    else
+        head.challenge =
+            sgi_bearer_challenge(conn->listener->bearer, verdict,
+                                 verdict == SGI_BEARER_NONE ? NULL : why, NULL);
+    send_problem(conn, &head,
+                 verdict == SGI_BEARER_UNCHECKED ? SGI_RPC_INTERNAL_ERROR
+                                                 : SGI_RPC_INVALID_REQUEST,
+                 why);
 }
 
 void sgi_http_send_comment(sgi_http_conn *conn)
@@ -130,6 +167,18 @@ static bool send_text(sgi_http_conn *conn, sgi_str *text)
     return conn->link && !text->n;
 }
 
+static void expired(sgi_timer *timer)
+{
+    sgi_http_end_expired(SGI_OWNER(timer, sgi_http_conn, expiry));
+}
+
+static void set_expiry(sgi_http_conn *conn)
+{
+    sgi_engine *engine = engine_of(conn);
+    int64_t left = conn->expires_ms - sgi_wall(&engine->env);
+    sgi_engine_timer(engine, &conn->expiry, left > 0 ? left : 0, expired);
+}
+
 static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, size_t len)
 {
     sgi_http_answer_head head = {
@@ -138,7 +187,13 @@ static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, siz
         .length = len,
         .session = answer->session,
     };
+    sgi_bearer_gate *gate = conn->listener->bearer;
+    if (gate && answer->status == 403)
+        head.challenge = sgi_bearer_challenge(
+            gate, SGI_BEARER_LACKS, refusals[SGI_BEARER_LACKS].problem, answer->lacks);
     conn->is_events = answer->is_events;
+    if (conn->is_events && conn->expires_ms != INT64_MAX)
+        set_expiry(conn);
     if (conn->is_events && !conn->chunks)
         conn->last = true; /* its end is that of the connection */
     head.chunked = conn->is_events && conn->chunks;
@@ -229,6 +284,16 @@ void sgi_http_drop_exchange(sgi_http_conn *conn)
     if (spare)
         conn->spare = spare;
     sgi_conn_unref(exchange);
+}
+
+void sgi_http_end_expired(sgi_http_conn *conn)
+{
+    sgi_http_answer answer;
+    if (!conn->link || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
+        return;
+    sgi_serve_look(conn->exchange, &answer);
+    if (answer.is_events && answer.resumable)
+        sgi_http_end_exchange(conn);
 }
 
 /* What was begun ends as it should for its framing, what was not is refused. */

@@ -114,6 +114,26 @@ const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
     return value.p;
 }
 
+static void forget_grant(sgi_http_conn *conn)
+{
+    sgi_serve_forget(conn->who);
+    sgi_grant_unref(conn->grant);
+    conn->who = NULL;
+    conn->grant = NULL;
+}
+
+void sgi_http_forget_caller(sgi_http_conn *conn)
+{
+    sgi_bearer_cancel(&conn->check);
+    sgi_grant_unref(conn->check.grant);
+    conn->check.grant = NULL;
+    conn->check.verdict = SGI_BEARER_IN;
+    conn->expires_ms = INT64_MAX;
+    sgi_engine_timer_clear(sgi_runtime_engine(conn->listener->carrier.runtime),
+                           &conn->expiry);
+    forget_grant(conn);
+}
+
 static void ask(sgi_http_conn *conn)
 {
     look_at_peer(conn);
@@ -155,6 +175,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
         .last_event = sgi_http1_header(parser, SGI_HTTP1_LAST_EVENT_ID),
         .takes_events = conn->route.takes_events,
         .stranger = is_stranger(conn),
+        .grant = conn->grant,
         .max_streams = options->max_streams,
         .max_sessions = options->max_sessions,
         .session_idle_ms = options->session_idle_ms,
@@ -195,6 +216,10 @@ static void serve(sgi_http_conn *conn)
 {
     sgi_http_verdict verdict;
     conn->stage = SGI_HTTP_SERVING;
+    if (conn->check.verdict != SGI_BEARER_IN) {
+        sgi_http_send_verdict(conn);
+        return;
+    }
     if (conn->asked == SEGUE_E_NOMEM) {
         sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
         return;
@@ -205,8 +230,7 @@ static void serve(sgi_http_conn *conn)
         return;
     }
     give_to_engine(conn, &verdict);
-    sgi_serve_forget(conn->who);
-    conn->who = NULL;
+    forget_grant(conn);
     sgi_buf_reset(&conn->parser.body, KEEP_BODY);
     if (!verdict.conn) {
         answer_verdict(conn, &verdict);
@@ -216,6 +240,81 @@ static void serve(sgi_http_conn *conn)
     sgi_conn_ref(conn->exchange);
     sgi_http_conn_wait(conn, SGI_HTTP_WAIT_ANSWER,
                        conn->listener->options.stream_after_ms);
+}
+
+/* ---- tokens ---- */
+
+/* The verdict is there: who is let in is known by his token. */
+static void take_verdict(sgi_http_conn *conn)
+{
+    sgi_bearer_check *check = &conn->check;
+    bool in = check->verdict == SGI_BEARER_IN;
+    conn->asked = in ? SEGUE_OK : SEGUE_E_REFUSED;
+    conn->named = in;
+    if (in) {
+        conn->grant = check->grant;
+        conn->expires_ms = sgi_grant_expires(check->grant);
+        conn->who = sgi_grant_who(check->grant);
+        sgi_serve_keep(conn->who);
+    } else {
+        sgi_grant_unref(check->grant);
+    }
+    check->grant = NULL;
+}
+
+/* Not the loop thread, perhaps. */
+static void told_verdict(sgi_bearer_check *check)
+{
+    sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
+    take_verdict(conn);
+    conn->wait = SGI_HTTP_WAIT_NOTHING;
+    conn->stage = SGI_HTTP_KNOWN;
+    if (!conn->is_asked)
+        sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_OWN);
+}
+
+/* While the application looks at the request it stays as it is; what has become of it
+ * meanwhile is seen by the loop then. */
+static void show(sgi_bearer_check *check, bool shown)
+{
+    sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
+    if (shown)
+        look_at_peer(conn);
+    conn->is_asked = shown;
+    if (!shown)
+        sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_OWN);
+}
+
+void sgi_http_check_late(sgi_http_conn *conn)
+{
+    sgi_bearer_cancel(&conn->check);
+    told_verdict(&conn->check);
+}
+
+/* A verdict that is there at once spares the body only where it is long. */
+static void check_token(sgi_http_conn *conn)
+{
+    sgi_http1 *head = &conn->parser;
+    sgi_bearer_gate *gate = conn->listener->bearer;
+    conn->check.told = told_verdict;
+    conn->check.shown = show;
+    conn->check.transport = &conn->transport;
+    if (sgi_bearer_begin(gate, &conn->check,
+                         sgi_http1_header(head, SGI_HTTP1_AUTHORIZATION),
+                         head->query) == SGI_BEARER_WAITING) {
+        conn->stage = SGI_HTTP_ASKING;
+        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_CHECK, gate->options.check_timeout_ms);
+        return;
+    }
+    take_verdict(conn);
+    if (conn->asked != SEGUE_OK && !is_cheap(head)) {
+        conn->last = true;
+        serve(conn);
+        return;
+    }
+    conn->is_cleared = true;
+    if (conn->asked == SEGUE_OK)
+        ask_for_body(conn);
 }
 
 /* ---- head, caller, request ---- */
@@ -236,9 +335,12 @@ void sgi_http_on_head(sgi_http_conn *conn)
     conn->says_keep = !head->minor && head->keep_alive;
     if (conn->route.kind != SGI_HTTP_POST && !is_cheap(head)) {
         refuse_body(conn);
-    } else if (is_for_engine(conn) && sgi_serve_asks(conn->listener->server)) {
+    } else if (is_for_engine(conn) &&
+               (conn->listener->bearer || sgi_serve_asks(conn->listener->server))) {
         if (is_closing(conn))
             refuse_new_work(conn);
+        else if (conn->listener->bearer)
+            check_token(conn);
         else
             ask(conn);
     } else if (conn->route.kind == SGI_HTTP_POST) {
@@ -275,10 +377,17 @@ static void answer_preflight(sgi_http_conn *conn)
     sgi_http_answer_head head = {
         .status = 204,
         .preflight = true,
+        .for_all = conn->route.kind == SGI_HTTP_METADATA_PREFLIGHT,
         .wanted = sgi_http1_find(&conn->parser, SGI_STR("access-control-request-headers"),
                                  NULL),
     };
     sgi_http_send_answer(conn, &head, (sgi_str){0});
+}
+
+static void answer_metadata(sgi_http_conn *conn)
+{
+    sgi_http_answer_head head = {.status = 200, .type = SGI_HTTP_JSON, .for_all = true};
+    sgi_http_send_answer(conn, &head, sgi_buf_str(&conn->listener->bearer->metadata));
 }
 
 void sgi_http_on_request(sgi_http_conn *conn)
@@ -292,7 +401,11 @@ void sgi_http_on_request(sgi_http_conn *conn)
         sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
         break;
     case SGI_HTTP_PREFLIGHT:
+    case SGI_HTTP_METADATA_PREFLIGHT:
         answer_preflight(conn);
+        break;
+    case SGI_HTTP_METADATA:
+        answer_metadata(conn);
         break;
     default:
         if (conn->is_cleared)

@@ -24,6 +24,7 @@ struct sgi_exchange {
     sgi_buf params;       /* Mcp-Param-*, packed */
     int32_t wire_session; /* of the session's, when it was written */
     bool heard;           /* something has come back */
+    bool held;            /* it waits for a token */
     bool unsent;          /* nothing of it has reached the server */
     bool announces; /* notifications/initialized: the session waits for its acceptance */
 };
@@ -148,6 +149,20 @@ sgi_conn *sgi_ask_new(segue_session *session)
     return exchange->conn;
 }
 
+/* 2026-07-28, and the draft before it. */
+static bool repeats_method(const sgi_exchange *exchange)
+{
+    return exchange->version >= SGI_VERSION_DRAFT_2026_V1;
+}
+
+/* Of the draft: the id of a task alone (requirements 2.1). */
+static const char *name_member(const sgi_exchange *exchange, sgi_str method)
+{
+    const char *member = sgi_mcp_name_member(method);
+    bool all = sgi_version_is_modern(exchange->version);
+    return member && (all || !strcmp(member, "taskId")) ? member : NULL;
+}
+
 /* What the headers repeat of the body, which is our own and so well-formed. False when
  * out of memory. */
 static bool read_head(sgi_exchange *exchange)
@@ -162,9 +177,9 @@ static bool read_head(sgi_exchange *exchange)
     if (sgi_str_eq(plain, SGI_STR("initialize")))
         exchange->kind = SGI_ASK_INITIALIZE;
     exchange->announces = sgi_str_eq(plain, SGI_STR("notifications/initialized"));
-    if (!sgi_version_is_modern(exchange->version))
+    if (!repeats_method(exchange))
         return !exchange->method.failed;
-    const char *member = sgi_mcp_name_member(plain);
+    const char *member = name_member(exchange, plain);
     sgi_json name = member ? sgi_json_get(params, member) : (sgi_json){0};
     exchange->has_name = sgi_json_kind_of(name) == SGI_JSON_STRING;
     if (exchange->has_name) {
@@ -286,7 +301,7 @@ void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
                            .params = sgi_buf_str(&exchange->params)};
     if (names_version)
         head->version = sgi_str_of(sgi_version_name(exchange->version));
-    if (modern)
+    if (repeats_method(exchange))
         head->method = sgi_buf_str(&exchange->method);
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     head->once = sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("tools/call")) &&
@@ -321,6 +336,14 @@ static bool take_error(sgi_exchange *exchange, sgi_str body)
         return false;
     sgi_emitter_error(exchange->emitter, error);
     return true;
+}
+
+void sgi_ask_wait(sgi_conn *conn, int64_t ms)
+{
+    segue_session *session = conn->exchange->session;
+    int64_t until = sgi_now(&session->engine->env) + ms;
+    if (until > session->wait_until_ms)
+        session->wait_until_ms = until;
 }
 
 bool sgi_ask_may_pass(int32_t status)
@@ -402,6 +425,28 @@ void sgi_ask_denied(sgi_conn *conn, const char *why)
 {
     if (conn->exchange->emitter)
         sgi_emitter_refused(conn->exchange->emitter, 0, why);
+}
+
+void sgi_ask_unauthorized(sgi_conn *conn, const char *why)
+{
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->kind == SGI_ASK_LISTEN)
+        exchange->over = true;
+    else if (exchange->emitter)
+        sgi_emitter_refused(exchange->emitter, 401, why);
+}
+
+void sgi_ask_hold(sgi_conn *conn, bool held)
+{
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->held && !held && exchange->emitter)
+        sgi_emitter_touch(exchange->emitter);
+    exchange->held = held;
+}
+
+bool sgi_ask_is_held(const sgi_conn *conn)
+{
+    return conn->exchange && conn->exchange->held;
 }
 
 void sgi_ask_unsent(sgi_conn *conn)

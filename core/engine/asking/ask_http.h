@@ -28,4 +28,7 @@ void sgi_ask_forget(segue_session *session);
 /* More may be read from it. */
 void sgi_ask_resume(sgi_conn *conn);
 
+/* Of a conversation that is none of these: false. */
+bool sgi_ask_is_held(const sgi_conn *conn);
+
 #endif

@@ -10,11 +10,13 @@ struct sgi_asked {
     char *id;      /* JSON text, canonical */
     char *key;     /* for the application */
     char *related; /* JSON text of the task's id, or NULL */
-    char *answer;  /* JSON, or NULL */
+    sgi_defaults defaults;
+    char *answer; /* JSON, or NULL */
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    bool due; /* answered, while too many messages were under way */
+    bool due;    /* answered, while too many messages were under way */
+    bool failed; /* the answer is an error object */
 };
 
 static void free_asked(const sgi_mem *mem, sgi_asked *asked)
@@ -22,6 +24,7 @@ static void free_asked(const sgi_mem *mem, sgi_asked *asked)
     sgi_text_free(mem, asked->id);
     sgi_text_free(mem, asked->key);
     sgi_text_free(mem, asked->related);
+    sgi_defaults_free(&asked->defaults, mem);
     if (asked->answer)
         sgi_release(mem, asked->answer, asked->answer_len + 1);
     sgi_release(mem, asked, sizeof *asked);
@@ -158,7 +161,10 @@ static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg
     sgi_buf_add_str(&text, method);
     sgi_buf_add_char(&text, 0);
     sgi_buf_add_str(&text, msg->params.n ? msg->params : SGI_STR("{}"));
-    bool ok = !text.failed && sgi_deliver(request, &head, sgi_buf_str(&text));
+    bool ok =
+        !text.failed &&
+        sgi_defaults_keep(&asked->defaults, request->session, method, msg->params) &&
+        sgi_deliver(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);
     if (!ok)
         return false;
@@ -263,34 +269,67 @@ static segue_status send_answer(segue_session *session, sgi_asked *asked)
     sgi_conn *conn = sgi_session_tell(session);
     if (!conn)
         return SEGUE_E_NOMEM;
-    sgi_send_result(&sending, conn, sgi_str_of(asked->id), NULL);
-    write_answer(&sending.w, asked);
-    bool sent = sgi_send_end(&sending);
+    bool sent;
+    if (asked->failed) {
+        sgi_json error = {asked->answer, asked->answer_len};
+        sent = sgi_send_error_object(conn, sgi_str_of(asked->id), error);
+    } else {
+        sgi_send_result(&sending, conn, sgi_str_of(asked->id), NULL);
+        write_answer(&sending.w, asked);
+        sent = sgi_send_end(&sending);
+    }
     return sgi_session_told(session, conn) && sent ? SEGUE_OK : SEGUE_E_NOMEM;
 }
 
-segue_status sgi_asked_answer(segue_request *request, const char *key, sgi_json answer)
+static sgi_asked *find_open(segue_request *request, const char *key)
 {
-    const sgi_mem *mem = sgi_engine_mem(request->engine);
     segue_session *session = request->session;
     sgi_asked *asked;
     TAILQ_FOREACH(asked, &request->asked, link)
         if (!strcmp(asked->key, key))
             break;
-    if (!asked || !is_open(session, asked) || !sgi_session_is_open(session))
-        return SEGUE_E_NOT_FOUND;
-    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
-        return SEGUE_E_INVALID;
-    asked->answer = sgi_text_dup(mem, answer);
-    if (!asked->answer)
+    bool open = asked && is_open(session, asked) && sgi_session_is_open(session);
+    return open ? asked : NULL;
+}
+
+/* answer: taken over; NULL = there was no memory for it. */
+static segue_status give_answer(segue_session *session, sgi_asked *asked, char *answer,
+                                size_t len, bool failed)
+{
+    if (!answer)
         return SEGUE_E_NOMEM;
-    asked->answer_len = answer.n;
+    asked->answer = answer;
+    asked->answer_len = len;
+    asked->failed = failed;
     segue_status status = send_answer(session, asked);
     if (status != SEGUE_OK) {
-        sgi_release(mem, asked->answer, asked->answer_len + 1);
+        sgi_release(sgi_engine_mem(session->engine), answer, len + 1);
         asked->answer = NULL;
     }
     return status;
+}
+
+segue_status sgi_asked_answer(segue_request *request, const char *key, sgi_json answer)
+{
+    sgi_asked *asked = find_open(request, key);
+    size_t len;
+    if (!asked)
+        return SEGUE_E_NOT_FOUND;
+    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
+        return SEGUE_E_INVALID;
+    char *filled = sgi_defaults_fill(&asked->defaults, sgi_engine_mem(request->engine),
+                                     answer, &len);
+    return give_answer(request->session, asked, filled, len, false);
+}
+
+segue_status sgi_asked_answer_error(segue_request *request, const char *key,
+                                    sgi_json error)
+{
+    sgi_asked *asked = find_open(request, key);
+    if (!asked)
+        return SEGUE_E_NOT_FOUND;
+    char *copy = sgi_text_dup(sgi_engine_mem(request->engine), error);
+    return give_answer(request->session, asked, copy, error.n, true);
 }
 
 void sgi_asked_go(segue_session *session)

@@ -17,6 +17,9 @@ void sgi_asked_handle(segue_session *session, const sgi_message *msg);
 bool sgi_asked_withdraw(segue_session *session, sgi_json params);
 /* SEGUE_E_NOT_FOUND: no such question is open. SEGUE_E_INVALID: no object. */
 segue_status sgi_asked_answer(segue_request *request, const char *key, sgi_json answer);
+/* The same with an error object. */
+segue_status sgi_asked_answer_error(segue_request *request, const char *key,
+                                    sgi_json error);
 /* A message is through: answers that waited for that go out. */
 void sgi_asked_go(segue_session *session);
 /* The application has declared that it can be asked something. */

@@ -77,8 +77,24 @@ static void add_segment(segue_request *request, const sgi_inbox_head *head,
         request->delivered_segment = head->covered;
         return;
     }
-    if (!sgi_deliver(request, head, block))
+    sgi_inbox_head full = *head;
+    full.replaces = request->replace_due;
+    request->replace_due = false;
+    if (!sgi_deliver(request, &full, block))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
+}
+
+static uint64_t place_of(const segue_request *request, uint64_t number)
+{
+    return number > request->void_segments ? number - request->void_segments - 1 : 0;
+}
+
+void sgi_deliver_void(segue_request *request, uint64_t number)
+{
+    if (number <= request->void_segments)
+        return;
+    request->void_segments = number;
+    request->replace_due = true;
 }
 
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
@@ -86,6 +102,15 @@ void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event
 {
     sgi_inbox_head head = {
         .kind = SGI_RECORD_SEGMENT, .number = number, .event = event, .covered = number};
+    head.index = place_of(request, number);
+    add_segment(request, &head, block);
+}
+
+void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t index,
+                       sgi_json block)
+{
+    sgi_inbox_head head = {
+        .kind = SGI_RECORD_SEGMENT, .number = number, .covered = number, .index = index};
     add_segment(request, &head, block);
 }
 
@@ -94,6 +119,7 @@ void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t cove
 {
     sgi_inbox_head head = {
         .kind = SGI_RECORD_SEGMENT, .number = number, .covered = covered};
+    head.index = place_of(request, number);
     add_segment(request, &head, block);
 }
 
@@ -132,7 +158,10 @@ static void give_input(segue_request *request, const sgi_inbox_head *head,
 static void give_segment(segue_request *request, const sgi_inbox_head *head,
                          const char *bytes)
 {
-    segue_segment segment = {.number = head->number, .block = {bytes, head->len}};
+    segue_segment segment = {.number = head->number,
+                             .index = head->index,
+                             .replaces = head->replaces,
+                             .block = {bytes, head->len}};
     sgi_buf_init(&segment.type, sgi_engine_mem(request->engine));
     sgi_buf_init(&segment.text, sgi_engine_mem(request->engine));
     request->events.on_segment(request->events.user, request, &segment);
@@ -252,6 +281,7 @@ static void give_completion(segue_request *request)
 {
     sgi_engine *engine = request->engine;
     segue_session *session = request->session;
+    sgi_result_check(request);
     sgi_str json = sgi_buf_str(&request->result);
     sgi_user_begin(engine);
     if (request->events.on_complete)

@@ -7,6 +7,7 @@
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/session.h"
+#include "engine/asking/trace.h"
 
 #include <stdio.h>
 
@@ -81,7 +82,7 @@ void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent)
 
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
 {
-    char text[40];
+    char text[64];
     snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
     sgi_outcome outcome = {
         .kind = SGI_OUTCOME_REFUSED, .status = status, .why = why ? why : text};
@@ -140,8 +141,9 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 static void timed_out(sgi_timer *timer)
 {
     sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
-    if (emitter->request && sgi_asked_is_open(emitter->request)) {
-        sgi_emitter_touch(emitter); /* it is the server that waits */
+    if (sgi_ask_is_held(emitter->conn) ||
+        (emitter->request && sgi_asked_is_open(emitter->request))) {
+        sgi_emitter_touch(emitter); /* it is the server that waits, or the user */
         return;
     }
     /* of a handshake nothing is told: it cannot be cancelled; nor is a task so */
@@ -159,13 +161,56 @@ void sgi_emitter_touch(sgi_emitter *emitter)
 
 /* ---- sending ---- */
 
-static void write_meta(segue_session *session, sgi_sending *sending, sgi_str extra,
-                       sgi_json user)
+/* What every request of 2026-07-28 says (handshake.c). */
+static bool is_of_session(const sgi_json_member *member)
+{
+    return sgi_json_key_is(member, "io.modelcontextprotocol/protocolVersion") ||
+           sgi_json_key_is(member, "io.modelcontextprotocol/clientInfo") ||
+           sgi_json_key_is(member, "io.modelcontextprotocol/clientCapabilities");
+}
+
+/* Is it among these members? No quote stands unescaped inside a string. */
+static bool is_said(sgi_str members, const sgi_json_member *member)
+{
+    const char *at = members.p;
+    const char *end = members.n ? at + members.n : at;
+    size_t n = member->key.n;
+    while (at && (at = memchr(at, '"', (size_t)(end - at)))) {
+        at++;
+        if ((size_t)(end - at) > n + 1 && !memcmp(at, member->key.p, n) && at[n] == '"' &&
+            at[n + 1] == ':')
+            return true;
+    }
+    return false;
+}
+
+/* What the application says in _meta, or, where the library asks on behalf of a request,
+ * what that says of its trace. What the protocol needs is said once, whatever the
+ * application says of it. */
+static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool modern,
+                           sgi_str extra, sgi_json user)
 {
     sgi_json_member member;
+    for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
+        if ((modern && is_of_session(&member)) || is_said(extra, &member))
+            continue;
+        sgi_jw_key_json(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+    if (!user.n && emitter->request)
+        sgi_trace_write(emitter->request, w);
+}
+
+static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
+                       sgi_json user)
+{
+    segue_session *session = emitter->session;
     sgi_jw *w = &sending->w;
     bool modern = sgi_version_is_modern(session->version);
-    if (!modern && !extra.n && !user.n)
+    if (sgi_json_kind_of(user) != SGI_JSON_OBJECT)
+        user.n = 0;
+    if (!modern && !extra.n && !user.n &&
+        !(emitter->request && sgi_trace_is_set(emitter->request)))
         return;
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
@@ -182,10 +227,7 @@ static void write_meta(segue_session *session, sgi_sending *sending, sgi_str ext
         sgi_buf_add_str(w->buf, members);
         w->comma = true;
     }
-    for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
-        sgi_jw_key_json(w, member.key);
-        sgi_jw_raw(w, member.value);
-    }
+    write_own_meta(emitter, w, modern, extra, user);
     sgi_jw_close(w, '}');
 }
 
@@ -193,7 +235,7 @@ bool sgi_emitter_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
                       sgi_json user)
 {
     segue_session *session = emitter->session;
-    write_meta(session, sending, extra, user);
+    write_meta(emitter, sending, extra, user);
     if (!sgi_send_end(sending)) {
         free_emitter(emitter);
         return false;

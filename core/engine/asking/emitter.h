@@ -44,6 +44,12 @@ struct sgi_emitter {
     void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
 };
 
+/* What an outcome that is REFUSED means for the application. */
+static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
+{
+    return outcome->status == 401 ? SEGUE_E_UNAUTHORIZED : SEGUE_E_REFUSED;
+}
+
 /* Begins a request on the wire: write its params into sending->w, then sgi_emitter_send.
  * NULL when out of memory. The session must be up. */
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,

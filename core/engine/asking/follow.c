@@ -15,13 +15,16 @@ static void send_stream(segue_request *request);
 /* A task is followed in the way it was made. */
 static bool settle_birth(segue_request *request)
 {
-    bool is_2025 = request->session->version == SGI_VERSION_2025_11_25;
+    sgi_version version = request->session->version;
+    sgi_birth birth = version == SGI_VERSION_2025_11_25      ? SGI_BIRTH_2025
+                      : version == SGI_VERSION_DRAFT_2026_V1 ? SGI_BIRTH_DRAFT
+                                                             : SGI_BIRTH_EXTENSION;
     if (request->birth == SGI_BIRTH_UNKNOWN)
-        request->birth = is_2025 ? SGI_BIRTH_2025 : SGI_BIRTH_EXTENSION;
-    if ((request->birth == SGI_BIRTH_2025) != is_2025)
+        request->birth = birth;
+    if (request->birth != birth)
         sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
                          "the task is one of another protocol version");
-    else if (is_2025 && !request->task_2025 && !sgi_follow_2025_begin(request))
+    else if (birth == SGI_BIRTH_2025 && !request->task_2025 && !sgi_follow_2025_begin(request))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task");
     return request->phase == SGI_PHASE_FOLLOW;
 }
@@ -54,6 +57,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
     request->phase = SGI_PHASE_FOLLOW;
     sgi_questions_clear(request); /* those of rounds; the task has its own */
     sgi_task_note_poll(request, task);
+    sgi_task_echo_note(request, task, true);
     if (!settle_birth(request))
         return;
     request->hook_pending = request->events.on_task != NULL;
@@ -80,7 +84,8 @@ void sgi_follow_go(segue_request *request)
         return;
     }
     TAILQ_FOREACH(question, &request->questions, link)
-        if (question->answer && !question->updating && !question->settled)
+        if (question->answer && !question->updating && !question->settled &&
+            !sgi_follow_is_draft(request))
             sgi_follow_answer(request, question);
     if (request->getting || request->retry.slot)
         return;
@@ -111,10 +116,13 @@ void sgi_follow_end(segue_request *request)
 {
     sgi_question *question;
     TAILQ_FOREACH(question, &request->questions, link) {
-        if (question->updating)
+        if (question->updating && question->updating != request->getting)
             sgi_emitter_drop(question->updating, false);
         question->updating = NULL;
     }
+    if (request->cancelling)
+        sgi_emitter_drop(request->cancelling, false);
+    request->cancelling = NULL;
     drop_stream(request);
     if (request->getting)
         sgi_emitter_drop(request->getting, false);
@@ -159,10 +167,25 @@ static void take_completed(segue_request *request, sgi_json task)
     sgi_request_finish(request, result);
 }
 
+/* Older than what a notification of the draft has said: it is looked at again. */
+static bool is_overtaken(segue_request *request, sgi_json task)
+{
+    if (!sgi_follow_is_draft(request) || !sgi_task_is_stale(request, task))
+        return false;
+    if (request->look_due)
+        send_get(request);
+    else if (!request->retry.slot)
+        sgi_task_poll_later(request);
+    return true;
+}
+
 static void take_task(segue_request *request, sgi_json task)
 {
     request->failures = 0;
     sgi_task_note_poll(request, task);
+    sgi_task_echo_note(request, task, true);
+    if (is_overtaken(request, task))
+        return;
     sgi_task_note_status(request, task);
     switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
     case SEGUE_TASK_COMPLETED:
@@ -191,6 +214,18 @@ static void take_task(segue_request *request, sgi_json task)
     }
 }
 
+/* A server that has nothing to say of a task whose time is over will have nothing to say
+ * of it later (R-2557-43). */
+static void try_again(segue_request *request, int64_t at_least_ms)
+{
+    if (sgi_task_is_overdue(request))
+        sgi_request_fail(request, SEGUE_E_TASK_LOST,
+                         "the task's time to live is over, and its server does not say "
+                         "what became of it");
+    else
+        sgi_request_back_off(request, at_least_ms);
+}
+
 static void take_get_error(segue_request *request, sgi_json error)
 {
     int64_t code = 0;
@@ -201,7 +236,7 @@ static void take_get_error(segue_request *request, sgi_json error)
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the server cannot be asked for a task");
     else
-        sgi_request_back_off(request, sgi_task_retry_after(error));
+        try_again(request, sgi_task_retry_after(error));
 }
 
 static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -211,12 +246,15 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     request->getting = NULL;
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
+    bool refused = sgi_follow_draft_got(request, emitter, outcome);
     if (outcome->kind != SGI_OUTCOME_RESULT)
         request->look_due = true;
-    if (outcome->kind == SGI_OUTCOME_ERROR)
+    if (refused)
+        sgi_follow_look(request); /* an answer did not fit, or there is no such task */
+    else if (outcome->kind == SGI_OUTCOME_ERROR)
         take_get_error(request, outcome->json);
     else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
-        sgi_request_back_off(request, 0);
+        try_again(request, 0);
     else if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_cut_off(request, outcome);
     else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
@@ -233,12 +271,24 @@ static void send_get(segue_request *request)
     if (request->getting)
         return; /* its answer may be older than what made this necessary */
     sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/get", got);
+    if (emitter && sgi_follow_is_draft(request))
+        sgi_follow_draft_write(request, emitter, &sending.w);
     if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
         request->getting = emitter;
         request->look_due = false;
     } else {
+        if (emitter)
+            sgi_follow_draft_unsent(request, emitter);
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
     }
+}
+
+void sgi_follow_look(segue_request *request)
+{
+    request->look_due = true;
+    sgi_engine_timer_clear(request->engine, &request->retry);
+    if (sgi_session_is_open(request->session))
+        sgi_follow_go(request);
 }
 
 /* ---- tasks/stream ---- */
@@ -356,7 +406,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
             sgi_fold_fields(&request->fold, payload);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
         sgi_fold_replace(&request->fold);
-        request->void_segments = request->next_segment - 1;
+        sgi_deliver_void(request, request->next_segment - 1);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
         if (request->state == SEGUE_TASK_INPUT_REQUIRED)
@@ -449,6 +499,10 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
 void sgi_follow_answer(segue_request *request, sgi_question *question)
 {
     sgi_sending sending;
+    if (sgi_follow_is_draft(request)) { /* it goes with the next look */
+        sgi_follow_look(request);
+        return;
+    }
     sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/update", answered);
     if (!emitter) {
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
@@ -480,6 +534,6 @@ void sgi_follow_cancel(segue_request *request)
         sgi_task_ask(request, &sending, "tasks/cancel", cancel_acknowledged);
     if (!emitter)
         return;
-    emitter->request = NULL;
-    sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+    if (sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        emitter->request = NULL;
 }

@@ -27,11 +27,14 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     sgi_json extensions = sgi_json_get(given, "extensions");
     sgi_jw_open(w, '{');
     for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
-        if (sgi_json_key_is(&member, "extensions"))
+        if (sgi_json_key_is(&member, "extensions") ||
+            sgi_json_key_is(&member, "partialResults"))
             continue;
         sgi_jw_key_str(w, member.key);
         sgi_jw_raw(w, member.value);
     }
+    if (!(session->options.dialects_off & SEGUE_DIALECT_PARTIAL_RESULTS))
+        sgi_jw_member_raw(w, "partialResults", SGI_STR("{}"));
     if (extensions.n || !session->options.no_tasks) {
         sgi_jw_key(w, "extensions");
         sgi_jw_open(w, '{');
@@ -142,7 +145,7 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
                   (outcome->status == 0 || outcome->status == 401 ||
                    outcome->status == 403 || outcome->status == 407);
     if (denied)
-        sgi_session_failed(session, SEGUE_E_REFUSED, outcome->why);
+        sgi_session_failed(session, sgi_outcome_status(outcome), outcome->why);
     return denied;
 }
 
@@ -158,6 +161,7 @@ static void send_it(sgi_emitter *emitter, sgi_sending *sending)
 /* ---- initialize ---- */
 
 static void send_discover(segue_session *session);
+static void send_initialize(segue_session *session);
 
 /* The server is another than it was: what it speaks is found out anew. */
 static bool guessed_wrong(segue_session *session)
@@ -186,6 +190,30 @@ static void announced_in_vain(sgi_timer *timer)
     sgi_session_announced(SGI_OWNER(timer, segue_session, timer));
 }
 
+/* Is the draft DRAFT-2026-v1 offered? */
+static bool offers_draft(const segue_session *session)
+{
+    return session->options.dialects_on & SEGUE_DIALECT_DRAFT_TASKS &&
+           !session->options.no_tasks && !session->draft_refused;
+}
+
+/* Some servers refuse a version where they should name another. */
+static bool goes_without_draft(segue_session *session, const sgi_outcome *outcome)
+{
+    if (!offers_draft(session) || outcome->kind != SGI_OUTCOME_ERROR)
+        return false;
+    session->draft_refused = true;
+    send_initialize(session);
+    return true;
+}
+
+static bool speaks(const segue_session *session, sgi_version version)
+{
+    if (version == SGI_VERSION_DRAFT_2026_V1)
+        return offers_draft(session);
+    return version != SGI_VERSION_UNKNOWN && version <= SGI_VERSION_2025_11_25;
+}
+
 /* Where the handshake eras say what is not of the protocol. */
 static void read_experimental(segue_session *session, sgi_json capabilities)
 {
@@ -202,7 +230,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (is_out_of_reach(session, outcome))
         return;
     if (outcome->kind != SGI_OUTCOME_RESULT) {
-        if (guessed_wrong(session))
+        if (goes_without_draft(session, outcome) || guessed_wrong(session))
             return;
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
                            outcome->kind == SGI_OUTCOME_TIMEOUT
@@ -212,13 +240,13 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     }
     if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),
                                &version) ||
-        (session->version = sgi_version_parse(version)) == SGI_VERSION_UNKNOWN ||
-        session->version > SGI_VERSION_2025_11_25) {
+        !speaks(session, session->version = sgi_version_parse(version))) {
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
                            "the server chose a protocol version unknown here");
         return;
     }
-    session->has_tasks = session->has_streams = false;
+    session->has_tasks = session->version == SGI_VERSION_DRAFT_2026_V1;
+    session->has_streams = false;
     read_experimental(session, sgi_json_get(outcome->json, "capabilities"));
     sgi_task_calls_begin(session, sgi_json_get(outcome->json, "capabilities"));
     if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
@@ -254,7 +282,10 @@ static void send_initialize(segue_session *session)
         return;
     }
     emitter->done = initialized;
-    sgi_jw_member_string(&sending.w, "protocolVersion", SGI_STR("2025-11-25"));
+    sgi_jw_member_string(&sending.w, "protocolVersion",
+                         sgi_str_of(sgi_version_name(offers_draft(session)
+                                                         ? SGI_VERSION_DRAFT_2026_V1
+                                                         : SGI_VERSION_2025_11_25)));
     sgi_jw_member_raw(&sending.w, "capabilities", sgi_buf_str(&session->capabilities));
     write_client_info(&sending.w, session, "clientInfo");
     send_it(emitter, &sending);
@@ -307,6 +338,17 @@ static void fall_back(segue_session *session)
         send_initialize(session);
 }
 
+/* A server that refuses a version and lists it, as one of several behind an address may,
+ * is taken at its word once (2026-07-28 basic/versioning: "select a mutually supported
+ * version from the list and retry the request"). */
+static bool may_ask_again(const segue_session *session, const sgi_outcome *outcome)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    return !session->probed_again && code == SGI_RPC_UNSUPPORTED_VERSION &&
+           lists_modern(sgi_json_get(sgi_json_get(outcome->json, "data"), "supported"));
+}
+
 static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
@@ -315,6 +357,9 @@ static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_RESULT &&
         lists_modern(sgi_json_get(outcome->json, "supportedVersions"))) {
         open_modern(session, outcome->json);
+    } else if (outcome->kind == SGI_OUTCOME_ERROR && may_ask_again(session, outcome)) {
+        session->probed_again = true;
+        send_discover(session);
     } else if (outcome->kind == SGI_OUTCOME_ERROR && is_modern_error(outcome->json) &&
                !lists_legacy(outcome->json)) {
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
@@ -343,6 +388,7 @@ static void send_discover(segue_session *session)
 void sgi_handshake_begin(segue_session *session)
 {
     int32_t era = session->options.era;
+    session->probed_again = session->draft_refused = false;
     session->guessed =
         era == SEGUE_ERA_AUTO && session->conn->exchanging &&
         sgi_places_is_legacy(&session->engine->places, session->conn->place);

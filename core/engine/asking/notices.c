@@ -36,7 +36,9 @@ static segue_request *find_by_call(segue_session *session, sgi_json token)
     int64_t id;
     if (request && request->calling == emitter)
         return request;
-    if (emitter || !session->has_task_calls || !sgi_json_int(token, &id))
+    bool lasts =
+        session->has_task_calls || session->version == SGI_VERSION_DRAFT_2026_V1;
+    if (emitter || !lasts || !sgi_json_int(token, &id))
         return NULL;
     TAILQ_FOREACH(request, &session->requests, link)
         if (request->phase == SGI_PHASE_FOLLOW && request->call_id == id)
@@ -97,12 +99,14 @@ static bool take_task_status(segue_session *session, sgi_json params)
     segue_request *request, *next;
     bool some = false;
     sgi_json id = sgi_json_get(params, "taskId");
-    SGI_TAILQ_EACH(request, &session->requests, link, next)
-        if (request->task_2025 && request->phase == SGI_PHASE_FOLLOW &&
-            sgi_json_string_is(id, sgi_str_of(request->task_id))) {
-            sgi_follow_2025_status(request, params);
-            some = true;
-        }
+    SGI_TAILQ_EACH(request, &session->requests, link, next) {
+        bool is_draft = sgi_follow_is_draft(request);
+        if ((!request->task_2025 && !is_draft) || request->phase != SGI_PHASE_FOLLOW ||
+            !sgi_json_string_is(id, sgi_str_of(request->task_id)))
+            continue;
+        (is_draft ? sgi_follow_draft_status : sgi_follow_2025_status)(request, params);
+        some = true;
+    }
     return some;
 }
 
@@ -124,6 +128,14 @@ bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json para
             sgi_follow_event(request, &event);
         else
             session->engine->warnings++; /* of a stream that was closed: dropped */
+        return true;
+    }
+    if (sgi_str_eq(method, SGI_STR("notifications/tools/partial_result"))) {
+        request = find_by_call(session, sgi_json_get(params, "partialResultToken"));
+        if (request && request->calling && request->adds_token)
+            sgi_pieces_notified(request, params);
+        else
+            session->engine->warnings++; /* nobody waits for it (R-776-19) */
         return true;
     }
     if (sgi_str_eq(method, SGI_STR("notifications/progress"))) {

@@ -8,22 +8,28 @@
  * Between rounds nothing is in flight. What holds for the request holds there: its
  * timeout goes on, cancel ends it, a connection that comes back lets it go on. Answers
  * stay until the next result, so a request that is lost on the way can be sent again. */
+#include "engine/asking/asked.h"
 #include "engine/asking/request.h"
 
-#define ROUNDS_MAX 16
+#define ROUNDS_MAX 10
 #define BACKOFF_DOUBLINGS 6
+
+void sgi_question_forget(segue_request *request, sgi_question *question)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    TAILQ_REMOVE(&request->questions, question, link);
+    sgi_text_free(mem, question->key);
+    sgi_defaults_free(&question->defaults, mem);
+    if (question->answer)
+        sgi_release(mem, question->answer, question->answer_len + 1);
+    sgi_release(mem, question, sizeof *question);
+}
 
 void sgi_questions_clear(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_question *question;
-    while ((question = TAILQ_FIRST(&request->questions))) {
-        TAILQ_REMOVE(&request->questions, question, link);
-        sgi_text_free(mem, question->key);
-        if (question->answer)
-            sgi_release(mem, question->answer, question->answer_len + 1);
-        sgi_release(mem, question, sizeof *question);
-    }
+    while (!TAILQ_EMPTY(&request->questions))
+        sgi_question_forget(request, TAILQ_FIRST(&request->questions));
     if (request->round_state)
         sgi_release(mem, request->round_state, request->round_state_len + 1);
     request->round_state = NULL;
@@ -57,15 +63,19 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
     if (question)
         question->key = sgi_text_dup(mem, key);
     bool ok = question && question->key && !text.failed &&
+              sgi_defaults_keep(&question->defaults, request->session, method, params) &&
               sgi_deliver(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);
     if (ok) {
+        question->elicits = sgi_str_eq(method, SGI_STR("elicitation/create"));
         TAILQ_INSERT_TAIL(&request->questions, question, link);
         request->question_count++;
         return SEGUE_OK;
     }
-    if (question)
+    if (question) {
         sgi_text_free(mem, question->key);
+        sgi_defaults_free(&question->defaults, mem);
+    }
     sgi_release(mem, question, sizeof *question);
     return SEGUE_E_NOMEM;
 }
@@ -83,6 +93,45 @@ segue_status sgi_question_take(segue_request *request, const sgi_json_member *me
     if (request->question_count >= SGI_QUESTIONS_MAX)
         return SEGUE_E_LIMIT;
     return add(request, member->key, method, params);
+}
+
+sgi_question *sgi_question_find(segue_request *request, const char *key)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (!strcmp(question->key, key))
+            break;
+    return question && !question->answer && !question->settled ? question : NULL;
+}
+
+/* 2026-07-28 has results for answers, and no errors. For a form that is not filled in
+ * there is a word; that a model, or the roots, cannot be asked has none. */
+segue_status sgi_request_answer_error(segue_request *request, const char *key,
+                                      int32_t code, sgi_str message, sgi_json data)
+{
+    sgi_buf error;
+    if (request->phase == SGI_PHASE_DONE)
+        return SEGUE_E_TERMINAL;
+    sgi_buf_init(&error, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_on(&error);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_int(&w, "code", code);
+    sgi_jw_member_string(&w, "message", message);
+    if (data.n)
+        sgi_jw_member_raw(&w, "data", data);
+    sgi_jw_close(&w, '}');
+    segue_status status = error.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_asked_answer_error(request, key, sgi_buf_str(&error));
+    sgi_buf_free(&error);
+    if (status != SEGUE_E_NOT_FOUND)
+        return status;
+    const sgi_question *question = sgi_question_find(request, key);
+    if (!question)
+        return SEGUE_E_NOT_FOUND;
+    return question->elicits
+               ? sgi_request_answer(request, key, SGI_STR("{\"action\":\"cancel\"}"))
+               : SEGUE_E_UNSUPPORTED;
 }
 
 /* ---- rounds ---- */

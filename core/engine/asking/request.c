@@ -1,9 +1,11 @@
 #include "engine/asking/request.h"
 
 #include "engine/asking/asked.h"
+#include "engine/asking/merge.h"
 
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
+static void take_clean_result(segue_request *request, sgi_json result);
 
 /* ---- life ---- */
 
@@ -21,7 +23,9 @@ static void free_request(segue_request *request)
     sgi_text_free(mem, request->log_level);
     sgi_text_free(mem, request->key);
     sgi_text_free(mem, request->task_id);
+    sgi_echo_free(&request->echo, mem);
     sgi_follow_2025_free(request);
+    sgi_pieces_free(request);
     sgi_fold_free(&request->fold);
     sgi_buf_free(&request->inbox);
     sgi_buf_free(&request->taken);
@@ -69,6 +73,8 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
         return false;
     request->params_len = spec->params.n;
     if (spec->task_id.n && !(request->task_id = sgi_text_dup(mem, spec->task_id)))
+        return false;
+    if (!sgi_echo_set(&request->echo, mem, spec->echo))
         return false;
     request->method = sgi_text_dup(mem, spec->method);
     return request->method != NULL;
@@ -192,12 +198,15 @@ void sgi_request_finish_error(segue_request *request, sgi_json error)
 /* What was received so far, merged, goes with the error. */
 static void keep_received(segue_request *request)
 {
-    if (!request->fold.count && !request->fold.fields.len)
+    if (!request->merge && !request->fold.count && !request->fold.fields.len)
         return;
     sgi_jw w = sgi_jw_on(&request->result);
     sgi_buf_cut(&request->result, 0);
     sgi_jw_open(&w, '{');
-    sgi_fold_write(&request->fold, &w, false, (sgi_str){0});
+    if (request->merge)
+        sgi_merge_write(request->merge, &w);
+    else
+        sgi_fold_write(&request->fold, &w, false, (sgi_str){0});
     sgi_jw_close(&w, '}');
     if (!sgi_buf_terminate(&request->result) || request->result.failed)
         sgi_buf_reset(&request->result, 0);
@@ -236,6 +245,9 @@ segue_status sgi_request_cancel(segue_request *request)
     if (request->phase == SGI_PHASE_FOLLOW && request->task_2025 &&
         sgi_follow_2025_cancel(request))
         return SEGUE_OK; /* the answer ends it */
+    if (request->phase == SGI_PHASE_FOLLOW && sgi_follow_is_draft(request) &&
+        sgi_follow_draft_cancel(request))
+        return SEGUE_OK;
     if (request->phase == SGI_PHASE_FOLLOW)
         sgi_follow_cancel(request);
     give_up_call(request);
@@ -280,21 +292,18 @@ segue_status sgi_request_grant(segue_request *request, int64_t n)
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_question *question;
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
     segue_status status = sgi_asked_answer(request, key, answer);
     if (status != SEGUE_E_NOT_FOUND)
         return status;
-    TAILQ_FOREACH(question, &request->questions, link)
-        if (!strcmp(question->key, key))
-            break;
-    if (!question || question->answer || question->settled)
+    sgi_question *question = sgi_question_find(request, key);
+    if (!question)
         return SEGUE_E_NOT_FOUND;
-    question->answer = sgi_text_dup(mem, answer);
+    question->answer =
+        sgi_defaults_fill(&question->defaults, mem, answer, &question->answer_len);
     if (!question->answer)
         return SEGUE_E_NOMEM;
-    question->answer_len = answer.n;
     if (!sgi_session_is_open(request->session))
         return SEGUE_OK; /* it goes out when it is */
     if (request->phase == SGI_PHASE_FOLLOW)
@@ -318,6 +327,8 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
     }
     if (request->rounds)
         sgi_questions_write(request, w);
+    if (request->task)
+        sgi_task_echo_write(request, w);
     sgi_task_calls_write(request, w);
 }
 
@@ -340,6 +351,7 @@ static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
         sgi_buf_add_char(out, '"');
         request->key_sent = true;
     }
+    sgi_pieces_write_extra(request, out, id);
 }
 
 static void send_call(segue_request *request)
@@ -347,7 +359,12 @@ static void send_call(segue_request *request)
     segue_session *session = request->session;
     sgi_json params = {request->params, request->params_len};
     sgi_sending sending;
+    sgi_json kept;
     sgi_buf extra;
+    if (sgi_cache_find(request, &kept)) {
+        take_clean_result(request, kept);
+        return;
+    }
     if (!sgi_task_calls_prepare(request))
         return;
     sgi_emitter *emitter =
@@ -359,6 +376,7 @@ static void send_call(segue_request *request)
     emitter->request = request;
     emitter->done = call_done;
     emitter->more = request->may_stream ? sgi_follow_2025_more : NULL;
+    sgi_pieces_prepare(request, emitter);
     request->call_id = emitter->id;
     if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
         emitter->timeout_ms = 0; /* its answer is its end, which may be days away */
@@ -384,8 +402,25 @@ static bool is_complete(sgi_json result)
 static void note_task_state(segue_request *request, sgi_json result)
 {
     int32_t state = sgi_task_state_of(sgi_json_get(result, "status"));
-    if (request->task && state != SEGUE_TASK_UNKNOWN)
+    if (request->task && state != SEGUE_TASK_UNKNOWN) {
         request->task->state = state;
+        sgi_task_echo_note(request, result, true);
+    }
+}
+
+/* resultType "task" beside that of tools/call (R-2557-20; 2.1). */
+static bool is_about_task(const segue_request *request)
+{
+    return !strcmp(request->method, "tasks/get") ||
+           (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
+            !strcmp(request->method, "tasks/cancel"));
+}
+
+static bool is_round(const segue_request *request, sgi_json type)
+{
+    return sgi_json_string_is(type, SGI_STR("input_required")) ||
+           (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
+            sgi_json_string_is(type, SGI_STR("incomplete")));
 }
 
 static void take_result(segue_request *request, sgi_json result)
@@ -397,6 +432,10 @@ static void take_result(segue_request *request, sgi_json result)
     } else if (request->session->version == SGI_VERSION_2025_11_25 &&
                sgi_follow_2025_answer(request, result)) {
         return; /* a task, or nothing that a request could be answered with */
+    } else if (sgi_follow_draft_answer(request, result)) {
+        return;
+    } else if (request->merge) {
+        sgi_pieces_finish(request, result);
     } else if (is_complete(result)) {
         if (request->is_call)
             sgi_deliver_rest(request, result);
@@ -404,11 +443,10 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_request_finish(request, result);
     } else if (is_task && request->is_call && request->session->has_tasks) {
         sgi_follow_begin(request, result);
-    } else if (is_task && sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/get"))) {
+    } else if (is_task && is_about_task(request)) {
         note_task_state(request, result);
-        sgi_request_finish(request,
-                           result); /* as the SEP's examples have it (R-2557-20) */
-    } else if (sgi_json_string_is(type, SGI_STR("input_required"))) {
+        sgi_request_finish(request, result);
+    } else if (is_round(request, type)) {
         sgi_questions_round(request, result);
     } else {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
@@ -440,11 +478,15 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
     }
     switch (outcome->kind) {
     case SGI_OUTCOME_RESULT:
+        sgi_cache_keep(request, outcome->json);
         take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:
-        if (!sgi_tool_lookup(request, outcome->json) &&
-            !sgi_task_calls_reform(request, outcome->json))
+        sgi_cache_refused(request, outcome->json);
+        if (request->merge)
+            sgi_request_fail_error(request, SEGUE_E_REMOTE, outcome->json);
+        else if (!sgi_tool_lookup(request, outcome->json) &&
+                 !sgi_task_calls_reform(request, outcome->json))
             sgi_request_finish_error(request, outcome->json);
         break;
     case SGI_OUTCOME_TIMEOUT:
@@ -452,7 +494,8 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
         break;
     case SGI_OUTCOME_LOST:
         if (!request->key_sent && !outcome->unsent)
-            sgi_request_fail(request, SEGUE_E_DISCONNECTED,
+            sgi_request_fail(request,
+                             request->merge ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
                              request->session->conn->exchanging && outcome->why
                                  ? outcome->why
                                  : "the connection broke before the answer came");
@@ -460,7 +503,7 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
             sgi_request_cut_off(request, outcome);
         break;
     case SGI_OUTCOME_REFUSED:
-        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
+        sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     }
 }
 

@@ -13,8 +13,10 @@
 
 #include "engine/error.h"
 #include "engine/log/fold.h"
+#include "engine/asking/defaults.h"
 #include "engine/asking/emitter.h"
 #include "engine/asking/session.h"
+#include "engine/asking/task_echo.h"
 #include "engine/asking/tracker.h"
 
 typedef enum sgi_phase { SGI_PHASE_WAIT = 0, SGI_PHASE_FOLLOW, SGI_PHASE_DONE } sgi_phase;
@@ -27,17 +29,20 @@ typedef enum sgi_birth {
     SGI_BIRTH_UNKNOWN =
         0,               /* an id the application kept: as the session's version has it */
     SGI_BIRTH_EXTENSION, /* 2026-07-28 */
-    SGI_BIRTH_2025       /* 2025-11-25 */
+    SGI_BIRTH_2025,      /* 2025-11-25 */
+    SGI_BIRTH_DRAFT      /* DRAFT-2026-v1 */
 } sgi_birth;
 
 /* A question of the server. */
 typedef struct sgi_question {
     TAILQ_ENTRY(sgi_question) link;
     char *key;
+    sgi_defaults defaults;
     char *answer; /* JSON, while its acknowledgement is outstanding */
     size_t answer_len;
     sgi_emitter *updating; /* the exchange under way, or NULL */
     bool settled;          /* acknowledged, or no longer asked */
+    bool elicits;          /* it asks a person */
 } sgi_question;
 
 /* So many questions may be asked of one request. */
@@ -61,6 +66,8 @@ typedef struct sgi_inbox_head {
     uint64_t number;
     uint64_t event;   /* number of the event + 1 that carried it; 0 = none */
     uint64_t covered; /* segments up to this one have been delivered with it */
+    uint64_t index;   /* place in the list of the result */
+    bool replaces;    /* what was delivered before is void */
     double progress;
     double total;
 } sgi_inbox_head;
@@ -81,14 +88,15 @@ struct segue_request {
     char *log_level;
     char *key; /* idempotency */
     bool key_sent;
-    int32_t pages;   /* of tools/list, looked through because they did not fit */
-    bool moved;      /* sent again, as the server had forgotten its wire session */
-    bool listed;     /* sent again, as its headers did not fit the tool */
-    bool asks_task;  /* params.task goes with it, */
-    bool adds_task;  /* ... written here, not by the application */
-    bool may_stream; /* ... and several answers were agreed on (SEP-1905) */
-    bool reformed;   /* sent again, in the form that its tool takes */
-    int64_t call_id; /* of the last time it was sent: progress names it */
+    int32_t pages;       /* of tools/list, looked through because they did not fit */
+    bool moved;          /* sent again, as the server had forgotten its wire session */
+    bool listed;         /* sent again, as its headers did not fit the tool */
+    bool asks_task;      /* params.task goes with it, */
+    bool adds_task;      /* ... written here, not by the application */
+    bool may_stream;     /* ... and several answers were agreed on (SEP-1905) */
+    bool reformed;       /* sent again, in the form that its tool takes */
+    int64_t call_id;     /* of the last time it was sent: progress names it */
+    uint64_t cache_mark; /* its result may be kept if nothing changed since; 0 = not */
     segue_request_events events;
     sgi_timer deadline;
     sgi_timer retry; /* next poll, or next try */
@@ -106,6 +114,10 @@ struct segue_request {
     int32_t state;                   /* segue_task_state */
     int64_t updated_ms; /* lastUpdatedAt of what it was read from; 0 = none */
     int64_t poll_ms;
+    int64_t ttl_ms;           /* -1 = unlimited, 0 = not known */
+    int64_t known_ms;         /* since when it is known; monotonic */
+    sgi_echo echo;            /* of a draft's task without a handle */
+    sgi_emitter *cancelling;  /* a draft's: the answer ends the request */
     int32_t failures;  /* in a row, of exchanges about the task */
     bool no_stream;    /* the server streams, but not this */
     bool look_due;     /* tasks/get is owed, whatever the stream does */
@@ -121,6 +133,14 @@ struct segue_request {
     uint64_t void_segments; /* so many were thrown away by the last replace */
     bool partial;           /* the fold lacks what came before the cursor of a token */
     sgi_fold fold;
+
+    /* pieces of the result of a plain call (pieces.c) */
+    bool adds_partial, adds_token; /* asked for, here and not by the application */
+    struct sgi_merge *merge;       /* P: of the answers so far; NULL = one is all */
+    int64_t next_piece;            /* PN: the number that is to come */
+    uint64_t piece_count;          /* ... blocks that came with this exchange */
+    uint64_t holes;                /* ... pieces that did not come, */
+    bool broken;                   /* ... so the others wait for the result */
     TAILQ_HEAD(, sgi_question) questions;
     TAILQ_HEAD(, sgi_asked) asked; /* by requests of the server */
 
@@ -134,6 +154,7 @@ struct segue_request {
     uint64_t delivered_event; /* event + 1 of the last segment whose delivery has begun */
     uint64_t delivered_segment;
     uint64_t dropped;
+    bool replace_due; /* the next segment replaces those before it */
 
     /* the end */
     segue_status status;
@@ -155,6 +176,7 @@ typedef struct sgi_request_spec {
     uint64_t next_segment;
     uint64_t void_segments;
     sgi_birth birth;
+    sgi_json echo; /* a draft's requestState; JSON, may be empty */
     segue_task *task;
 } sgi_request_spec;
 
@@ -166,6 +188,9 @@ void sgi_request_unref(segue_request *request);
 segue_status sgi_request_cancel(segue_request *request);
 segue_status sgi_request_detach(segue_request *request);
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer);
+/* data: may be empty. */
+segue_status sgi_request_answer_error(segue_request *request, const char *key,
+                                      int32_t code, sgi_str message, sgi_json data);
 segue_status sgi_request_grant(segue_request *request, int64_t n);
 
 /* The end, each once; later ones are ignored. */
@@ -216,6 +241,25 @@ void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
 void sgi_follow_end(segue_request *request);
 
+/* Looks at the task now, whatever was to be waited for. */
+void sgi_follow_look(segue_request *request);
+
+/* ---- follow_draft.c: what is different about one of DRAFT-2026-v1 ---- */
+
+bool sgi_follow_is_draft(const segue_request *request);
+/* The first answer of a request; true: it is a task, and was taken. */
+bool sgi_follow_draft_answer(segue_request *request, sgi_json result);
+/* Answers that are due go out with this tasks/get; they did not after all. */
+void sgi_follow_draft_write(segue_request *request, sgi_emitter *emitter, sgi_jw *w);
+void sgi_follow_draft_unsent(segue_request *request, const sgi_emitter *emitter);
+/* What became of them; true: some were refused, and are asked for anew. */
+bool sgi_follow_draft_got(segue_request *request, const sgi_emitter *emitter,
+                          const sgi_outcome *outcome);
+/* As sgi_follow_2025_cancel. */
+bool sgi_follow_draft_cancel(segue_request *request);
+/* notifications/tasks/status. */
+void sgi_follow_draft_status(segue_request *request, sgi_json task);
+
 /* ---- follow_2025.c: a task of 2025-11-25, streamed (SEP-1905) or not ---- */
 
 /* Out of memory: false. */
@@ -253,7 +297,9 @@ void sgi_task_calls_learn(const segue_request *request, sgi_json result);
 int32_t sgi_task_state_of(sgi_json status);
 /* Takes status and statusMessage over; on_status follows when there is news. */
 void sgi_task_note_status(segue_request *request, sgi_json object);
-void sgi_task_note_poll(segue_request *request, sgi_json task);
+void sgi_task_note_poll(segue_request *request, sgi_json task); /* and its ttl */
+/* Its time to live is over, as far as is known here. */
+bool sgi_task_is_overdue(const segue_request *request);
 /* What is said of the task is older than what is known: a terminal state is for ever,
  * else lastUpdatedAt tells (R-2557-47). */
 bool sgi_task_is_stale(segue_request *request, sgi_json task);
@@ -271,12 +317,29 @@ sgi_emitter *sgi_task_ask(segue_request *request, sgi_sending *sending,
                           const char *method,
                           void (*done)(sgi_emitter *, const sgi_outcome *));
 
+/* ---- pieces.c: the result of a plain call as it grows ---- */
+
+/* What is asked for with the exchange that is about to be sent. */
+void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter);
+void sgi_pieces_write_extra(const segue_request *request, sgi_buf *out, int64_t id);
+/* One of several answers; false: it is the last. */
+bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result);
+/* The last of them. */
+void sgi_pieces_finish(segue_request *request, sgi_json result);
+/* notifications/tools/partial_result */
+void sgi_pieces_notified(segue_request *request, sgi_json params);
+void sgi_pieces_free(segue_request *request);
+
 /* ---- questions.c ---- */
 
 void sgi_questions_clear(segue_request *request);
 /* A member of inputRequests. SEGUE_OK also for one that is known; SEGUE_E_PROTOCOL when
  * it is no question that could be asked; SEGUE_E_LIMIT; SEGUE_E_NOMEM. */
 segue_status sgi_question_take(segue_request *request, const sgi_json_member *member);
+/* It was never asked. */
+void sgi_question_forget(segue_request *request, sgi_question *question);
+/* One that has no answer yet; NULL when there is none. */
+sgi_question *sgi_question_find(segue_request *request, const char *key);
 /* Some have no answer yet. */
 bool sgi_questions_are_open(const segue_request *request);
 /* The answer was a round of questions. */
@@ -285,6 +348,11 @@ void sgi_questions_round(segue_request *request, sgi_json result);
  * application's params one of these? */
 void sgi_questions_write(const segue_request *request, sgi_jw *w);
 bool sgi_questions_own(const segue_request *request, const sgi_json_member *member);
+
+/* ---- result_check.c ---- */
+
+/* Before on_complete: what a tool gave, against its outputSchema. It may fail then. */
+void sgi_result_check(segue_request *request);
 
 /* ---- tool_lookup.c ---- */
 
@@ -302,6 +370,11 @@ void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event
 /* One that may come before those below it: covered are all up to that number. */
 void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
                           sgi_json block);
+/* One whose place in the result is told. */
+void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t index,
+                       sgi_json block);
+/* Segments up to this one do not count for the result. */
+void sgi_deliver_void(segue_request *request, uint64_t number);
 /* Blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_rest(segue_request *request, sgi_json result);
 bool sgi_deliver_is_full(const segue_request *request);
@@ -313,6 +386,8 @@ int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget);
 
 struct segue_segment {
     uint64_t number;
+    uint64_t index;
+    bool replaces;
     sgi_json block;
     sgi_buf type; /* decoded when asked for */
     sgi_buf text;
@@ -334,6 +409,7 @@ struct segue_task {
     segue_session *session; /* counted */
     char *id;
     int32_t state;
+    sgi_echo echo;
 };
 
 segue_status sgi_task_handle_new(segue_session *session, sgi_str id, segue_task **out);

@@ -29,14 +29,19 @@ void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
         if (ms > BACKOFF_MAX_MS)
             ms = BACKOFF_MAX_MS;
     }
-    sgi_request_later(request, ms > at_least_ms ? ms : at_least_ms);
+    if (ms < at_least_ms)
+        ms = at_least_ms;
+    int64_t patience = sgi_session_patience(request->session, ms);
+    if (patience > ms)
+        ms = patience + patience / 9; /* nor a tenth sooner */
+    sgi_request_later(request, ms);
 }
 
 void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome)
 {
     segue_session *session = request->session;
     if (outcome->kind == SGI_OUTCOME_REFUSED)
-        sgi_request_fail(request, SEGUE_E_REFUSED, outcome->why);
+        sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     else if (!sgi_session_is_open(session))
         return; /* asked again when it is */
     else if (request->failures >= session->options.max_reconnects)

@@ -159,7 +159,8 @@ static void take_void(segue_request *request, uint64_t voided)
     sgi_task_2025 *task = request->task_2025;
     if (voided <= task->voided)
         return;
-    task->voided = request->void_segments = voided;
+    task->voided = voided;
+    sgi_deliver_void(request, voided);
     if (sgi_tracker_prefix(&task->tracker) <= voided)
         sgi_fold_replace(&request->fold);
     else

@@ -54,6 +54,8 @@ static void free_session(segue_session *session)
     sgi_map_free(&session->in_flight);
     sgi_map_free(&session->streams);
     sgi_tool_headers_free(&session->tools);
+    sgi_tool_schemas_free(&session->tool_schemas);
+    sgi_cache_free(&session->cache);
     sgi_tool_tasks_free(&session->tool_tasks);
     sgi_buf_free(&session->list_cursor);
     sgi_buf_free(&session->meta);
@@ -84,6 +86,8 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     sgi_map_init(&session->in_flight, &engine->env);
     sgi_map_init(&session->streams, &engine->env);
     sgi_tool_headers_init(&session->tools, engine);
+    sgi_tool_schemas_init(&session->tool_schemas, engine, events && events->on_validate);
+    sgi_cache_init(&session->cache, engine, options->cache_bytes);
     sgi_tool_tasks_init(&session->tool_tasks, engine);
     sgi_buf_init(&session->list_cursor, mem);
     sgi_buf_init(&session->meta, mem);
@@ -170,6 +174,9 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
     if (sgi_str_eq(method, SGI_STR("notifications/cancelled")) &&
         sgi_asked_withdraw(session, msg->params))
         return;
+    sgi_cache_notified(session, method, msg->params);
+    if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
+        sgi_tool_schemas_forget(&session->tool_schemas);
     if (!sgi_requests_notified(session, method, msg->params))
         keep_notification(session, method, msg->params);
 }
@@ -287,11 +294,17 @@ void sgi_session_unheard(segue_session *session, bool heard)
     stop_listening(session);
     if (heard)
         session->unheard = 0;
+    int64_t ms = sgi_session_patience(session, LISTEN_AGAIN_MS << session->unheard);
     if (sgi_session_is_open(session))
-        sgi_engine_timer(session->engine, &session->listen_again,
-                         LISTEN_AGAIN_MS << session->unheard, listen_again);
+        sgi_engine_timer(session->engine, &session->listen_again, ms, listen_again);
     if (session->unheard < LISTEN_DOUBLES)
         session->unheard++;
+}
+
+int64_t sgi_session_patience(const segue_session *session, int64_t ms)
+{
+    int64_t left = session->wait_until_ms - sgi_now(&session->engine->env);
+    return left > ms ? left : ms;
 }
 
 static int64_t backoff(segue_session *session)
@@ -337,7 +350,8 @@ void sgi_session_lost(segue_session *session, const char *why)
     if (++session->attempts > most || !session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
     else
-        sgi_engine_timer(session->engine, &session->timer, backoff(session), try_again);
+        sgi_engine_timer(session->engine, &session->timer,
+                         sgi_session_patience(session, backoff(session)), try_again);
     sgi_session_unref(session);
 }
 
@@ -365,6 +379,8 @@ void sgi_session_opened(segue_session *session)
 {
     session->stage = SGI_STAGE_OPEN;
     session->attempts = 0;
+    sgi_cache_forget(&session->cache); /* what changed meanwhile nobody has heard */
+    sgi_tool_schemas_forget(&session->tool_schemas);
     sgi_engine_timer_clear(session->engine, &session->timer);
     session->open_due = true;
     if (!session->ready.queued)

@@ -12,7 +12,9 @@
 #include "engine/handle.h"
 #include "engine/negotiate.h"
 #include "engine/sending.h"
+#include "engine/asking/cache.h"
 #include "engine/asking/tool_headers.h"
+#include "engine/asking/tool_schemas.h"
 #include "engine/asking/tool_tasks.h"
 
 typedef enum sgi_stage {
@@ -37,8 +39,9 @@ struct segue_session {
     segue_session_events events;
     sgi_stage stage;
     bool user_closed;
-    int32_t attempts; /* to connect, in a row */
-    sgi_timer timer;  /* probe, or the next attempt */
+    int32_t attempts;      /* to connect, in a row */
+    sgi_timer timer;       /* probe, or the next attempt */
+    int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
     int64_t next_id;
     TAILQ_HEAD(, sgi_exchange) exchanges; /* over HTTP: on which there is work */
     sgi_conn *listening; /* the stream on which the server speaks first */
@@ -48,8 +51,12 @@ struct segue_session {
     bool answers_due;            /* ... were too many: answers wait (asked.c) */
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
-    bool guessed; /* the era under trial is the one its server spoke last */
+    bool guessed;      /* the era under trial is the one its server spoke last */
+    bool probed_again; /* ... and server/discover was sent once more */
+    bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */
     sgi_tool_headers tools;
+    sgi_tool_schemas tool_schemas;
+    sgi_cache cache;
     sgi_map in_flight; /* emitters by id */
     sgi_map streams;   /* requests by the task they stream */
     TAILQ_HEAD(, segue_request) requests;
@@ -107,6 +114,8 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
 
 /* The connection is lost, or what stands for one: connects again, or gives up. */
 void sgi_session_lost(segue_session *session, const char *why);
+/* When something is to be tried again in ms: then, or when the server wants it. */
+int64_t sgi_session_patience(const segue_session *session, int64_t ms);
 /* The wire session of an open session is gone: begins another. What is under way goes on
  * in the old one. */
 void sgi_session_renew(segue_session *session, const char *why);

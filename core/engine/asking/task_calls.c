@@ -84,8 +84,10 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
         return; /* looked again when it is */
     sgi_buf_init(&cursor, sgi_engine_mem(session->engine));
     sgi_buf_add_str(&cursor, sgi_buf_str(&session->list_cursor));
-    if (outcome->kind == SGI_OUTCOME_RESULT && !cursor.failed)
+    if (outcome->kind == SGI_OUTCOME_RESULT && !cursor.failed) {
         sgi_tool_tasks_learn(&session->tool_tasks, sgi_buf_str(&cursor), outcome->json);
+        sgi_tool_schemas_learn(&session->tool_schemas, outcome->json, !cursor.len);
+    }
     sgi_buf_free(&cursor);
     bool more = outcome->kind == SGI_OUTCOME_RESULT &&
                 sgi_json_kind_of(next) == SGI_JSON_STRING &&
@@ -126,8 +128,7 @@ void sgi_task_calls_learn(const segue_request *request, sgi_json result)
 {
     segue_session *session = request->session;
     sgi_json params = {request->params, request->params_len};
-    if (session->has_task_calls &&
-        sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list")))
+    if (session->has_task_calls)
         sgi_tool_tasks_learn(&session->tool_tasks, sgi_json_get(params, "cursor"),
                              result);
 }

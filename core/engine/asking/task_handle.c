@@ -29,6 +29,7 @@ void sgi_task_handle_unref(segue_task *task)
         return;
     task->handle.magic = SGI_MAGIC_FREED;
     sgi_text_free(mem, task->id);
+    sgi_echo_free(&task->echo, mem);
     sgi_release(mem, task, sizeof *task);
     sgi_session_unref(session);
 }

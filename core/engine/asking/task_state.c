@@ -56,9 +56,41 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     sgi_buf_free(&text);
 }
 
+/* ttl is in seconds in the draft alone. null = unlimited. */
+static void note_ttl(segue_request *request, sgi_json task)
+{
+    bool in_seconds = request->session->version == SGI_VERSION_DRAFT_2026_V1;
+    const struct {
+        const char *name;
+        int64_t unit;
+    } known[] = {{"ttlMs", 1}, {"ttlSeconds", 1000}, {"ttl", in_seconds ? 1000 : 1}};
+    for (size_t i = 0; i < 3; i++) {
+        sgi_json value = sgi_json_get(task, known[i].name);
+        int64_t ttl;
+        bool is_null = value.n && sgi_json_kind_of(value) == SGI_JSON_NULL;
+        if (is_null || (sgi_json_int(value, &ttl) && ttl > INT64_MAX / 1000))
+            request->ttl_ms = -1;
+        else if (sgi_json_int(value, &ttl) && ttl >= 0)
+            request->ttl_ms = ttl * known[i].unit;
+        else
+            continue;
+        return;
+    }
+}
+
+/* It lives so long from its creation, which was before it became known here. */
+bool sgi_task_is_overdue(const segue_request *request)
+{
+    int64_t known = sgi_now(&request->engine->env) - request->known_ms;
+    return request->ttl_ms > 0 && known >= request->ttl_ms;
+}
+
 /* ttlMs, ttlSeconds, ttl and their like: read by field name (R-2557-2). */
 void sgi_task_note_poll(segue_request *request, sgi_json task)
 {
+    note_ttl(request, task);
+    if (!request->known_ms)
+        request->known_ms = sgi_now(&request->engine->env);
     static const char *const names[] = {"pollIntervalMs", "pollIntervalMilliseconds",
                                         "pollInterval"};
     int64_t ms;
@@ -94,6 +126,7 @@ sgi_emitter *sgi_task_ask(segue_request *request, sgi_sending *sending,
     emitter->request = request;
     emitter->done = done;
     sgi_jw_member_string(&sending->w, "taskId", sgi_str_of(request->task_id));
+    sgi_task_echo_write(request, &sending->w);
     return emitter;
 }
 

@@ -1,6 +1,7 @@
 /* A resume token: "sg1." and base64url of a checksum and a JSON object. Of a task:
  * {"t":id,"e":next event,"s":next segment,"v":void segments}, with "d":1 of one of
- * 2025-11-25, which has no events. Of a call whose answer has
+ * 2025-11-25, which has no events, and with "d":2 and perhaps "r":requestState of one of
+ * DRAFT-2026-v1. Of a call whose answer has
  * not come: {"m":method,"p":params,"k":idempotency key}: sent again it finds its
  * operation. */
 #include "engine/asking/request.h"
@@ -30,6 +31,10 @@ static void write_state(const segue_request *request, sgi_buf *out)
         sgi_jw_member_int(&w, "v", (int64_t)request->void_segments);
         if (request->birth == SGI_BIRTH_2025)
             sgi_jw_member_int(&w, "d", 1);
+        if (request->birth == SGI_BIRTH_DRAFT)
+            sgi_jw_member_int(&w, "d", 2);
+        if (request->birth == SGI_BIRTH_DRAFT && sgi_task_echo(request).n)
+            sgi_jw_member_raw(&w, "r", sgi_task_echo(request));
     } else {
         sgi_jw_member_string(&w, "m", sgi_str_of(request->method));
         sgi_jw_member_string(&w, "k", sgi_str_of(request->key));
@@ -82,6 +87,7 @@ static segue_status resume_task(segue_session *session, sgi_json state,
     int64_t event = 0;
     int64_t voided = 0;
     int64_t segment = 1;
+    int64_t birth = 0;
     sgi_buf id;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
     sgi_json_decode(sgi_json_get(state, "t"), &id);
@@ -92,7 +98,11 @@ static segue_status resume_task(segue_session *session, sgi_json state,
     spec->task_id = sgi_buf_str(&id);
     spec->next_event = (uint64_t)event;
     spec->next_segment = (uint64_t)segment;
-    spec->birth = sgi_json_get(state, "d").n ? SGI_BIRTH_2025 : SGI_BIRTH_EXTENSION;
+    sgi_json_int(sgi_json_get(state, "d"), &birth);
+    spec->birth = birth == 2   ? SGI_BIRTH_DRAFT
+                  : birth == 1 ? SGI_BIRTH_2025
+                               : SGI_BIRTH_EXTENSION;
+    spec->echo = sgi_json_get(state, "r");
     spec->void_segments = voided > 0 && voided < segment ? (uint64_t)voided : 0;
     segue_status status = SEGUE_E_INVALID;
     if (id.failed)

@@ -29,6 +29,7 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_RESULT) {
         bool begins = request->pages == 1;
         sgi_tool_headers_learn(&request->session->tools, outcome->json, begins, NULL);
+        sgi_tool_schemas_learn(&request->session->tool_schemas, outcome->json, begins);
         if (sgi_json_kind_of(cursor) == SGI_JSON_STRING && request->pages < PAGES_MAX &&
             send_list(request, cursor))
             return;
@@ -68,9 +69,11 @@ bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out
 {
     sgi_json params = {request->params, request->params_len};
     bool begins = !sgi_json_get(params, "cursor").n;
+    if (!sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list")))
+        return false;
     sgi_task_calls_learn(request, result);
-    if (!has_headers(request->session) ||
-        !sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list")))
+    sgi_tool_schemas_learn(&request->session->tool_schemas, result, begins);
+    if (!has_headers(request->session))
         return false;
     return sgi_tool_headers_learn(&request->session->tools, result, begins, out);
 }

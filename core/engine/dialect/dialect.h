@@ -14,6 +14,7 @@ typedef struct sgi_dialect {
      * NULL = makes no tasks. */
     void (*created)(sgi_reply *reply, sgi_op *op);
     const char *extension; /* its name under capabilities.extensions; NULL = none */
+    int64_t ttl_unit_ms;   /* its tasks live whole multiples of it; 0 = any number of ms */
 } sgi_dialect;
 
 /* All of them, ended by a NULL name. */
@@ -27,8 +28,11 @@ const sgi_dialect *sgi_dialect_named(sgi_str name);
 const sgi_method *sgi_dialect_method(uint32_t set, sgi_str name);
 
 extern const sgi_dialect sgi_dialect_tasks_2025;  /* L, and S with it */
+extern const sgi_dialect sgi_dialect_tasks_2557;  /* D */
 extern const sgi_dialect sgi_dialect_tasks_ext;   /* X */
 extern const sgi_dialect sgi_dialect_task_events; /* E */
+extern const sgi_dialect sgi_dialect_partial;     /* P */
+extern const sgi_dialect sgi_dialect_partial_result; /* PN */
 
 /* "capabilities":{...}, as server/discover (modern) or initialize has it. */
 void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in);
@@ -38,12 +42,17 @@ void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in);
 /* Names of a task's numbers; the other members are called the same everywhere. */
 typedef struct sgi_task_names {
     const char *ttl, *poll;
+    int64_t ttl_unit_ms; /* 0 = 1 */
 } sgi_task_names;
 
 /* taskId, status, statusMessage, stamps, ttl, poll interval: into an object that is
  * open. */
 void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
                     const sgi_task_names *names);
+/* "inputRequests":{...}: all that are open. */
+void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op);
+/* The task has ended, with this status: it cannot be cancelled (L, D). */
+void sgi_task_refuse_cancel(sgi_reply *reply, const char *status);
 /* params.taskId as plain text; false when it was refused. */
 bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id);
 /* Is it a task that this dialect shows, and may this peer see it? */
@@ -62,6 +71,17 @@ void sgi_task_answer_unreadable(sgi_reply *reply);
 bool sgi_tasks_2025_are_for(const sgi_peer *peer, sgi_version version);
 /* The member of the capabilities of initialize, if it may. */
 void sgi_tasks_2025_write_capability(sgi_jw *w, const sgi_inbound *in);
+
+/* ---- D ---- */
+
+/* Does this conversation speak it, and may it have tasks? version: of its session. */
+static inline bool sgi_tasks_2557_are_for(const sgi_peer *peer, sgi_version version)
+{
+    return version == SGI_VERSION_DRAFT_2026_V1 && !peer->stranger;
+}
+/* A task as tasks/get shows it, without resultType, into an object that is open. fold: of
+ * a completed task, else ignored. */
+void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 
 /* ---- X ---- */
 

@@ -2,8 +2,11 @@
 
 const sgi_dialect *const sgi_dialects[] = {
     &sgi_dialect_tasks_2025,
+    &sgi_dialect_tasks_2557,
     &sgi_dialect_tasks_ext,
     &sgi_dialect_task_events,
+    &sgi_dialect_partial,
+    &sgi_dialect_partial_result,
     NULL,
 };
 
@@ -28,7 +31,7 @@ const sgi_method *sgi_dialect_method(uint32_t set, sgi_str name)
     for (size_t i = 0; sgi_dialects[i]; i++) {
         if (!(sgi_dialects[i]->bit & set))
             continue;
-        for (const sgi_method *m = sgi_dialects[i]->methods; m->name; m++)
+        for (const sgi_method *m = sgi_dialects[i]->methods; m && m->name; m++)
             if (sgi_str_eq(sgi_str_of(m->name), name))
                 return m;
     }

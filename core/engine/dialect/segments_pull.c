@@ -185,6 +185,7 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     fetch->whole = sgi_segments_are_all(op);
     sgi_buf_init(&fetch->segments, mem);
     sgi_fold_init(&fetch->fields, mem);
+    fetch->fields.only_objects = op->only_objects;
     reply->user = fetch;
     reply->cancelled = withdrawn;
     /* segment n stands at log position n or later; with the last response go the fields,

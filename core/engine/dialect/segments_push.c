@@ -7,6 +7,7 @@
  * durable: then it is known whether all is there, something, or nothing. */
 #include "engine/dialect/tasks_2025.h"
 
+#include "engine/dialect/cursor.h"
 #include "engine/dialect/response_modes.h"
 #include "engine/serving/call.h"
 
@@ -14,16 +15,14 @@
 #define BATCH_BYTES ((size_t)64 * 1024)
 
 typedef struct sgi_push {
-    sgi_reader reader;
+    sgi_cursor cursor;
     sgi_source source;
     sgi_conn *conn; /* counted */
     sgi_reply *reply;
-    sgi_fold fields; /* what goes beside the content of the last response */
-    uint64_t sent;   /* number of the last segment sent */
-    bool open;       /* the first response is due */
-    bool begun;      /* ... and was sent */
-    bool at_end;     /* the segments wait for the end */
-    uint64_t voided; /* segments up to here were replaced, which is to be said */
+    uint64_t sent; /* number of the last segment sent */
+    bool open;     /* the first response is due */
+    bool begun;    /* ... and was sent */
+    bool at_end;   /* the segments wait for the end */
 } sgi_push;
 
 typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
@@ -33,15 +32,14 @@ static void more_to_read(sgi_reader *reader);
 static void end_push(sgi_push *push)
 {
     sgi_reply *reply = push->reply;
-    sgi_op *op = push->reader.op;
+    sgi_op *op = push->cursor.reader.op;
     bool begun = push->begun;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     sgi_op_ref(op);
     sgi_call_unhook(reply, op);
     sgi_source_remove(push->conn, &push->source);
     sgi_conn_unref(push->conn);
-    sgi_reader_end(&push->reader);
-    sgi_fold_free(&push->fields);
+    sgi_cursor_end(&push->cursor);
     sgi_reply_close(reply);
     sgi_release(mem, push, sizeof *push);
     if (begun)
@@ -60,25 +58,25 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
     sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id),
                       push->conn->no_events);
     if (with_task)
-        sgi_tasks_2025_write_created(&sending->w, push->reader.op);
+        sgi_tasks_2025_write_created(&sending->w, push->cursor.reader.op);
     return true;
 }
 
 static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool complete)
 {
-    const sgi_op *op = push->reader.op;
+    const sgi_op *op = push->cursor.reader.op;
     sgi_buf meta;
     sgi_buf_init(&meta, sgi_engine_mem(op->engine));
     if (named)
         sgi_related_task(&meta, op);
-    if (push->voided) {
+    if (push->cursor.voided) {
         if (meta.len)
             sgi_buf_add_char(&meta, ',');
         sgi_buf_add_lit(&meta, "\"dev.segue/replace\":");
-        sgi_buf_add_uint(&meta, push->voided);
+        sgi_buf_add_uint(&meta, push->cursor.voided);
     }
     if (complete) {
-        sgi_fold_write_fields(&push->fields, &sending->w, sgi_buf_str(&meta));
+        sgi_fold_write_fields(&push->cursor.fields, &sending->w, sgi_buf_str(&meta));
     } else if (meta.len) {
         sgi_jw_key(&sending->w, "_meta");
         sgi_jw_open(&sending->w, '{');
@@ -94,14 +92,14 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 {
     sgi_jw *w = &sending->w;
     sgi_jw_key(w, "isError");
-    sgi_jw_bool(w, complete && sgi_segments_failed(push->reader.op));
+    sgi_jw_bool(w, complete && sgi_segments_failed(push->cursor.reader.op));
     sgi_jw_key(w, "isComplete");
     sgi_jw_bool(w, complete);
     sending->last |= complete;
     push->begun = true;
-    push->voided = 0;
+    push->cursor.voided = 0;
     bool sent = sgi_send_end(sending);
-    sgi_tasks_2025_told(push->reader.op);
+    sgi_tasks_2025_told(push->cursor.reader.op);
     return sent && !complete && !push->conn->no_events;
 }
 
@@ -118,7 +116,7 @@ static bool send_task_only(sgi_push *push)
         return false;
     push->begun = true;
     bool sent = sgi_send_end(&sending);
-    sgi_tasks_2025_told(push->reader.op);
+    sgi_tasks_2025_told(push->cursor.reader.op);
     return sent && !push->conn->no_events;
 }
 
@@ -146,7 +144,7 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
 /* Failed before it made anything: told as the result itself (R-1905-45). */
 static bool made_nothing(const sgi_push *push)
 {
-    const sgi_op *op = push->reader.op;
+    const sgi_op *op = push->cursor.reader.op;
     return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent &&
            op->next_seg - 1 == op->closing_segments &&
            op->closing_segments < BATCH_SEGMENTS && op->log_bytes < BATCH_BYTES / 2;
@@ -166,33 +164,6 @@ static void send_cut(sgi_push *push)
 
 /* ---- segments ---- */
 
-/* What stands between segments; false when a response must end before it. */
-static bool take_other(sgi_push *push, const sgi_entry *entry, int32_t count)
-{
-    if (entry->kind == SGI_ENTRY_FIELDS) {
-        sgi_fold_fields(&push->fields, (sgi_str){entry->data, entry->len});
-    } else if (entry->kind == SGI_ENTRY_REPLACE) {
-        if (count)
-            return false;
-        sgi_fold_replace(&push->fields);
-        push->voided = entry->segment;
-    }
-    return true;
-}
-
-/* The next entry that is a segment; what stands before it is taken. NULL: none is there,
- * or a response must end first. */
-static const sgi_entry *next_segment(sgi_push *push, int32_t count)
-{
-    const sgi_entry *entry;
-    while ((entry = sgi_reader_next(&push->reader)) && entry->kind != SGI_ENTRY_SEGMENT) {
-        if (!take_other(push, entry, count))
-            return NULL;
-        sgi_reader_advance(&push->reader);
-    }
-    return entry;
-}
-
 /* Writes segments from the next one on: as many as a response takes. */
 static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
 {
@@ -200,7 +171,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     size_t mark = out->len;
     int32_t count = 0;
     while (count < BATCH_SEGMENTS && out->len - mark < BATCH_BYTES &&
-           (entry = next_segment(push, count))) {
+           (entry = sgi_cursor_next(&push->cursor, !count))) {
         sgi_str block = {entry->data, entry->len};
         if (count++)
             sgi_buf_add_char(out, ',');
@@ -209,7 +180,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
         else
             sgi_buf_add_str(out, block);
         push->sent = entry->segment;
-        sgi_reader_advance(&push->reader);
+        sgi_cursor_advance(&push->cursor);
     }
     return count;
 }
@@ -220,9 +191,9 @@ static bool write_content(sgi_push *push, sgi_jw *w, bool numbered)
     sgi_jw_key(w, numbered ? "partial-content" : "content");
     sgi_jw_open(w, '[');
     int32_t count = write_segments(push, w->buf, numbered);
-    bool complete = sgi_reader_at_end(&push->reader);
+    bool complete = sgi_cursor_at_end(&push->cursor);
     if (complete)
-        add_error_segment(push->reader.op, w->buf, numbered, !count);
+        add_error_segment(push->cursor.reader.op, w->buf, numbered, !count);
     sgi_jw_close(w, ']');
     return complete;
 }
@@ -242,10 +213,10 @@ static step send_segments(sgi_push *push)
 
 static step send_next(sgi_push *push)
 {
-    bool waits = push->at_end && !sgi_segments_are_all(push->reader.op);
-    if (!waits && (next_segment(push, 0) || sgi_reader_at_end(&push->reader)))
+    bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
+    if (!waits && (sgi_cursor_next(&push->cursor, true) || sgi_cursor_at_end(&push->cursor)))
         return send_segments(push);
-    if (push->reader.failed) {
+    if (push->cursor.reader.failed) {
         send_error(push);
         return STEP_END;
     }
@@ -273,7 +244,7 @@ static bool is_deserted(const sgi_push *push)
 
 static void more_to_read(sgi_reader *reader)
 {
-    sgi_push *push = SGI_OWNER(reader, sgi_push, reader);
+    sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
     if (sgi_segments_are_cut(reader->op)) {
         /* at once: nothing may follow it, and it comes before what its cause is told */
         send_cut(push);
@@ -297,7 +268,7 @@ static void withdrawn(sgi_reply *reply)
 static void parked(sgi_reply *reply)
 {
     sgi_push *push = reply->user;
-    sgi_reader_rest(&push->reader);
+    sgi_reader_rest(&push->cursor.reader);
 }
 
 static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
@@ -309,7 +280,7 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
     /* not left to the source: over HTTP nothing is asked for before it is decided what
      * the answer is */
     if (sgi_segments_are_cut(op))
-        more_to_read(&push->reader);
+        more_to_read(&push->cursor.reader);
     else if (send_next(push) == STEP_END)
         end_push(push);
     else
@@ -357,13 +328,12 @@ void sgi_push_begin(sgi_reply *reply, sgi_op *op)
     push->source.fill = fill;
     push->conn = reply->peer->conn;
     sgi_conn_ref(push->conn);
-    sgi_fold_init(&push->fields, mem);
     push->at_end = !(op->item && op->item->options.flags & SEGUE_TOOL_INCREMENTAL);
-    sgi_reader_init(&push->reader, op, 0, more_to_read);
+    sgi_cursor_init(&push->cursor, op, more_to_read);
     reply->user = push;
     reply->cancelled = withdrawn;
     reply->parked = parked;
-    push->reader.conn = push->conn;
+    push->cursor.reader.conn = push->conn;
     if (!op->reply)
         op->reply = reply; /* progress goes with the segments */
     if (op->call && !op->call->turned && op->reply == reply)
@@ -388,7 +358,7 @@ bool sgi_push_is_owed(const sgi_op *op, const sgi_peer *peer)
         return false; /* two exchanges have no order between them */
     TAILQ_FOREACH(reader, &op->readers, link)
         if (reader->ready == more_to_read &&
-            SGI_OWNER(reader, sgi_push, reader)->reply->peer == peer)
+            SGI_OWNER(reader, sgi_push, cursor.reader)->reply->peer == peer)
             return true;
     return false;
 }

@@ -274,7 +274,7 @@ static void tasks_stream(const sgi_inbound *in)
     /* the event behind `after` has number after + 1, and counting begins at 1 for event
      * 0 */
     *open = (opening){reply, cursor.n ? (uint64_t)after + 2 : 0};
-    sgi_server_find_task(in->peer->server, id, stream_found, open);
+    sgi_server_find_task(in->peer->server, in->peer->who, id, stream_found, open);
 }
 
 static const sgi_method methods[] = {

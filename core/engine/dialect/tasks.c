@@ -3,6 +3,8 @@
 #include "engine/dialect/dialect.h"
 #include "engine/serving/task.h"
 
+#include <stdio.h>
+
 /* ---- rendering ---- */
 
 static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
@@ -40,8 +42,19 @@ void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
     if (op->ttl_ms < 0)
         sgi_jw_null(w);
     else
-        sgi_jw_int(w, op->ttl_ms);
+        sgi_jw_int(w, op->ttl_ms / (names->ttl_unit_ms ? names->ttl_unit_ms : 1));
     sgi_jw_member_int(w, names->poll, op->poll_ms);
+}
+
+void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op)
+{
+    const sgi_input *input;
+    sgi_jw_key(w, "inputRequests");
+    sgi_jw_open(w, '{');
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (sgi_input_is_open(op, input))
+            sgi_input_write(w, input);
+    sgi_jw_close(w, '}');
 }
 
 /* ---- finding ---- */
@@ -79,6 +92,14 @@ sgi_op *sgi_task_found(sgi_reply *reply, sgi_op *op, segue_status status,
     else
         sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     return NULL;
+}
+
+void sgi_task_refuse_cancel(sgi_reply *reply, const char *status)
+{
+    char text[96];
+    snprintf(text, sizeof text, "Cannot cancel task: already in terminal status '%s'",
+             status);
+    sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
 
 void sgi_task_answer_unreadable(sgi_reply *reply)

@@ -7,8 +7,6 @@
 #include "engine/serving/call.h"
 #include "engine/serving/task.h"
 
-#include <stdio.h>
-
 #define FALLBACK_MODE "io.modelcontextprotocol/fallback-mode"
 
 static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
@@ -32,7 +30,7 @@ void sgi_tasks_2025_write_capability(sgi_jw *w, const sgi_inbound *in)
         return;
     sgi_jw_key(w, "tasks");
     sgi_jw_open(w, '{');
-    if (server->lists)
+    if (sgi_peer_lists(in->peer))
         sgi_jw_member_raw(w, "list", SGI_STR("{}"));
     sgi_jw_member_raw(w, "cancel", SGI_STR("{}"));
     sgi_jw_member_raw(w, "requests", SGI_STR("{\"tools\":{\"call\":{}}}"));
@@ -194,22 +192,14 @@ static void tasks_get(const sgi_inbound *in)
     sgi_str id;
     sgi_reply *reply;
     if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
-        sgi_server_find_task(in->peer->server, id, get_found, reply);
-}
-
-static void refuse_cancel(sgi_reply *reply, const sgi_op *op)
-{
-    char text[96];
-    snprintf(text, sizeof text, "Cannot cancel task: already in terminal status '%s'",
-             status_of(op, NULL));
-    sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
+        sgi_server_find_task(in->peer->server, in->peer->who, id, get_found, reply);
 }
 
 static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     (void)status;
-    refuse_cancel(reply, op);
+    sgi_task_refuse_cancel(reply, status_of(op, NULL));
     sgi_reply_close(reply);
 }
 
@@ -246,7 +236,7 @@ static void tasks_cancel(const sgi_inbound *in)
     sgi_str id;
     sgi_reply *reply;
     if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
-        sgi_server_find_task(in->peer->server, id, cancel_found, reply);
+        sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
 /* ---- tasks/result ---- */
@@ -391,7 +381,7 @@ static void tasks_result(const sgi_inbound *in)
         return;
     }
     *fetch = wanted;
-    sgi_server_find_task(in->peer->server, id, result_found, fetch);
+    sgi_server_find_task(in->peer->server, in->peer->who, id, result_found, fetch);
 }
 
 static const sgi_method methods[] = {

@@ -3,9 +3,8 @@
  * of an earlier process; what is in memory is shown as it is there. New tasks stand
  * before the first page, so each is shown once however they come and go meanwhile.
  *
- * A cursor is the position of the last task that was looked at, bound to its owner by a
- * digest. It is no secret: a position is only ever used in the asker's own list. But one
- * that belongs to somebody else, or was made up, is refused. */
+ * A cursor is the position of the last task that was looked at, sealed: it is good for
+ * its owner, and tells a task's id to nobody else. */
 #include "engine/dialect/tasks_2025.h"
 
 #include "engine/log/record.h"
@@ -14,8 +13,8 @@
 #define PAGE_MAX 50
 #define CHUNK 64          /* records asked for at once */
 #define LOOK_AT_MOST 1024 /* of one request; those of other dialects are looked at, too */
-#define CHECK_SIZE 16
 #define STAMP_SIZE 8
+#define CURSOR_MAX 8192 /* of its text */
 
 typedef struct listing {
     segue_server *server; /* counted */
@@ -49,65 +48,50 @@ static int64_t read_stamp(const char *stamp)
     return (int64_t)ms;
 }
 
-static bool check_of(const sgi_peer *peer, sgi_str stamp, sgi_str task_id,
-                     uint8_t check[SGI_DIGEST_SIZE])
+static sgi_sealed_for good_for(const sgi_peer *peer)
 {
-    sgi_str owner = {(const char *)peer->who->digest, SGI_DIGEST_SIZE};
-    sgi_str parts[] = {owner, SGI_STR("tasks/list"), stamp, task_id};
-    return peer->server->engine->digest(check, parts, 4);
+    static const sgi_str what[] = {SGI_STR_INIT("tasks")};
+    return (sgi_sealed_for){SGI_SEAL_CURSOR, peer->who->digest, what, 1};
 }
 
-/* stamp, check, task id; in base64. */
+/* stamp, task id */
 static void write_cursor(const listing *list, sgi_jw *w)
 {
-    uint8_t bytes[STAMP_SIZE + CHECK_SIZE];
-    uint8_t check[SGI_DIGEST_SIZE];
+    const sgi_peer *peer = list->reply->peer;
+    const sgi_sealed_for subject = good_for(peer);
+    uint8_t stamp[STAMP_SIZE];
     sgi_buf all;
     sgi_buf_init(&all, sgi_engine_mem(list->reply->engine));
-    write_stamp(bytes, list->created_ms);
-    sgi_str stamp = {(const char *)bytes, STAMP_SIZE};
-    if (!check_of(list->reply->peer, stamp, sgi_buf_str(&list->position), check))
-        w->buf->failed = true;
-    memcpy(bytes + STAMP_SIZE, check, CHECK_SIZE);
-    sgi_buf_add(&all, bytes, sizeof bytes);
+    write_stamp(stamp, list->created_ms);
+    sgi_buf_add(&all, stamp, sizeof stamp);
     sgi_buf_add_str(&all, sgi_buf_str(&list->position));
+    w->buf->failed |= all.failed;
     sgi_jw_key(w, "nextCursor");
     sgi_buf_add_char(w->buf, '"');
     if (!all.failed)
-        sgi_buf_add_base64(w->buf, all.p, all.len, true);
+        sgi_seal_write(&peer->server->seal, &subject, 0, sgi_buf_str(&all), w->buf);
     sgi_buf_add_char(w->buf, '"');
-    w->buf->failed |= all.failed;
     sgi_buf_free(&all);
-}
-
-static bool take_position(listing *list, const sgi_peer *peer, sgi_str bytes)
-{
-    uint8_t check[SGI_DIGEST_SIZE];
-    if (bytes.n <= STAMP_SIZE + CHECK_SIZE)
-        return false;
-    sgi_str stamp = {bytes.p, STAMP_SIZE};
-    sgi_str task_id = {bytes.p + STAMP_SIZE + CHECK_SIZE,
-                       bytes.n - STAMP_SIZE - CHECK_SIZE};
-    if (memchr(task_id.p, 0, task_id.n) || !check_of(peer, stamp, task_id, check) ||
-        memcmp(check, bytes.p + STAMP_SIZE, CHECK_SIZE) != 0)
-        return false;
-    list->created_ms = read_stamp(stamp.p);
-    sgi_buf_add_str(&list->position, task_id);
-    return true;
 }
 
 static bool read_cursor(listing *list, const sgi_inbound *in)
 {
+    const sgi_sealed_for subject = good_for(in->peer);
     sgi_json cursor = sgi_json_get(in->params, "cursor");
     sgi_str text;
     sgi_buf bytes;
     if (!cursor.n)
         return true;
-    if (!sgi_json_plain_string(cursor, &text))
+    if (!sgi_json_plain_string(cursor, &text) || text.n > CURSOR_MAX)
         return false;
     sgi_buf_init(&bytes, sgi_engine_mem(in->peer->server->engine));
-    bool ok = sgi_buf_add_unbase64(&bytes, text) && !bytes.failed &&
-              take_position(list, in->peer, sgi_buf_str(&bytes));
+    bool ok =
+        sgi_seal_open(&in->peer->server->seal, &subject, text, &bytes) == SEGUE_OK &&
+        bytes.len > STAMP_SIZE;
+    if (ok) {
+        list->created_ms = read_stamp(bytes.p);
+        sgi_buf_add(&list->position, bytes.p + STAMP_SIZE, bytes.len - STAMP_SIZE);
+    }
     sgi_buf_free(&bytes);
     return ok;
 }
@@ -288,7 +272,7 @@ void sgi_tasks_2025_list(const sgi_inbound *in)
 {
     segue_server *server = in->peer->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
-    if (!server->lists) {
+    if (!sgi_peer_lists(in->peer)) {
         sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
         return;
     }

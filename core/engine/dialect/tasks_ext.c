@@ -10,23 +10,12 @@ static const sgi_task_names names = {.ttl = "ttlMs", .poll = "pollIntervalMs"};
 
 /* ---- rendering ---- */
 
-static void write_inputs(sgi_jw *w, const sgi_op *op)
-{
-    const sgi_input *input;
-    sgi_jw_key(w, "inputRequests");
-    sgi_jw_open(w, '{');
-    TAILQ_FOREACH(input, &op->inputs, link)
-        if (sgi_input_is_open(op, input))
-            sgi_input_write(w, input);
-    sgi_jw_close(w, '}');
-}
-
 void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     sgi_state state = sgi_op_state(op);
     sgi_task_write(w, op, sgi_state_name(state), &names);
     if (state == SGI_STATE_INPUT_REQUIRED)
-        write_inputs(w, op);
+        sgi_task_write_inputs(w, op);
     if (state == SGI_STATE_FAILED)
         sgi_jw_member_raw(w, "error", (sgi_str){op->final_data, op->final_len});
     if (state == SGI_STATE_COMPLETED && fold) {
@@ -91,7 +80,7 @@ static void tasks_get(const sgi_inbound *in)
     sgi_str id;
     sgi_reply *reply;
     if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
-        sgi_server_find_task(in->peer->server, id, get_found, reply);
+        sgi_server_find_task(in->peer->server, in->peer->who, id, get_found, reply);
 }
 
 static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
@@ -123,7 +112,8 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
         sgi_reply_close(reply);
         return;
     }
-    sgi_task_cancel(op);
+    if (!sgi_task_is_unstoppable(op))
+        sgi_task_cancel(op);
     ack_when_durable(reply, op);
 }
 
@@ -132,7 +122,7 @@ static void tasks_cancel(const sgi_inbound *in)
     sgi_str id;
     sgi_reply *reply;
     if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
-        sgi_server_find_task(in->peer->server, id, cancel_found, reply);
+        sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
 /* The answers outlive the message while the store is asked for the task. */
@@ -190,7 +180,7 @@ static void tasks_update(const sgi_inbound *in)
     update->reply = reply;
     update->len = responses.n;
     memcpy(update->responses, responses.p, responses.n);
-    sgi_server_find_task(in->peer->server, id, update_found, update);
+    sgi_server_find_task(in->peer->server, in->peer->who, id, update_found, update);
 }
 
 static const sgi_method methods[] = {

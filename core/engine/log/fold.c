@@ -142,12 +142,20 @@ static sgi_json meta_of(const sgi_fold *fold)
     return sgi_json_kind_of(meta) == SGI_JSON_OBJECT ? meta : (sgi_json){0};
 }
 
+/* _meta that is an object has its own place. */
+static bool is_written(const sgi_fold *fold, const sgi_json_member *member)
+{
+    bool is_object = sgi_json_kind_of(member->value) == SGI_JSON_OBJECT;
+    if (is_object)
+        return !sgi_json_key_is(member, "_meta");
+    return !fold->only_objects || !sgi_json_key_is(member, "structuredContent");
+}
+
 static void write_members(const sgi_fold *fold, sgi_jw *w)
 {
     sgi_json_member member;
     for (size_t at = 0; sgi_json_next_member(sgi_buf_str(&fold->fields), &at, &member);)
-        if (!sgi_json_key_is(&member, "_meta") ||
-            sgi_json_kind_of(member.value) != SGI_JSON_OBJECT)
+        if (is_written(fold, &member))
             write_member(w, &member, member.value);
 }
 

@@ -6,10 +6,11 @@
 #include "engine/engine.h"
 
 typedef struct sgi_fold {
-    const char *list; /* the member that the blocks make; NULL = there are none */
-    sgi_buf content;  /* blocks joined by commas, without brackets */
-    sgi_buf fields;   /* a JSON object: members beside the content, last one wins */
-    uint64_t count;   /* blocks in content */
+    const char *list;  /* the member that the blocks make; NULL = there are none */
+    sgi_buf content;   /* blocks joined by commas, without brackets */
+    sgi_buf fields;    /* a JSON object: members beside the content, last one wins */
+    uint64_t count;    /* blocks in content */
+    bool only_objects; /* structuredContent that is no object is not written */
 } sgi_fold;
 
 /* The list is "content" until another is named. */

@@ -11,6 +11,7 @@
 #include "engine/log/op_head.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/principal.h"
+#include "engine/serving/recall.h"
 #include "engine/log/reader.h"
 #include "engine/log/record.h"
 #include "engine/serving/rounds.h"
@@ -67,6 +68,7 @@ static void free_op(sgi_op *op)
     sgi_engine_timer_clear(op->engine, &op->timer);
     sgi_engine_timer_clear(op->engine, &op->promote);
     sgi_round_end(op);
+    sgi_recall_free(op);
     sgi_origin_free(op);
     sgi_head_free(op);
     sgi_entry_list_free(mem, &op->tail);
@@ -80,6 +82,7 @@ static void free_op(sgi_op *op)
     sgi_record_written(op);
     if (op->who)
         sgi_principal_unref(op->who);
+    sgi_grant_unref(op->grant);
     segue_server *server = op->server;
     sgi_release(mem, op, sizeof *op);
     sgi_server_unref(server);
@@ -139,6 +142,13 @@ static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list
     return op->store_broken && (!first || first->kind <= SGI_ENTRY_RESULT);
 }
 
+static void wake_readers(sgi_op *op)
+{
+    sgi_reader *reader, *next;
+    SGI_TAILQ_EACH(reader, &op->readers, link, next)
+        reader->ready(reader);
+}
+
 static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool limited)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -156,6 +166,8 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
         }
     }
     sgi_entry_list_free(mem, list);
+    if (!op->logged && !TAILQ_EMPTY(&op->readers) && status == SEGUE_OK)
+        wake_readers(op); /* it is its own horizon */
     return status;
 }
 
@@ -245,7 +257,8 @@ segue_status sgi_op_log(sgi_op *op)
 
 bool sgi_op_is_full(const sgi_op *op)
 {
-    return op->pending_bytes >= op->engine->max_queue;
+    size_t waiting = op->passes ? op->tail_bytes : op->pending_bytes;
+    return waiting >= op->engine->max_queue;
 }
 
 /* ---- the store says ---- */
@@ -259,9 +272,18 @@ static bool is_followed(const sgi_op *op)
     return false;
 }
 
+static void let_go(sgi_op *op, sgi_entry *entry)
+{
+    sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link)
+        sgi_reader_forget(reader, entry);
+    TAILQ_REMOVE(&op->tail, entry, link);
+    op->tail_bytes -= entry->len;
+    sgi_entry_free(sgi_engine_mem(op->engine), entry);
+}
+
 void sgi_op_trim(sgi_op *op)
 {
-    const sgi_mem *mem = sgi_engine_mem(op->engine);
     bool ended = sgi_op_has_ended(op) && op->final_seq <= op->durable;
     size_t keep = is_followed(op) ? TAIL_KEEP : 0;
     if (!op->logged || (ended && op->log_bytes <= LINGER_KEEP))
@@ -269,12 +291,17 @@ void sgi_op_trim(sgi_op *op)
     sgi_entry *entry;
     while ((entry = TAILQ_FIRST(&op->tail)) && entry->seq <= op->durable &&
            op->tail_bytes > keep) {
-        sgi_reader *reader;
-        TAILQ_FOREACH(reader, &op->readers, link)
-            sgi_reader_forget(reader, entry);
-        TAILQ_REMOVE(&op->tail, entry, link);
-        op->tail_bytes -= entry->len;
-        sgi_entry_free(mem, entry);
+        let_go(op, entry);
+    }
+}
+
+void sgi_op_pass(sgi_op *op, uint64_t seq)
+{
+    sgi_entry *entry;
+    while (op->passes && (entry = TAILQ_FIRST(&op->tail)) && entry->seq <= seq) {
+        if (entry->kind == SGI_ENTRY_SEGMENT)
+            op->log_bytes -= entry->len; /* members beside them stay in its fold */
+        let_go(op, entry);
     }
 }
 
@@ -315,13 +342,6 @@ static void tell_watches(sgi_op *op)
         watch->changed(watch, op);
         watch = next;
     }
-}
-
-static void wake_readers(sgi_op *op)
-{
-    sgi_reader *reader, *next;
-    SGI_TAILQ_EACH(reader, &op->readers, link, next)
-        reader->ready(reader);
 }
 
 /* Does the stretch of log that became visible change what tasks/get says? */

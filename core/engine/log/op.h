@@ -68,6 +68,8 @@ typedef enum sgi_state {
     SGI_STATE_CANCELLED
 } sgi_state;
 
+#define SGI_INPUT_KEY_MAX 64
+
 /* A question to the client. */
 typedef struct sgi_input {
     TAILQ_ENTRY(sgi_input) link;
@@ -145,8 +147,13 @@ struct sgi_op {
     uint8_t modes;             /* ... and those of them that may be used */
     int64_t asked_ttl_ms;      /* that its client wishes; 0 = none */
     bool immediate;            /* S: its result was the answer */
+    bool refuses_arguments;    /* those that do not fit: -32602, before 2025-11-25 */
+    bool only_objects;         /* before 2026-07-28: structuredContent is one, or is
+                                  not told */
     uint64_t closing_segments; /* that came with its end */
     struct sgi_principal *who; /* counted */
+    struct sgi_grant *grant;   /* of the token it was asked with; counted, or NULL */
+    bool is_scoped;            /* it may do what the grant says, and no more */
 
     /* handles other than the request itself */
     char *task_id; /* "" until it is a task */
@@ -176,9 +183,14 @@ struct sgi_op {
     uint64_t durable;
     uint64_t first_fields; /* position of the first FIELDS that count; 0 = none */
     size_t log_bytes;
+    bool passes; /* P: what its reader has consumed is let go, and not asked for again */
     sgi_final final;
     uint64_t final_seq;
-    char *final_data; /* the error object of ERROR and EXPIRED */
+    char *structured; /* structuredContent, of a tool with an outputSchema; "" when nobody
+                         asks what it is; NULL = there is none yet */
+    size_t structured_len;
+    bool structured_lost; /* there was no memory for it */
+    char *final_data;     /* the error object of ERROR and EXPIRED */
     size_t final_len;
     struct sgi_remark_list remarks; /* the visible one, and those that are not yet */
     struct sgi_input_list inputs;
@@ -196,6 +208,7 @@ struct sgi_op {
     segue_call *call;        /* the handler's handle, while it has one */
     struct sgi_reply *reply; /* the open request: the way for progress and log messages */
     sgi_round *round;        /* a plain one asks its client; see rounds.h */
+    struct sgi_recall *recall; /* it was asked elsewhere, or NULL; see recall.h */
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
     LIST_HEAD(, sgi_watch) watches;
@@ -251,6 +264,8 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 segue_status sgi_op_log(sgi_op *op);
 /* What is durable and nobody is about to read leaves memory. */
 void sgi_op_trim(sgi_op *op);
+/* One that passes: entries up to seq leave memory. */
+void sgi_op_pass(sgi_op *op, uint64_t seq);
 /* The keeper: entries up to seq are durable, or the write failed. */
 void sgi_op_durable(sgi_op *op, uint64_t seq);
 void sgi_op_write_failed(sgi_op *op, segue_status status);

@@ -24,6 +24,14 @@ static void remove_remark(sgi_op *op, sgi_remark *remark)
     sgi_release(mem, remark, sizeof *remark);
 }
 
+static void forget_structured(sgi_op *op)
+{
+    if (op->structured)
+        sgi_release(sgi_engine_mem(op->engine), op->structured, op->structured_len + 1);
+    op->structured = NULL;
+    op->structured_lost = false;
+}
+
 void sgi_head_free(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -34,6 +42,7 @@ void sgi_head_free(sgi_op *op)
         remove_remark(op, TAILQ_FIRST(&op->remarks));
     if (op->final_data)
         sgi_release(mem, op->final_data, op->final_len + 1);
+    forget_structured(op);
     sgi_release(mem, op->checkpoint, op->checkpoint_len);
 }
 
@@ -171,6 +180,21 @@ static bool apply_checkpoint(sgi_op *op, sgi_str bytes)
     return true;
 }
 
+/* What is checked at the end: the log may have left memory by then. It never fails, as
+ * an entry may stand behind others that are in force. */
+static void note_structured(sgi_op *op, sgi_json members)
+{
+    if (!op->item || !op->item->has_output)
+        return;
+    sgi_json value = sgi_json_get(members, "structuredContent");
+    if (!value.n)
+        return;
+    if (!op->server->options.on_validate)
+        value.n = 0;
+    op->structured_lost = !keep_text(sgi_engine_mem(op->engine), &op->structured,
+                                     &op->structured_len, value);
+}
+
 bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
@@ -187,6 +211,12 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
         break;
     case SGI_ENTRY_CHECKPOINT:
         ok = apply_checkpoint(op, payload);
+        break;
+    case SGI_ENTRY_FIELDS:
+        note_structured(op, payload);
+        break;
+    case SGI_ENTRY_REPLACE:
+        forget_structured(op);
         break;
     default:
         if (sgi_entry_is_final(entry->kind))

@@ -185,6 +185,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     sgi_fold fold;
     sgi_fold_init(&fold, sgi_engine_mem(engine));
     fold.list = op->kind->list;
+    fold.only_objects = op->only_objects;
     sgi_buf content = engine->fold_room;
     engine->fold_room = fold.content;
     fold.content = content;
@@ -214,6 +215,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     f->user = user;
     sgi_fold_init(&f->fold, mem);
     f->fold.list = op->kind->list;
+    f->fold.only_objects = op->only_objects;
     sgi_reader_init(&f->reader, op, 0, fold_more);
     fold_more(&f->reader);
 }

@@ -1,8 +1,11 @@
-/* {"tool","params","caps","task","dialect","streams","ttl","poll","digest"}: JSON, so
- * that a person with the store's own tools can read what a task was. */
+/* {"tool","params","caps","task","dialect","streams","ttl","poll","by","scopes",
+ * "digest"}: JSON, so that a person with the store's own tools can read what a task was.
+ * "by" is who made it, if he has a name, "scopes" what his token granted then: a run
+ * after a restart goes on with what it was allowed, the token itself is not kept. */
 #include "engine/log/record.h"
 
 #include "engine/dialect/dialect.h"
+#include "engine/serving/grant.h"
 
 segue_status sgi_record_write(sgi_op *op)
 {
@@ -22,6 +25,11 @@ segue_status sgi_record_write(sgi_op *op)
     sgi_jw_member_int(&w, "streams", op->streams);
     sgi_jw_member_int(&w, "ttl", op->ttl_ms);
     sgi_jw_member_int(&w, "poll", op->poll_ms);
+    if (op->who->name && sgi_utf8_valid(sgi_str_of(op->who->name), NULL))
+        sgi_jw_member_string(&w, "by", sgi_str_of(op->who->name));
+    if (op->is_scoped)
+        sgi_jw_member_string(&w, "scopes",
+                             op->grant ? sgi_grant_scopes(op->grant) : SGI_STR(""));
     sgi_jw_key(&w, "digest");
     sgi_buf_add_char(w.buf, '"');
     sgi_buf_add_base64(w.buf, op->digest, sizeof op->digest, true);
@@ -75,12 +83,31 @@ static bool read_digest(sgi_op *op, sgi_json data)
     return ok;
 }
 
+/* False when out of memory. */
+static bool read_caller(sgi_op *op, sgi_json data)
+{
+    sgi_buf text;
+    sgi_buf_init(&text, sgi_engine_mem(op->engine));
+    bool ok = true;
+    if (sgi_json_decode(sgi_json_get(data, "by"), &text))
+        ok = sgi_principal_set_name(op->who, sgi_buf_str(&text));
+    sgi_buf_cut(&text, 0);
+    op->is_scoped = sgi_json_decode(sgi_json_get(data, "scopes"), &text);
+    if (ok && op->is_scoped && text.len) {
+        op->grant = sgi_grant_new(op->engine, NULL, sgi_buf_str(&text), INT64_MAX);
+        ok = op->grant != NULL;
+    }
+    ok = ok && !text.failed;
+    sgi_buf_free(&text);
+    return ok;
+}
+
 static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
     sgi_str name;
     op->task_id = sgi_text_dup(sgi_engine_mem(op->engine), sgi_str_of(record->task_id));
     op->who = sgi_principal_get(&op->server->principals, op->engine, record->principal);
-    if (!op->task_id || !op->who)
+    if (!op->task_id || !op->who || !read_caller(op, data))
         return SEGUE_E_NOMEM;
     memcpy(op->id, record->id, sizeof op->id);
     memcpy(op->key, record->idempotency_key, sizeof op->key);
@@ -91,6 +118,7 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     op->streams = number(data, "streams") != 0;
     if (sgi_json_plain_string(sgi_json_get(data, "dialect"), &name))
         op->dialect = sgi_dialect_named(name);
+    op->only_objects = op->dialect && !(op->dialect->bit & SGI_DIALECTS_MODERN);
     op->ttl_ms = number(data, "ttl");
     op->poll_ms = number(data, "poll");
     op->logged = op->created = true;

@@ -8,6 +8,7 @@
 
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
+#include "engine/serving/tool_check.h"
 
 static int32_t deliver(sgi_ready *ready, int32_t budget);
 
@@ -42,6 +43,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     call->resumed = again;
     call->resumed_segment = op->next_seg - 1;
     TAILQ_INIT(&call->decoded);
+    TAILQ_INIT(&call->closing);
     sgi_op_ref(op);
     op->call = call;
     LIST_INSERT_HEAD(&op->server->calls, call, link);
@@ -56,6 +58,7 @@ static void free_call(segue_call *call)
     SGI_TAILQ_EACH(decoded, &call->decoded, link, next)
         sgi_release(mem, decoded, sizeof *decoded + decoded->len + 1);
     call->handle.magic = SGI_MAGIC_FREED;
+    sgi_entry_list_free(mem, &call->closing);
     LIST_REMOVE(call, link);
     sgi_release(mem, call->resumed_data, call->resumed_len);
     sgi_op_unref(call->op);
@@ -68,6 +71,15 @@ static void unref_call(segue_call *call)
         free_call(call);
 }
 
+/* ---- its end is checked first ---- */
+
+void sgi_call_close_later(segue_call *call, struct sgi_entry_list *list)
+{
+    TAILQ_CONCAT(&call->closing, list, link);
+    call->is_closing = call->check_due = true;
+    queue(call);
+}
+
 /* ---- delivery ---- */
 
 static void run_handler(segue_call *call)
@@ -78,12 +90,20 @@ static void run_handler(segue_call *call)
                                 ? options->on_completion
                                 : options->on_call;
     call->invoke_due = false;
+    if (!sgi_tool_check_arguments(call))
+        return;
     call->held = true;
     call->refs++;
     engine->host.retain(engine->host.user);
     sgi_user_begin(engine);
     handler(options->user, call);
     sgi_user_end(engine);
+}
+
+static void run_check(segue_call *call)
+{
+    call->check_due = false;
+    sgi_tool_check_result(call);
 }
 
 static void run_cancel(segue_call *call)
@@ -155,6 +175,8 @@ static bool deliver_one(segue_call *call)
     sgi_input *input;
     if (call->invoke_due)
         run_handler(call);
+    else if (call->check_due)
+        run_check(call);
     else if (call->cancel_due)
         run_cancel(call);
     else if ((input = due_answer(call->op)))
@@ -193,7 +215,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     int32_t ran = 0;
     while (ran < budget && deliver_one(call))
         ran++;
-    if (!call->turned && !call->invoke_due)
+    if (!call->turned && !call->invoke_due && !call->check_due)
         tell_turned(call);
     if (ran == budget)
         queue(call);
@@ -219,7 +241,7 @@ void sgi_call_cancel(segue_call *call)
 
 void sgi_call_die(segue_call *call)
 {
-    call->invoke_due = false;
+    call->invoke_due = call->check_due = false;
     sgi_call_cancel(call);
     queue(call);
 }
@@ -243,7 +265,7 @@ void sgi_call_let_go(segue_call *call)
 
 void sgi_call_free(segue_call *call)
 {
-    if (!sgi_op_has_ended(call->op))
+    if (!sgi_call_is_over(call))
         sgi_op_give_up(call->op, "The handler gave up without a result");
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;

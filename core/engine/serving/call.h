@@ -27,7 +27,10 @@ struct segue_call {
     bool cancel_due;
     bool wants_drain;
     bool drain_due;
-    bool resumed; /* a run after a restart */
+    bool resumed;    /* a run after a restart */
+    bool is_closing; /* its end is written, and is to be checked (tool_check.c) */
+    struct sgi_entry_list closing; /* ... it is this, until it has been */
+    bool check_due;
     uint64_t resumed_segment;
     void *resumed_data; /* the checkpoint as it was found */
     size_t resumed_len;
@@ -50,7 +53,19 @@ void sgi_call_die(segue_call *call);
 /* The operation is done with the call. */
 void sgi_call_let_go(segue_call *call);
 
+/* For its handler: nothing more can be said. */
+static inline bool sgi_call_is_over(const segue_call *call)
+{
+    return call->is_closing || sgi_op_has_ended(call->op);
+}
+
+/* Appends the last entries, which are taken. */
+segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
+/* Takes them too, and checks them first. */
+void sgi_call_close_later(segue_call *call, struct sgi_entry_list *list);
+
 segue_status sgi_call_watch(segue_call *call, const segue_call_events *events);
+segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value);
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value);
 segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text);
 segue_status sgi_call_send(segue_call *call, const segue_content *content);
@@ -66,7 +81,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
                           size_t len);
 segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms);
 segue_status sgi_call_set_status(segue_call *call, const char *message);
-segue_status sgi_call_require_input(segue_call *call, const char *method,
+segue_status sgi_call_require_input(segue_call *call, const char *key, const char *method,
                                     const char *params, size_t len,
                                     segue_input_fn on_input, void *user,
                                     segue_free_fn free_user);

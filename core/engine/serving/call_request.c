@@ -2,7 +2,9 @@
  * has left no trace. */
 #include "engine/serving/call_request.h"
 
+#include "engine/dialect/pieces.h"
 #include "engine/dialect/response_modes.h"
+#include "engine/serving/grant.h"
 
 #include <stdio.h>
 
@@ -77,7 +79,8 @@ bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
                          NULL);
         return false;
     }
-    return read_task(in, request) && find_tool(in, request) && read_key(in, request);
+    return read_task(in, request) && find_tool(in, request) &&
+           sgi_item_is_open_to(in, request->tool) && read_key(in, request);
 }
 
 /* ---- deciding ---- */
@@ -93,6 +96,36 @@ static uint8_t effective_modes(const sgi_inbound *in, uint8_t listed)
     return listed & ours & handshake->modes;
 }
 
+/* Does its client want to see the result grow (R-776-1, R-776-17)? */
+static uint32_t reads_pieces(const sgi_inbound *in)
+{
+    sgi_json_kind partial = sgi_json_kind_of(in->partial);
+    sgi_json_kind token = sgi_json_kind_of(in->token);
+    bool is_token = token == SGI_JSON_STRING || sgi_json_int(in->token, &(int64_t){0});
+    if (in->partial.n && partial != SGI_JSON_TRUE && partial != SGI_JSON_FALSE)
+        in->peer->server->engine->warnings++;
+    return (partial == SGI_JSON_TRUE ? SGI_SAYS_ALLOW_PARTIAL : 0) |
+           (is_token && in->caps & SGI_CAP_PARTIAL ? SGI_SAYS_PARTIAL_RESULTS : 0);
+}
+
+static void take_pieces(const sgi_inbound *in, sgi_call_request *request,
+                        uint32_t dialects)
+{
+    if (dialects & SGI_DIALECT_P)
+        request->pieces = &sgi_pieces_partial;
+    if (dialects & SGI_DIALECT_PN) {
+        request->pieces = &sgi_pieces_partial_result;
+        request->token = in->token;
+    }
+}
+
+void sgi_call_request_pieces(const sgi_inbound *in, sgi_call_request *request)
+{
+    take_pieces(in, request,
+                sgi_negotiate(in->version, reads_pieces(in),
+                              in->peer->server->dialects));
+}
+
 static void negotiate(const sgi_inbound *in, sgi_call_request *request)
 {
     uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
@@ -101,7 +134,11 @@ static void negotiate(const sgi_inbound *in, sgi_call_request *request)
         request->caps |= SGI_CAP_TASKS;
         request->modes = effective_modes(in, request->listed_modes);
     }
+    says |= reads_pieces(in);
     uint32_t dialects = sgi_negotiate(in->version, says, in->peer->server->dialects);
+    if (!(request->caps & SGI_CAP_TASKS))
+        dialects &= ~(uint32_t)SGI_DIALECT_D; /* R-2557-53 */
+    take_pieces(in, request, dialects);
     request->dialect = sgi_dialect_of(dialects);
     request->verdict = sgi_decide(in->version, dialects, request->tool->options.task);
     /* a tool that is never a task gives its result at once: just what this mode is for */
@@ -128,7 +165,7 @@ static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
         in->peer->who->live_tasks < in->peer->server->options.max_tasks)
         return false;
     if (request->tool->options.task == SEGUE_TASK_MUST ||
-        !sgi_version_is_modern(in->version)) {
+        request->dialect == &sgi_dialect_tasks_2025) {
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Too many tasks",
                          "{\"reason\":\"too_many_tasks\"}");
         return true;
@@ -140,7 +177,9 @@ static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
 bool sgi_call_request_decide(const sgi_inbound *in, sgi_call_request *request)
 {
     negotiate(in, request);
-    if (request->verdict == SGI_VERDICT_MISSING_CAPABILITY) {
+    bool is_stranger_of_draft = request->verdict == SGI_VERDICT_METHOD_NOT_FOUND &&
+                                in->version == SGI_VERSION_DRAFT_2026_V1;
+    if (request->verdict == SGI_VERDICT_MISSING_CAPABILITY || is_stranger_of_draft) {
         refuse_missing_capability(in);
         return false;
     }

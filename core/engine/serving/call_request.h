@@ -18,11 +18,15 @@ typedef struct sgi_call_request {
     int64_t ttl_ms;       /* that the client wishes for its task; 0 = none */
     uint8_t listed_modes; /* sgi_response_mode: of the request, */
     uint8_t modes;        /* ... and those of them that may be used */
+    const struct sgi_pieces_form *pieces; /* its client sees the result grow; or NULL */
+    sgi_json token;                       /* ... and knows it by this */
 } sgi_call_request;
 
 /* False when it was answered with an error. */
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request);
-/* Fills verdict, dialect, caps and modes; false when it was answered with an error. */
+/* Fills pieces and token. */
+void sgi_call_request_pieces(const sgi_inbound *in, sgi_call_request *request);
+/* Fills the rest: verdict, dialect, caps and modes; false when it was answered with an error. */
 bool sgi_call_request_decide(const sgi_inbound *in, sgi_call_request *request);
 
 #endif

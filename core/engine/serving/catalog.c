@@ -194,6 +194,8 @@ void sgi_server_op_lost(sgi_op *op, segue_status status)
 
 typedef struct finding {
     segue_server *server; /* counted */
+    bool has_owner;
+    uint8_t owner[SGI_DIGEST_SIZE]; /* whose it has to be */
     sgi_found_fn found;
     void *user;
 } finding;
@@ -225,6 +227,9 @@ static void record_found(sgi_job *job)
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK && found->record.purge_ms <= sgi_wall(&server->engine->env))
         status = SEGUE_E_NOT_FOUND; /* due, only not purged yet */
+    if (status == SEGUE_OK && find->has_owner &&
+        memcmp(found->record.principal, find->owner, SGI_DIGEST_SIZE) != 0)
+        status = SEGUE_E_NOT_FOUND; /* before its log is read, which may take long */
     if (status == SEGUE_OK)
         sgi_rebuild(server, &found->record, rebuilt, find);
     else
@@ -232,8 +237,8 @@ static void record_found(sgi_job *job)
     sgi_job_free(job);
 }
 
-static void ask_store(segue_server *server, sgi_str task_id, const uint8_t *key,
-                      sgi_found_fn found, void *user)
+static void ask_store(segue_server *server, const sgi_principal *who, sgi_str task_id,
+                      const uint8_t *key, sgi_found_fn found, void *user)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     finding *find = sgi_alloc(mem, sizeof *find);
@@ -250,7 +255,9 @@ static void ask_store(segue_server *server, sgi_str task_id, const uint8_t *key,
     }
     if (key)
         memcpy(job->key, key, sizeof job->key);
-    *find = (finding){server, found, user};
+    *find = (finding){.server = server, .has_owner = who, .found = found, .user = user};
+    if (who)
+        memcpy(find->owner, who->digest, sizeof find->owner);
     sgi_server_ref(server);
     sgi_keeper_ask(&server->keeper, job);
 }
@@ -265,20 +272,23 @@ static bool is_task_id(sgi_str id)
     return true;
 }
 
-void sgi_server_find_task(segue_server *server, sgi_str task_id, sgi_found_fn found,
-                          void *user)
+/* One of somebody else takes the way of one that there is not: neither the answer nor the
+ * time it takes tells them apart (R-0-5). */
+void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
+                          sgi_found_fn found, void *user)
 {
     sgi_map_node *node = sgi_map_find(&server->by_task, task_id);
-    if (node)
-        found(user, SGI_OWNER(node, sgi_op, by_task), SEGUE_OK);
+    sgi_op *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
+    if (op && op->who == who)
+        found(user, op, SEGUE_OK);
     else if (!is_task_id(task_id))
         found(user, NULL, SEGUE_E_NOT_FOUND);
     else
-        ask_store(server, task_id, NULL, found, user);
+        ask_store(server, who, task_id, NULL, found, user);
 }
 
 void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
                          sgi_found_fn found, void *user)
 {
-    ask_store(server, (sgi_str){0}, key, found, user);
+    ask_store(server, NULL, (sgi_str){0}, key, found, user);
 }

@@ -7,6 +7,7 @@
 #include "engine/dialect/tasks_2025.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/task.h"
+#include "engine/serving/tool_check.h"
 #include "engine/serving/wire_session.h"
 
 #include <stdio.h>
@@ -14,6 +15,16 @@
 #define COMPLETION_MAX 100 /* schema, CompleteResult */
 
 /* ---- arguments ---- */
+
+segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value)
+{
+    sgi_json params = {call->op->params, call->op->params_len};
+    sgi_json found = sgi_json_get(sgi_json_get(params, "_meta"), key);
+    if (!found.n)
+        return SEGUE_E_NOT_FOUND;
+    *value = found;
+    return SEGUE_OK;
+}
 
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)
 {
@@ -72,7 +83,7 @@ static segue_status may_emit(segue_call *call)
     sgi_op *op = call->op;
     if (op->server->stage == SGI_SERVER_DEAD)
         return SEGUE_E_CLOSED;
-    if (sgi_op_has_ended(op))
+    if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
     if (sgi_op_is_full(op)) {
         call->wants_drain = true;
@@ -158,6 +169,23 @@ segue_status sgi_call_replace(segue_call *call)
     return after_append(call, status);
 }
 
+/* Of the hints for caches, each has its form. */
+static bool is_hint(const char *name, sgi_json value)
+{
+    int64_t ttl;
+    int32_t scope;
+    if (!strcmp(name, "ttlMs"))
+        return sgi_ttl_read(value, &ttl);
+    return strcmp(name, "cacheScope") != 0 || sgi_scope_read(value, &scope);
+}
+
+/* Answers before 2026-07-28 have no hints for caches. */
+static bool is_untold(const sgi_op *op, const char *name)
+{
+    return op->kind->ages && op->reply && !op->reply->modern &&
+           (!strcmp(name, "ttlMs") || !strcmp(name, "cacheScope"));
+}
+
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
                                 size_t len)
 {
@@ -169,9 +197,11 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
         !strcmp(name, "resultType") || !sgi_utf8_valid(sgi_str_of(name), NULL))
         return SEGUE_E_INVALID;
     segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
+    if (status == SEGUE_OK && call->op->kind->ages && !is_hint(name, value))
+        status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = may_emit(call);
-    if (status != SEGUE_OK)
+    if (status != SEGUE_OK || is_untold(call->op, name))
         return status;
     if (!add_field(mem, &list, sgi_str_of(name), value)) {
         sgi_entry_list_free(mem, &list);
@@ -273,7 +303,7 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
     const char *token = progress_token(call->op);
     if (message && !sgi_utf8_valid(sgi_str_of(message), NULL))
         return SEGUE_E_INVALID;
-    if (sgi_op_has_ended(call->op))
+    if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
     sgi_conn *conn = token ? way_back(call->op) : NULL;
     if (!conn)
@@ -302,7 +332,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
     segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
     if (status != SEGUE_OK)
         return status;
-    if (sgi_op_has_ended(call->op))
+    if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
     int32_t wanted = log_level(call->op);
     sgi_conn *conn = wanted < 0 || rank < wanted ? NULL : way_back(call->op);
@@ -319,7 +349,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
 segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms)
 {
     const sgi_reply *reply = call->op->reply;
-    if (sgi_op_has_ended(call->op))
+    if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
     if (!reply || !reply->peer)
         return SEGUE_E_UNSUPPORTED;
@@ -348,13 +378,29 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
     sgi_str payload = final_payload(call, content && content->is_error);
     if (content && !sgi_content_fits(content, op->kind))
         return SEGUE_E_INVALID;
+    if (sgi_call_is_over(call))
+        return SEGUE_E_TERMINAL;
+    segue_status check = sgi_tool_check_begin(call, content);
+    if (check == SEGUE_E_INVALID)
+        sgi_tool_check_refuse(call, "there is no structuredContent");
+    if (check != SEGUE_OK && check != SEGUE_E_STATE)
+        return check;
     if ((content && !add_content(mem, &list, content)) ||
         !add_entry(mem, &list, SGI_ENTRY_RESULT, payload)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
+    if (check == SEGUE_OK)
+        return sgi_call_end(call, &list);
+    sgi_call_close_later(call, &list);
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
+{
+    sgi_op *op = call->op;
     uint64_t before = op->next_seg;
-    segue_status status = after_append(call, sgi_op_append_list(op, &list));
+    segue_status status = after_append(call, sgi_op_append_list(op, list));
     if (status != SEGUE_OK)
         return status;
     if (op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR)
@@ -395,6 +441,8 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
                            const char *data, size_t len)
 {
     sgi_json value = {0};
+    if (call->is_closing)
+        return SEGUE_E_TERMINAL;
     if (call->op->kind == &sgi_call_resource && code == SGI_RPC_RESOURCE_NOT_FOUND)
         return fail_not_found(call, message);
     if (!may_send_code(code) || !sgi_utf8_valid(sgi_str_of(message), NULL))

@@ -1,4 +1,5 @@
-/* The handshake eras, 2024-11-05 to 2025-11-25: initialize, then requests of the session.
+/* The handshake eras, 2024-11-05 to 2025-11-25, and the draft DRAFT-2026-v1 where the
+ * application has switched it on: initialize, then requests of the session.
  * Here items are listed and called plainly; what else these revisions have are
  * dialects. */
 #include "engine/dialect/dialect.h"
@@ -14,6 +15,17 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
     handshake->caps = sgi_read_caps(capabilities) & SGI_CAPS_ASK;
 }
 
+/* One that is not spoken here is answered with our own newest: the client decides. */
+static sgi_version agree(const segue_server *server, sgi_str asked)
+{
+    sgi_version version = sgi_version_parse(asked);
+    if (version == SGI_VERSION_DRAFT_2026_V1 && server->dialects & SGI_DIALECT_D)
+        return version;
+    return version == SGI_VERSION_UNKNOWN || version > SGI_VERSION_2025_11_25
+               ? SGI_VERSION_2025_11_25
+               : version;
+}
+
 static void initialize(const sgi_inbound *in)
 {
     sgi_peer *peer = in->peer;
@@ -25,9 +37,7 @@ static void initialize(const sgi_inbound *in)
                          NULL);
         return;
     }
-    sgi_version version = sgi_version_parse(text);
-    if (version == SGI_VERSION_UNKNOWN || version > SGI_VERSION_2025_11_25)
-        version = SGI_VERSION_2025_11_25; /* our own newest: the client decides */
+    sgi_version version = agree(server, text);
     peer->handshake->version = version;
     peer->handshake->lists = sgi_lists_served(server);
     read_capabilities(peer->handshake, sgi_json_get(in->params, "capabilities"));
@@ -77,6 +87,15 @@ static const sgi_method methods[] = {
     {"logging/setLevel", 0, set_level},
 };
 
+/* D: every server has its methods (R-2557-35), also for those who get no tasks. */
+static uint32_t task_dialects(const sgi_peer *peer)
+{
+    sgi_version version = peer->handshake->version;
+    if (version == SGI_VERSION_DRAFT_2026_V1)
+        return SGI_DIALECT_D;
+    return sgi_tasks_2025_are_for(peer, version) ? SGI_DIALECT_L : 0;
+}
+
 static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
 {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
@@ -84,11 +103,7 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
             return &methods[i];
     const sgi_method *method =
         sgi_item_method(peer->server, peer->handshake->version, name);
-    if (method)
-        return method;
-    return sgi_tasks_2025_are_for(peer, peer->handshake->version)
-               ? sgi_dialect_method(SGI_DIALECT_L, name)
-               : NULL;
+    return method ? method : sgi_dialect_method(task_dialects(peer), name);
 }
 
 void sgi_legacy_request(sgi_inbound *given, sgi_str name)
@@ -99,6 +114,8 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
     in.caps = peer->handshake->caps;
+    if (sgi_tasks_2557_are_for(peer, in.version))
+        in.caps |= SGI_CAP_TASKS; /* there everybody takes them (R-2557-57) */
     bool opening = method && (method->run == initialize || method->run == ping);
     if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)
         sgi_answer_error(&in, SGI_RPC_INVALID_PARAMS,

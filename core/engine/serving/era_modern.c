@@ -84,8 +84,7 @@ static void discover(const sgi_inbound *in)
     if (server->options.instructions)
         sgi_jw_member_string(&sending.w, "instructions",
                              sgi_str_of(server->options.instructions));
-    sgi_jw_member_int(&sending.w, "ttlMs", 0);
-    sgi_jw_member_string(&sending.w, "cacheScope", SGI_STR("private"));
+    sgi_freshness_write(&sending.w, server->freshness);
     sgi_send_meta(&sending, server);
     sgi_send_end(&sending);
 }

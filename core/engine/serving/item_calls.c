@@ -3,6 +3,8 @@
  * the answer asks again. */
 #include "engine/dialect/dialect.h"
 #include "engine/serving/call.h"
+#include "engine/serving/recall.h"
+#include "engine/serving/grant.h"
 #include "engine/serving/tool_call.h"
 
 /* ---- refusals ---- */
@@ -67,6 +69,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
     op->arguments = own_arguments ? sgi_str_of(own_arguments) : (sgi_json){0};
     op->who = in->peer->who;
     sgi_principal_ref(op->who);
+    sgi_op_take_grant(op, in->peer);
     op->caps = request->caps & ~(uint32_t)SGI_CAP_TASKS;
     return op;
 }
@@ -80,21 +83,12 @@ static void run(const sgi_inbound *in, const sgi_call_request *request,
         return;
     }
     sgi_op *op = make_op(in, request, own_arguments);
-    if (!op || sgi_call_start(op, false) != SEGUE_OK)
+    if (!op || !sgi_recall_take(op, in) || sgi_call_start(op, false) != SEGUE_OK)
         sgi_tool_call_give_up(reply, op);
     else
         sgi_call_attach(reply, op);
     if (op)
         sgi_op_unref(op);
-}
-
-/* Is it a request that answers a round of questions? Then it was taken care of. */
-static bool retries(const sgi_inbound *in, const sgi_call_request *request)
-{
-    if (!in->state.n || !sgi_version_is_modern(in->version))
-        return false;
-    sgi_rejoin_retry(in, request);
-    return true;
 }
 
 /* ---- resources/read ---- */
@@ -154,14 +148,16 @@ static void read_resource(const sgi_inbound *in, sgi_str uri)
     const sgi_mem *mem = sgi_engine_mem(in->peer->server->engine);
     char *arguments = NULL;
     segue_status status = SEGUE_OK;
-    if (retries(in, &request))
+    if (sgi_rejoin_retry(in, &request))
         return;
     request.tool = sgi_item_find(in->peer->server, SEGUE_ITEM_RESOURCE, uri);
     if (!request.tool)
         status = find_template(in, uri, &request.tool, &arguments);
     else if (!(arguments = sgi_text_dup(mem, SGI_STR("{}"))))
         status = SEGUE_E_NOMEM;
-    if (status == SEGUE_OK)
+    if (status == SEGUE_OK && !sgi_item_is_open_to(in, request.tool))
+        sgi_text_free(mem, arguments);
+    else if (status == SEGUE_OK)
         run(in, &request, arguments);
     else if (status == SEGUE_E_NOT_FOUND)
         refuse_with(in, sgi_not_found_code(sgi_version_is_modern(in->version)),
@@ -221,11 +217,13 @@ static bool has_required(sgi_json prompt, sgi_json given, sgi_buf *room)
 static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
 {
     sgi_call_request request = {.kind = &sgi_call_prompt, .name = name, .caps = in->caps};
-    if (retries(in, &request))
+    if (sgi_rejoin_retry(in, &request))
         return;
     request.tool = sgi_item_find(in->peer->server, SEGUE_ITEM_PROMPT, name);
     if (!request.tool)
         refuse_with(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name", name);
+    else if (!sgi_item_is_open_to(in, request.tool))
+        return;
     else if (!are_texts(in->arguments))
         refuse(in, "params.arguments is not an object of strings");
     else if (has_required((sgi_json){request.tool->json, request.tool->json_len},
@@ -265,8 +263,8 @@ static void answer_nothing(const sgi_inbound *in)
 {
     sgi_sending sending;
     sgi_answer_result(&sending, in, "complete");
-    sgi_jw_member_raw(&sending.w, sgi_call_completion.defaults[0].name,
-                      sgi_str_of(sgi_call_completion.defaults[0].json));
+    sgi_jw_member_raw(&sending.w, sgi_call_completion.standard.name,
+                      sgi_str_of(sgi_call_completion.standard.json));
     if (sgi_version_is_modern(in->version))
         sgi_send_meta(&sending, in->peer->server);
     sgi_send_end(&sending);
@@ -286,6 +284,8 @@ static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
     if (!request.tool)
         refuse_with(in, SGI_RPC_INVALID_PARAMS, "Unknown reference",
                     is_prompt ? "name" : "uri", name);
+    else if (!sgi_item_is_open_to(in, request.tool))
+        return;
     else if (!is_completable(in, argument, sgi_json_get(in->params, "context")))
         refuse(in, "params.argument needs a name and a value, and context.arguments are "
                    "strings");

@@ -2,42 +2,100 @@
  * items of one type. */
 #include "engine/dialect/dialect.h"
 
-#include <stdio.h>
-
 /* A cursor is the order number of the last item shown; one that was removed meanwhile
- * makes no hole and no repeat. */
-static bool read_cursor(const sgi_inbound *in, uint64_t *after)
+ * makes no hole and no repeat. It is sealed: good for its list, and for who asked unless
+ * anybody may be given the page. */
+#define CURSOR 8
+
+static sgi_sealed_for good_for(const sgi_inbound *in, const sgi_str *list)
 {
+    static const uint8_t anybody[SGI_DIGEST_SIZE];
+    bool is_public = in->peer->server->options.list_scope == SEGUE_CACHE_PUBLIC;
+    return (sgi_sealed_for){SGI_SEAL_CURSOR, is_public ? anybody : in->peer->who->digest,
+                            list, 1};
+}
+
+static void write_cursor(sgi_jw *w, const sgi_inbound *in, sgi_str list, uint64_t last)
+{
+    const sgi_seal *seal = &in->peer->server->seal;
+    const sgi_sealed_for subject = good_for(in, &list);
+    char bytes[CURSOR];
+    for (size_t i = 0; i < CURSOR; i++)
+        bytes[i] = (char)(uint8_t)(last >> (56 - 8 * i));
+    sgi_jw_key(w, "nextCursor");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_seal_write(seal, &subject, 0, (sgi_str){bytes, CURSOR}, w->buf);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
+
+static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
+{
+    const sgi_sealed_for subject = good_for(in, &list);
     sgi_json cursor = sgi_json_get(in->params, "cursor");
     sgi_str text;
+    sgi_buf bytes;
     *after = 0;
     if (!cursor.n)
         return true;
-    if (!sgi_json_plain_string(cursor, &text) || !text.n || text.n > 19)
+    if (!sgi_json_plain_string(cursor, &text) || text.n > 256)
         return false;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return false;
-        *after = *after * 10 + (uint64_t)(text.p[i] - '0');
+    sgi_buf_init(&bytes, sgi_engine_mem(in->peer->server->engine));
+    bool ok =
+        sgi_seal_open(&in->peer->server->seal, &subject, text, &bytes) == SEGUE_OK &&
+        bytes.len == CURSOR;
+    for (size_t i = 0; ok && i < CURSOR; i++)
+        *after = *after << 8 | (uint8_t)bytes.p[i];
+    sgi_buf_free(&bytes);
+    return ok;
+}
+
+/* Before 2026-07-28 structured content was an object, and no outputSchema says anything
+ * else. */
+static void write_members(sgi_jw *w, sgi_json json, bool modern_output)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(json, &at, &member);) {
+        if (modern_output && sgi_json_key_is(&member, "outputSchema"))
+            continue;
+        sgi_jw_key_json(w, member.key);
+        sgi_jw_raw(w, member.value);
     }
-    return true;
 }
 
 /* 2025-11-25 has a tool say whether it runs as a task; who asks for one without being
- * told so is refused. What the application wrote there was taken out (registry.c). */
-static void write_item(sgi_jw *w, const sgi_item *item, bool tells_tasks)
+ * told so is refused. In the draft after it, a tool says that it may (R-2557-58). What the
+ * application wrote there was taken out (registry.c). */
+static const char *task_support(const sgi_inbound *in, const sgi_item *item)
 {
-    static const char *const words[] = {
-        [SEGUE_TASK_MAY] = "optional", [SEGUE_TASK_MUST] = "required"};
+    int32_t policy = item->options.task;
+    if (policy == SEGUE_TASK_NEVER)
+        return NULL;
+    if (sgi_tasks_2557_are_for(in->peer, in->version))
+        return "true";
+    if (!sgi_tasks_2025_are_for(in->peer, in->version))
+        return NULL;
+    return policy == SEGUE_TASK_MAY ? "\"optional\"" : "\"required\"";
+}
+
+static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
+{
+    bool modern = sgi_version_is_modern(in->version);
+    const char *tells = task_support(in, item);
     sgi_json json = {item->json, item->json_len};
-    if (!tells_tasks || item->options.task == SEGUE_TASK_NEVER) {
+    if (!tells && (modern || !item->has_modern_output)) {
         sgi_jw_raw(w, json);
         return;
     }
-    sgi_jw_raw(w, (sgi_json){json.p, json.n - 1});
-    sgi_buf_add_lit(w->buf, ",\"execution\":{\"taskSupport\":\"");
-    sgi_buf_add_str(w->buf, sgi_str_of(words[item->options.task]));
-    sgi_buf_add_lit(w->buf, "\"}}");
+    sgi_jw_open(w, '{');
+    write_members(w, json, item->has_modern_output && !modern);
+    if (tells) {
+        sgi_jw_key(w, "execution");
+        sgi_jw_open(w, '{');
+        sgi_jw_member_raw(w, "taskSupport", sgi_str_of(tells));
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
 }
 
 /* Writes the items behind `after`, as many as a page has. *last: the order number of the
@@ -46,7 +104,6 @@ static void write_page(sgi_jw *w, const sgi_inbound *in, int32_t type, uint64_t 
                        uint64_t *last)
 {
     segue_server *server = in->peer->server;
-    bool tells_tasks = sgi_tasks_2025_are_for(in->peer, in->version);
     uint64_t shown_last = 0;
     int32_t shown = 0;
     sgi_item *item;
@@ -55,7 +112,7 @@ static void write_page(sgi_jw *w, const sgi_inbound *in, int32_t type, uint64_t 
             continue;
         if (shown == server->options.page_size)
             break;
-        write_item(w, item, tells_tasks);
+        write_item(w, in, item);
         shown_last = item->order;
         shown++;
     }
@@ -68,7 +125,7 @@ static void list(const sgi_inbound *in, int32_t type, const char *member)
     sgi_sending sending;
     uint64_t after;
     uint64_t last;
-    if (!read_cursor(in, &after)) {
+    if (!read_cursor(in, sgi_str_of(member), &after)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "Invalid cursor", NULL);
         return;
     }
@@ -77,14 +134,10 @@ static void list(const sgi_inbound *in, int32_t type, const char *member)
     sgi_jw_open(&sending.w, '[');
     write_page(&sending.w, in, type, after, &last);
     sgi_jw_close(&sending.w, ']');
-    if (last) {
-        char cursor[24];
-        snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)last);
-        sgi_jw_member_string(&sending.w, "nextCursor", sgi_str_of(cursor));
-    }
+    if (last)
+        write_cursor(&sending.w, in, sgi_str_of(member), last);
     if (sgi_version_is_modern(in->version)) {
-        sgi_jw_member_int(&sending.w, "ttlMs", 0);
-        sgi_jw_member_string(&sending.w, "cacheScope", SGI_STR("private"));
+        sgi_freshness_write(&sending.w, server->freshness);
         sgi_send_meta(&sending, server);
     }
     sgi_send_end(&sending);

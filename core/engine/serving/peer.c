@@ -27,8 +27,11 @@ static void free_peer(sgi_peer *peer)
     sgi_map_free(&peer->own_in_flight);
     sgi_buf_free(&peer->id_text);
     sgi_marks_free(peer->marks);
+    if (peer->got)
+        peer->who->streams--;
     if (peer->who)
         sgi_principal_unref(peer->who);
+    sgi_grant_unref(peer->grant);
     sgi_conn_unref(peer->conn);
     sgi_release(sgi_engine_mem(server->engine), peer, sizeof *peer);
     sgi_server_unref(server);
@@ -183,8 +186,10 @@ static void read_params(sgi_inbound *in)
         SGI_STR_INIT("io.modelcontextprotocol/logLevel"),
         SGI_STR_INIT("progressToken"),
         SGI_STR_INIT("dev.segue/idempotencyKey"),
+        SGI_STR_INIT("allowPartial"),
+        SGI_STR_INIT("partialResultToken"),
     };
-    sgi_json found[6];
+    sgi_json found[7];
     sgi_json_pick(in->params, of_params, 6, found);
     in->meta = found[0];
     in->name = found[1];
@@ -194,12 +199,14 @@ static void read_params(sgi_inbound *in)
     in->state = found[3];
     in->responses = found[4];
     in->task = found[5];
-    sgi_json_pick(in->meta, of_meta, 5, found);
+    sgi_json_pick(in->meta, of_meta, 7, found);
     in->protocol = found[0];
     in->capabilities = found[1];
     in->level = found[2];
     in->progress = found[3];
     in->key = found[4];
+    in->partial = found[5];
+    in->token = found[6];
 }
 
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)

@@ -45,6 +45,8 @@ struct sgi_peer {
     bool is_exchange;
     bool stranger;       /* from another machine and named by nobody: gets no tasks */
     int32_t max_streams; /* of its principal */
+    sgi_grant *grant;    /* of the token it came with; counted, or NULL */
+    bool got;            /* a GET carries it: one of its principal's streams */
     sgi_wire_session *session; /* handshake eras: what it belongs to, not counted */
     TAILQ_ENTRY(sgi_peer) by_session;
     size_t parked_bytes; /* counted in the server's, while it is parked */
@@ -60,6 +62,7 @@ typedef struct sgi_inbound {
     sgi_json task;             /* ... of 2025-11-25 */
     sgi_json state, responses; /* requestState, inputResponses */
     sgi_json protocol, capabilities, level, progress, key; /* of meta */
+    sgi_json partial, token; /* ... allowPartial, partialResultToken */
     sgi_version version;
     uint32_t caps;     /* sgi_cap */
     int32_t log_level; /* index of the level; -1 = none wanted */
@@ -76,6 +79,7 @@ struct sgi_reply {
     char *id; /* canonical JSON text; id_room when it fits */
     char id_room[24];
     bool modern;
+    bool takes_rounds; /* it can be answered with questions; else they are requests */
     bool is_stream;
     char *progress_token; /* JSON text or NULL */
     int32_t log_level;
@@ -88,6 +92,7 @@ struct sgi_reply {
     bool lost; /* for cancelled: the conversation is gone; else the client said so */
     void *user;
     sgi_waiter waiter; /* for the owner: one wait on an operation's log */
+    struct sgi_pieces *pieces; /* of its result, while it is made; NULL = none */
 };
 
 /* Makes the peer and its conversation; it stands in the server's list. NULL when out of
@@ -104,6 +109,13 @@ void sgi_peer_close(sgi_peer *peer);
 
 /* The canonical form of an id; empty when out of memory. Valid until the next one. */
 sgi_str sgi_peer_id(sgi_peer *peer, sgi_json id);
+
+/* Is there a list of the caller's tasks? Only where callers can be told apart: among
+ * those who are nobody in particular it would show everybody's. */
+static inline bool sgi_peer_lists(const sgi_peer *peer)
+{
+    return peer->server->lists && (peer->server->options.principal || peer->grant);
+}
 
 /* ---- reply.c ---- */
 

@@ -17,10 +17,18 @@ sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
     who->map = map;
     who->engine = engine;
     who->refs = 1;
+    TAILQ_INIT(&who->sessions);
     who->lookups.tokens = who->fetches.tokens = -1;
     memcpy(who->digest, digest, SGI_DIGEST_SIZE);
     sgi_map_put(map, &who->node, (sgi_str){(const char *)who->digest, SGI_DIGEST_SIZE});
     return who;
+}
+
+bool sgi_principal_set_name(sgi_principal *who, sgi_str name)
+{
+    if (!who->name && name.n)
+        who->name = sgi_text_dup(who->map->mem, name);
+    return who->name || !name.n;
 }
 
 void sgi_principal_ref(sgi_principal *who)
@@ -32,6 +40,7 @@ static void forget(sgi_principal *who)
 {
     sgi_engine_timer_clear(who->engine, &who->forgotten);
     sgi_map_remove(who->map, &who->node);
+    sgi_text_free(who->map->mem, who->name);
     sgi_release(who->map->mem, who, sizeof *who);
 }
 

@@ -13,14 +13,19 @@ typedef struct sgi_bucket {
     int64_t refilled_ms; /* monotonic */
 } sgi_bucket;
 
+struct sgi_wire_session;
+
 typedef struct sgi_principal {
     sgi_map *map;
     sgi_engine *engine;
     sgi_map_node node;
     int32_t refs; /* operations and connections */
     uint8_t digest[SGI_DIGEST_SIZE];
+    char *name; /* NULL = not known, or nobody in particular */
     int32_t live_tasks;
-    int32_t streams;     /* open event streams and subscriptions */
+    int32_t streams;                         /* open event streams and subscriptions */
+    TAILQ_HEAD(, sgi_wire_session) sessions; /* unused longest first */
+    int32_t session_count;
     sgi_bucket lookups;  /* failed look-ups that are still allowed */
     sgi_bucket fetches;  /* ... and fetches by lastSeqNr */
     sgi_timer forgotten; /* without references: when the buckets are full again */
@@ -29,6 +34,8 @@ typedef struct sgi_principal {
 /* Finds or makes; counted. NULL when out of memory. */
 sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
                                  const uint8_t digest[SGI_DIGEST_SIZE]);
+/* By name; false when out of memory. Set once, and the same ever after. */
+bool sgi_principal_set_name(sgi_principal *who, sgi_str name);
 void sgi_principal_ref(sgi_principal *who);
 void sgi_principal_unref(sgi_principal *who);
 

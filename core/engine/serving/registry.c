@@ -3,6 +3,7 @@
  * they end; then its user is freed, outside the lock. */
 #include "engine/error.h"
 #include "engine/serving/server.h"
+#include "wire/scopes.h"
 
 /* What makes an item of a type. */
 typedef struct sgi_item_type {
@@ -39,6 +40,7 @@ static void free_item(sgi_item *item)
 {
     const sgi_mem *mem = sgi_engine_mem(item->engine);
     sgi_text_free(mem, item->key);
+    sgi_text_free(mem, item->scopes);
     sgi_mcp_params_free(&item->params);
     if (item->pattern)
         sgi_release(mem, item->pattern, sizeof *item->pattern);
@@ -74,6 +76,18 @@ sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key)
     return node ? SGI_OWNER(node, sgi_item, node) : NULL;
 }
 
+sgi_item *sgi_resource_of(segue_server *server, sgi_str uri)
+{
+    sgi_str spans[SGI_URI_VARIABLES_MAX];
+    sgi_item *item = sgi_item_find(server, SEGUE_ITEM_RESOURCE, uri);
+    if (item)
+        return item;
+    TAILQ_FOREACH(item, &sgi_shelf_of(server, SEGUE_ITEM_RESOURCE_TEMPLATE)->items, link)
+        if (sgi_uri_template_match(item->pattern, uri, spans))
+            return item;
+    return NULL;
+}
+
 bool sgi_items_served(const segue_server *server, int32_t type)
 {
     const sgi_shelf *shelves = server->shelves;
@@ -96,6 +110,11 @@ static bool is_object_or_absent(sgi_json value)
     return !value.n || sgi_json_kind_of(value) == SGI_JSON_OBJECT;
 }
 
+static bool is_of_objects(sgi_json schema)
+{
+    return sgi_json_string_is(sgi_json_get(schema, "type"), SGI_STR("object"));
+}
+
 /* A tool that clients over HTTP would have to leave out is refused here. */
 static segue_status read_params(sgi_item *tool, sgi_json schema, segue_error **error)
 {
@@ -113,9 +132,15 @@ static segue_status read_params(sgi_item *tool, sgi_json schema, segue_error **e
 static segue_status check_tool(sgi_item *item, sgi_json json, segue_error **error)
 {
     sgi_json schema = sgi_json_get(json, "inputSchema");
-    if (!is_object_or_absent(schema) ||
-        !is_object_or_absent(sgi_json_get(json, "outputSchema")))
+    sgi_json output = sgi_json_get(json, "outputSchema");
+    if (!is_object_or_absent(schema) || !is_object_or_absent(output))
         return refuse(item, error, "a schema is not an object");
+    if (schema.n && !is_of_objects(schema))
+        return refuse(item, error, "inputSchema has no \"type\": \"object\"");
+    if (item->options.read_ttl_ms || item->options.read_scope)
+        return refuse(item, error, "read_ttl_ms and read_scope are for resources");
+    item->has_output = output.n > 0;
+    item->has_modern_output = item->has_output && !is_of_objects(output);
     return read_params(item, schema, error);
 }
 
@@ -172,6 +197,8 @@ static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **er
     if (!ok)
         return refuse(item, error,
                       "\"arguments\" is not an array of objects with a \"name\"");
+    if (item->options.read_ttl_ms || item->options.read_scope)
+        return refuse(item, error, "read_ttl_ms and read_scope are for resources");
     return check_texts(item, json, error);
 }
 
@@ -238,6 +265,19 @@ static sgi_item *new_item(segue_server *server, int32_t type, sgi_str key, sgi_j
     return NULL;
 }
 
+/* The text is the application's: the item has its own. */
+static segue_status take_scopes(sgi_item *item, const char *scopes, segue_error **error)
+{
+    sgi_str text = sgi_str_of(scopes);
+    item->options.scopes = NULL;
+    if (!sgi_scopes_valid(text))
+        return refuse(item, error, "scopes are words without quotes and backslashes");
+    if (!text.n)
+        return SEGUE_OK;
+    item->scopes = sgi_text_dup(sgi_engine_mem(item->engine), text);
+    return item->scopes ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
 segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
                           const segue_item_options *options, segue_error **error)
 {
@@ -250,7 +290,9 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
     if (!item)
         return SEGUE_E_NOMEM;
     item->options = *options;
-    status = type_of(item)->check(item, json, error);
+    status = take_scopes(item, options->scopes, error);
+    if (status == SEGUE_OK)
+        status = type_of(item)->check(item, json, error);
     if (status == SEGUE_OK && options->on_completion && type != SEGUE_ITEM_PROMPT &&
         type != SEGUE_ITEM_RESOURCE_TEMPLATE)
         status = refuse(item, error, "it has nothing to complete");

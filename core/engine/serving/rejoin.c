@@ -1,14 +1,19 @@
 /* A call that was made before: found by its idempotency key, in memory or in the store,
  * or by the requestState of a round of questions. */
 #include "engine/error.h"
+#include "engine/dialect/pieces.h"
 #include "engine/serving/call.h"
+#include "engine/serving/grant.h"
+#include "engine/serving/recall.h"
 #include "engine/serving/rounds.h"
+#include "engine/serving/task.h"
 #include "engine/serving/tool_call.h"
 
 #define UNKNOWN_STATE "Unknown requestState"
 
+/* request: NULL where it is gone by then, and with it what it said of pieces. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
-                 uint32_t caps)
+                 uint32_t caps, const sgi_call_request *request)
 {
     if (memcmp(op->digest, digest, SGI_DIGEST_SIZE) != 0) {
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
@@ -18,6 +23,8 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
         return;
     }
     sgi_op_ref(op);
+    if (request)
+        sgi_pieces_begin(reply, op, request, true);
     sgi_tool_call_wait(reply, op, caps);
     if (op->call && sgi_round_is_due(op))
         sgi_call_look(op->call); /* it is asked what the others were asked */
@@ -40,7 +47,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     sgi_reply *reply = again->reply;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     if (op) {
-        join(reply, op, again->digest, again->caps);
+        join(reply, op, again->digest, again->caps, NULL);
     } else if (again->retries && status == SEGUE_E_NOT_FOUND) {
         sgi_answer_not_found(reply, UNKNOWN_STATE);
         sgi_reply_close(reply);
@@ -76,7 +83,7 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 
 void sgi_rejoin_known(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
 {
-    join(reply, op, request->digest, request->caps);
+    join(reply, op, request->digest, request->caps, request);
 }
 
 sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
@@ -102,32 +109,66 @@ static bool is_retry_readable(const sgi_inbound *in)
     return false;
 }
 
-/* With answers to a round. A state that is not good any more says nothing where there is
- * a key: that finds the operation, and what it asks now is asked again. */
-void sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
+/* The key finds the operation, and the state is one of an earlier run of it: its answers
+ * are good for what is asked again. */
+static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known,
+                          const sgi_call_request *request)
 {
-    segue_server *server = in->peer->server;
-    uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
-    if (!is_retry_readable(in))
-        return;
-    sgi_op *known = sgi_rejoin_find(in, request);
-    sgi_op *op = sgi_round_find(in, request->kind, request->name);
-    if (op && (!request->has_key || op == known)) {
-        sgi_round_answer(
-            op, in, sgi_dialect_of(sgi_negotiate(in->version, says, server->dialects)));
-        return;
+    sgi_op_ref(known);
+    if (memcmp(known->digest, request->digest, SGI_DIGEST_SIZE) == 0 &&
+        (!sgi_recall_take(known, in) || sgi_task_answer_recalled(known) != SEGUE_OK)) {
+        sgi_tool_call_give_up(reply, NULL);
+    } else {
+        sgi_round_settle(known);
+        join(reply, known, request->digest, in->caps, request);
+        if (known->call)
+            sgi_call_look(known->call);
     }
+    sgi_op_unref(known);
+}
+
+/* A state that is not good any more says nothing where there is a key: that finds the
+ * operation, and what it asks now is asked again. */
+static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
+                         sgi_op *known, bool elsewhere)
+{
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
-    if (known) {
-        join(reply, known, request->digest, in->caps);
+    if (known && elsewhere) {
+        bring_answers(in, reply, known, request);
+    } else if (known) {
+        join(reply, known, request->digest, in->caps, request);
     } else if (request->has_key) {
         sgi_rejoin wanted = {.caps = in->caps, .retries = true};
         memcpy(wanted.digest, request->digest, sizeof wanted.digest);
-        rejoin_by(reply, &wanted, server, request->key);
+        rejoin_by(reply, &wanted, in->peer->server, request->key);
     } else {
         sgi_answer_not_found(reply, UNKNOWN_STATE);
         sgi_reply_close(reply);
     }
+}
+
+bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
+{
+    segue_server *server = in->peer->server;
+    uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
+    bool elsewhere;
+    if (!in->state.n || !sgi_version_has_rounds(in->version))
+        return false;
+    if (!is_retry_readable(in))
+        return true;
+    sgi_op *known = sgi_rejoin_find(in, request);
+    sgi_op *op = sgi_round_find(in, request->kind, request->name, &elsewhere);
+    if (op && op->item && !sgi_item_is_open_to(in, op->item))
+        return true; /* the token of this request grants less than the first one's */
+    if (op && (!request->has_key || op == known))
+        sgi_round_answer(
+            op, in, request,
+            sgi_dialect_of(sgi_negotiate(in->version, says, server->dialects)));
+    else if (known || !elsewhere)
+        retry_by_key(in, request, known, elsewhere);
+    else
+        return false;
+    return true;
 }

@@ -4,6 +4,7 @@
  * the other end is still there. */
 #include "engine/serving/peer.h"
 
+#include "engine/dialect/pieces.h"
 #include "engine/serving/batch.h"
 
 #include <stdio.h>
@@ -76,6 +77,7 @@ static sgi_reply *make_reply(const sgi_inbound *in)
     reply->id = copy_id(reply, in->id);
     reply->progress_token = copy_token(mem, in, &token_ok);
     reply->modern = sgi_version_is_modern(in->version);
+    reply->takes_rounds = sgi_version_has_rounds(in->version);
     reply->log_level = in->log_level;
     if (!reply->id || !token_ok) {
         free_reply(reply);
@@ -121,6 +123,7 @@ static void unlink_reply(sgi_reply *reply)
 
 void sgi_reply_close(sgi_reply *reply)
 {
+    sgi_pieces_drop(reply);
     sgi_op_wait_end(&reply->waiter);
     unlink_reply(reply);
     free_reply(reply);

@@ -8,7 +8,8 @@
 #include "engine/serving/rounds.h"
 
 #include "engine/serving/call.h"
-#include "engine/dialect/dialect.h"
+#include "engine/dialect/pieces.h"
+#include "engine/serving/request_state.h"
 #include "engine/serving/task.h"
 
 static void time_over(sgi_timer *timer);
@@ -23,6 +24,7 @@ segue_status sgi_round_begin(sgi_op *op)
     if (!op->round)
         return SEGUE_E_NOMEM;
     op->round->op = op;
+    sgi_buf_init(&op->round->state, sgi_engine_mem(op->engine));
     op->who->live_tasks++;
     return SEGUE_OK;
 }
@@ -57,6 +59,7 @@ void sgi_round_end(sgi_op *op)
     op->round = NULL; /* with what follows the operation may go */
     op->who->live_tasks--;
     take_in(round);
+    sgi_buf_free(&round->state);
     sgi_release(mem, round, sizeof *round);
 }
 
@@ -92,36 +95,51 @@ bool sgi_round_is_due(const sgi_op *op)
     return !op->round->out || sgi_call_waiting(op);
 }
 
+/* The draft had another word for it (requirements 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
     const sgi_input *input;
     sgi_sending sending;
     if (!sgi_reply_result(&sending, reply, "input_required"))
         return;
+    if (!reply->modern)
+        sgi_jw_member_string(&sending.w, "resultType", SGI_STR("incomplete"));
     sgi_jw_key(&sending.w, "inputRequests");
     sgi_jw_open(&sending.w, '{');
     TAILQ_FOREACH(input, &op->inputs, link)
         if (is_open(input))
             sgi_input_write(&sending.w, input);
     sgi_jw_close(&sending.w, '}');
-    sgi_jw_member_string(&sending.w, "requestState", sgi_str_of(op->round->state));
-    sgi_send_meta(&sending, op->server);
+    sgi_jw_member_string(&sending.w, "requestState", sgi_buf_str(&op->round->state));
+    if (reply->modern)
+        sgi_send_meta(&sending, op->server);
     sgi_send_end(&sending);
 }
 
-/* Another round: its time begins. false: there is no chance to be had for a state. */
+static bool seal_state(sgi_round *round)
+{
+    round->stale = false;
+    sgi_buf_reset(&round->state, SIZE_MAX);
+    return sgi_request_state_write(round->op, round->id, round->expires_ms,
+                                   &round->state);
+}
+
+/* Another round: its time begins. false: there is no chance, or no memory, to be had for
+ * a state. */
 static bool put_out(sgi_round *round)
 {
     sgi_op *op = round->op;
+    int64_t wait_ms = op->server->options.input_wait_ms;
+    int64_t now_ms = sgi_wall(&op->engine->env);
     sgi_op_ref(op);
     take_in(round);
-    if (!sgi_engine_random_text(op->engine, round->state)) {
+    round->expires_ms = wait_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + wait_ms;
+    if (!sgi_engine_random_text(op->engine, round->id) || !seal_state(round)) {
         sgi_op_unref(op);
         return false;
     }
-    sgi_map_put(&op->server->rounds, &round->node, sgi_str_of(round->state));
-    sgi_engine_timer(op->engine, &round->timer, op->server->options.input_wait_ms,
-                     time_over);
+    sgi_map_put(&op->server->rounds, &round->node, sgi_str_of(round->id));
+    sgi_engine_timer(op->engine, &round->timer, wait_ms, time_over);
     round->out = true; /* and has the reference */
     round->shown = op->input_count;
     return true;
@@ -133,8 +151,13 @@ void sgi_round_send(sgi_op *op)
     if (!sgi_round_is_due(op))
         return;
     sgi_op_ref(op);
-    if ((!op->round->out || op->round->shown < op->input_count) && !put_out(op->round))
-        sgi_op_give_up(op, "No randomness");
+    bool ok = true;
+    if (!op->round->out || op->round->shown < op->input_count)
+        ok = put_out(op->round);
+    else if (op->round->stale)
+        ok = seal_state(op->round);
+    if (!ok)
+        sgi_op_give_up(op, "No requestState can be made");
     while (is_out(op) && (reply = sgi_call_waiting(op))) {
         op->round->told = true;
         sgi_call_unhook(reply, op);
@@ -146,27 +169,17 @@ void sgi_round_send(sgi_op *op)
 
 /* ---- the client comes again ---- */
 
-/* A resource is named by its URI alone. */
-static bool is_same_call(const sgi_op *op, const sgi_inbound *in,
-                         const sgi_call_kind *kind, sgi_str name)
+sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
+                       bool *elsewhere)
 {
-    sgi_json before =
-        op->kind == &sgi_call_resource ? in->arguments : sgi_op_arguments(op);
-    sgi_json now = in->arguments;
-    before = before.n ? before : SGI_STR("{}");
-    now = now.n ? now : SGI_STR("{}");
-    return op->who == in->peer->who && op->kind == kind &&
-           sgi_str_eq(sgi_str_of(op->item_name), name) && sgi_str_eq(before, now);
-}
-
-sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name)
-{
-    sgi_str state;
-    if (!sgi_json_plain_string(in->state, &state))
-        return NULL; /* ours need no escapes */
-    sgi_map_node *node = sgi_map_find(&in->peer->server->rounds, state);
-    sgi_op *op = node ? SGI_OWNER(node, sgi_round, node)->op : NULL;
-    return op && is_same_call(op, in, kind, name) ? op : NULL;
+    sgi_request_state state;
+    *elsewhere = false;
+    if (sgi_request_state_open(in, kind, name, &state) != SEGUE_OK)
+        return NULL;
+    sgi_map_node *node = sgi_map_find(&in->peer->server->rounds, state.id);
+    *elsewhere = !state.is_ours && state.recall.n;
+    sgi_request_state_free(&state);
+    return node ? SGI_OWNER(node, sgi_round, node)->op : NULL;
 }
 
 /* A client that comes without a capability cannot be asked again for what it leaves
@@ -209,9 +222,10 @@ void sgi_round_settle(sgi_op *op)
         take_in(op->round);
 }
 
-static void go_on(sgi_op *op, sgi_reply *reply)
+static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
 {
     sgi_round_settle(op);
+    sgi_pieces_begin(reply, op, request, true);
     sgi_call_attach(reply, op);
     if (op->call)
         sgi_call_look(op->call);
@@ -219,7 +233,8 @@ static void go_on(sgi_op *op, sgi_reply *reply)
         sgi_round_end(op); /* it has ended, and that is told */
 }
 
-void sgi_round_answer(sgi_op *op, const sgi_inbound *in, const sgi_dialect *dialect)
+void sgi_round_answer(sgi_op *op, const sgi_inbound *in, const sgi_call_request *request,
+                      const sgi_dialect *dialect)
 {
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
@@ -231,9 +246,11 @@ void sgi_round_answer(sgi_op *op, const sgi_inbound *in, const sgi_dialect *dial
     }
     sgi_op_ref(op);
     if (take_answers(op, in->responses)) {
+        if (op->round)
+            op->round->stale = op->server->seal.shared;
         op->caps = in->caps; /* nothing is remembered from one request to the next */
         op->dialect = dialect;
-        go_on(op, reply);
+        go_on(op, reply, request);
     } else {
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                         (sgi_json){0});

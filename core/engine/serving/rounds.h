@@ -6,9 +6,14 @@
  * request that brought the last of them.
  *
  * A round is `out` from then until all its questions are answered, or until its time is
- * over and the operation is cancelled. requestState is random and says nothing: it stands
- * in a map of the server while its round is out, is good for one principal, item and
- * arguments, and is spent with the last answer.
+ * over and the operation is cancelled. requestState (request_state.h) tells a client
+ * nothing: it is the sealed id of a round, which stands in a map of the server while the
+ * round is out, and is spent with the last answer.
+ *
+ * A state of another server that has the same key tells what was asked and answered
+ * there. It begins a call anew, which finds the answers (recall.h); so a call that asks
+ * survives the server that asked. That one cannot know: should it be there still, what
+ * waits in it is cancelled when its time is over.
  *
  * In the handshake eras nothing of this is on the wire: a call asks by requests (asks.h),
  * and its round counts it and limits its time.
@@ -21,13 +26,16 @@
 #include "engine/serving/peer.h"
 
 typedef struct sgi_round {
-    sgi_map_node node;               /* in the server's rounds, while out */
-    char state[SGI_RANDOM_TEXT + 1]; /* as it was sent last */
-    sgi_op *op;                      /* counted while out */
+    sgi_map_node node;            /* in the server's rounds, while out */
+    char id[SGI_RANDOM_TEXT + 1]; /* good once */
+    sgi_buf state;                /* the requestState that holds it */
+    int64_t expires_ms;           /* wall clock */
+    sgi_op *op;                   /* counted while out */
     sgi_timer timer;
     int32_t shown; /* questions of the operation that have been in a round */
     bool out;
-    bool told; /* somebody has this state */
+    bool told;  /* somebody has this id */
+    bool stale; /* there are answers that the state does not tell */
 } sgi_round;
 
 /* The operation is about to ask: it counts among the live tasks of its principal from now
@@ -46,10 +54,14 @@ void sgi_round_settle(sgi_op *op);
 void sgi_round_end(sgi_op *op);
 
 /* The operation that waits for a request with this state, made by the same principal for
- * the same item and arguments; NULL when there is none. */
-sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name);
+ * the same item and arguments; NULL when there is none. *elsewhere: a server with the
+ * same key made the state, and the call can be taken over. */
+sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
+                       bool *elsewhere);
+struct sgi_call_request;
 /* Takes the answers of a request, whose reply then waits for the operation. */
 void sgi_round_answer(sgi_op *op, const sgi_inbound *in,
+                      const struct sgi_call_request *request,
                       const struct sgi_dialect *dialect);
 
 /* Nobody can come again: what waits is cancelled. */

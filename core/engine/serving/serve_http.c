@@ -9,6 +9,7 @@
 #include "engine/serving/serve_http.h"
 
 #include "engine/serving/batch.h"
+#include "engine/serving/grant.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/wire_session.h"
 
@@ -16,6 +17,8 @@ static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of
 /* While the application was asked who calls, the server may have closed. */
 static const sgi_http_verdict closing = {.status = 503,
                                          .problem = "The server is closing"};
+static const sgi_http_verdict too_many_streams = {.status = 429,
+                                                  .problem = "Too many streams"};
 /* No status that asks to try again; 404 would say that the session is over, 405 that
  * there are no streams. */
 static const sgi_http_verdict gone = {.status = 410,
@@ -43,6 +46,7 @@ static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
     }
     peer->stranger = head->stranger;
     peer->max_streams = head->max_streams;
+    sgi_peer_set_grant(peer, head->grant);
     sgi_conn_start(peer->conn);
     peer->conn->frames = SGI_FRAMES_OPEN;
     peer->conn->no_events = !head->takes_events;
@@ -116,9 +120,20 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
     }
     peer->stranger = head->stranger;
     peer->max_streams = head->max_streams;
+    sgi_peer_set_grant(peer, head->grant);
     peer->conn->no_events = !head->takes_events;
     *verdict = (sgi_http_verdict){.conn = peer->conn};
     return peer;
+}
+
+/* Of the draft: what asks about a task repeats its id (R-2557-48). */
+static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
+                                  const sgi_message *msg)
+{
+    bool repeats = in->peer->handshake->version == SGI_VERSION_DRAFT_2026_V1 &&
+                   (sgi_json_string_is(msg->method, SGI_STR("tasks/get")) ||
+                    sgi_json_string_is(msg->method, SGI_STR("tasks/cancel")));
+    return repeats ? sgi_header_mismatch(head, in, msg->method) : NULL;
 }
 
 static void serve_legacy(segue_server *server, sgi_principal *who,
@@ -145,10 +160,15 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
         sgi_wire_session_end(session);
     if (!peer)
         return;
-    if (sgi_inbound_read(&in, peer, msg))
-        sgi_inbound_handle(&in, msg);
-    else
+    if (!sgi_inbound_read(&in, peer, msg)) {
         sgi_conn_close(peer->conn);
+        return;
+    }
+    const char *problem = draft_mismatch(head, &in, msg);
+    if (problem)
+        sgi_answer_error(&in, SGI_RPC_HEADER_MISMATCH, problem, NULL);
+    else
+        sgi_inbound_handle(&in, msg);
 }
 
 /* The peer speaks for a session while it hears what needs no answer. */
@@ -251,12 +271,48 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
     }
 }
 
+/* The exchange that a GET asks for: the one that its event names, or the stream of the
+ * session. NULL without a verdict: that one is to be made. */
+static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
+                             uint64_t *event, sgi_http_verdict *verdict)
+{
+    int64_t stream;
+    sgi_peer *peer = NULL;
+    bool is_ours = sgi_replay_parse(last_event, &stream, event);
+    if (is_ours)
+        peer = sgi_wire_session_stream(session, stream, *event);
+    if (peer)
+        return peer;
+    if (is_ours && sgi_wire_session_is_lost(session, stream)) {
+        *verdict = gone; /* on the session's stream its call would wait for ever */
+        return NULL;
+    }
+    peer = session->listening; /* an unknown id counts as none (R-975-18) */
+    *event = peer ? peer->conn->replay->next - 1 : 0;
+    if (peer && peer->conn->transport) {
+        *verdict = (sgi_http_verdict){409, "The session has its stream open", NULL};
+        return NULL;
+    }
+    return peer;
+}
+
+/* NULL when out of memory. */
+static sgi_peer *open_stream(sgi_wire_session *session, void *transport)
+{
+    sgi_peer *peer = sgi_wire_session_exchange(session, transport);
+    if (!peer)
+        return NULL;
+    session->listening = peer;
+    session->listened = peer->conn->replay->stream;
+    sgi_send_open_events(peer->conn);
+    sgi_updates_ready(peer);
+    return peer;
+}
+
 void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                    void *transport, sgi_http_verdict *verdict)
 {
-    int64_t stream;
     uint64_t event = 0;
-    sgi_peer *peer = NULL;
     if (sgi_serve_is_closed(server)) {
         *verdict = closing;
         return;
@@ -268,33 +324,22 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
     sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)
         return;
-    bool is_ours = sgi_replay_parse(head->last_event, &stream, &event);
-    if (is_ours)
-        peer = sgi_wire_session_stream(session, stream, event);
-    if (!peer && is_ours && sgi_wire_session_is_lost(session, stream)) {
-        *verdict = gone; /* on the session's stream its call would wait for ever */
+    sgi_peer *peer = find_stream(session, head->last_event, &event, verdict);
+    if (verdict->status)
+        return;
+    if (!(peer && peer->got) && who->streams >= head->max_streams) {
+        *verdict = too_many_streams;
         return;
     }
-    if (!peer) { /* an unknown id counts as none (R-975-18) */
-        peer = session->listening;
-        event = peer ? peer->conn->replay->next - 1 : 0;
-        if (peer && peer->conn->transport) {
-            *verdict = (sgi_http_verdict){409, "The session has its stream open", NULL};
-            return;
-        }
-    }
-    if (peer) {
-        if (!sgi_wire_session_take_up(peer, event, transport))
-            peer = NULL;
-    } else if ((peer = sgi_wire_session_exchange(session, transport))) {
-        session->listening = peer;
-        session->listened = peer->conn->replay->stream;
-        sgi_send_open_events(peer->conn);
-        sgi_updates_ready(peer);
-    }
+    if (!peer)
+        peer = open_stream(session, transport);
+    else if (!sgi_wire_session_take_up(peer, event, transport))
+        peer = NULL;
     *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;
-    if (peer)
-        sgi_asks_place_all(session);
+    if (!peer)
+        return;
+    sgi_wire_session_got(peer);
+    sgi_asks_place_all(session);
 }
 
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
@@ -322,6 +367,7 @@ void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer)
         .status = conn->http_status ? conn->http_status : 200,
         .resumable = peer->session || peer->stream_count > 0,
         .session = names ? peer->session->id : NULL,
+        .lacks = conn->lacks,
     };
 }
 

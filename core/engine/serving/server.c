@@ -49,6 +49,18 @@ static bool copy_texts(segue_server *server)
     return true;
 }
 
+/* The keys of the options are the application's again. */
+static segue_status make_seal(segue_server *server)
+{
+    segue_server_options *o = &server->options;
+    const void *key = o->seal_key;
+    const void *older = o->seal_key_before;
+    o->seal_key = o->seal_key_before = NULL;
+    bool ok = sgi_seal_init(&server->seal, server->engine, key, older) &&
+              sgi_random(&server->engine->env, server->mark, sizeof server->mark);
+    return ok ? SEGUE_OK : SEGUE_E_FATAL;
+}
+
 segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *options,
                             bool idempotency, segue_server **out)
 {
@@ -66,6 +78,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->limits =
         (sgi_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
                      (uint64_t)options->max_segments, options->max_inputs};
+    server->freshness = (sgi_freshness){options->list_ttl_ms, options->list_scope};
     server->ready.run = run_free_user;
     server->idle.run = run_idle;
     for (size_t i = 0; i < SGI_ITEM_TYPES; i++) {
@@ -84,9 +97,12 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     sgi_map_init(&server->by_key, &engine->env);
     sgi_map_init(&server->rounds, &engine->env);
     sgi_keeper_init(&server->keeper, engine);
-    if (!copy_texts(server) || !write_info(server)) {
+    segue_status status = make_seal(server);
+    if (status == SEGUE_OK && (!copy_texts(server) || !write_info(server)))
+        status = SEGUE_E_NOMEM;
+    if (status != SEGUE_OK) {
         sgi_server_unref(server);
-        return SEGUE_E_NOMEM;
+        return status;
     }
     server->options.free_user = options->free_user;
     *out = server;
@@ -206,7 +222,11 @@ sgi_principal *sgi_server_principal(segue_server *server, const char *name)
     sgi_str text = sgi_str_of(name);
     if (text.n && !server->engine->digest(digest, &text, 1))
         return NULL;
-    return sgi_principal_get(&server->principals, server->engine, digest);
+    sgi_principal *who = sgi_principal_get(&server->principals, server->engine, digest);
+    if (!who || sgi_principal_set_name(who, text))
+        return who;
+    sgi_principal_unref(who);
+    return NULL;
 }
 
 /* Nobody can ask for an operation any more, nor bring somebody who could. */

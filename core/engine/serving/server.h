@@ -7,8 +7,10 @@
 #define SGI_SERVER_H
 
 #include "engine/conn.h"
+#include "engine/freshness.h"
 #include "engine/handle.h"
 #include "engine/negotiate.h"
+#include "engine/seal.h"
 #include "engine/log/op.h"
 #include "engine/serving/principal.h"
 #include "wire/mcp_params.h"
@@ -24,13 +26,16 @@ struct sgi_item {
     int32_t type; /* segue_item */
     TAILQ_ENTRY(sgi_item) link;
     sgi_map_node node;
-    char *key;  /* its name, URI or template */
-    char *json; /* as it is listed */
+    char *key;    /* its name, URI or template */
+    char *scopes; /* that its callers need over HTTP; NULL = none */
+    char *json;   /* as it is listed */
     size_t json_len;
     uint64_t order; /* 1, 2, 3, ... of its type: what a cursor of its list points at */
     segue_item_options options;
     sgi_ready ready;           /* free_user is due */
     sgi_mcp_params params;     /* a tool: arguments that are repeated in headers */
+    bool has_output;           /* ... it has an outputSchema, */
+    bool has_modern_output;    /* ... of more than objects, which came with 2026-07-28 */
     sgi_uri_template *pattern; /* a resource template; views of its key */
 };
 
@@ -44,6 +49,7 @@ typedef struct sgi_shelf {
 } sgi_shelf;
 
 #define SGI_ITEM_TYPES 4
+#define SGI_SERVER_MARK 16
 
 typedef enum sgi_server_stage {
     SGI_SERVER_NEW = 0,
@@ -62,11 +68,12 @@ struct segue_server {
     char *texts[4];
     bool abandoned;   /* its handle was freed */
     bool idempotency; /* a store was given: keys are advertised */
-    bool lists;       /* can tell callers apart, and its store has lists: tasks/list */
+    bool lists;       /* its store has lists: tasks/list, for callers told apart */
     uint32_t dialects;
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info; /* "serverInfo":{...} */
     sgi_limits limits;
+    sgi_freshness freshness; /* of lists */
     sgi_shelf shelves[SGI_ITEM_TYPES];
     bool completes; /* there is, or was, an item with on_completion */
     TAILQ_HEAD(, sgi_peer) peers;
@@ -79,7 +86,9 @@ struct segue_server {
     sgi_map principals;
     sgi_map by_task;
     sgi_map by_key;
-    sgi_map rounds;                 /* of plain calls that wait for input, by state */
+    sgi_map rounds;                 /* of plain calls that wait for input, by id */
+    sgi_seal seal;                  /* of what clients bring back */
+    uint8_t mark[SGI_SERVER_MARK];  /* tells it its own states: request_state.h */
     TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
     int32_t linger_count;
     sgi_keeper keeper;
@@ -112,6 +121,8 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
                           const segue_item_options *options, segue_error **error);
 segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key);
 sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key);
+/* What a URI is read by: the resource, or the first template that makes it; or NULL. */
+sgi_item *sgi_resource_of(segue_server *server, sgi_str uri);
 void sgi_item_ref(sgi_item *item);
 void sgi_item_unref(sgi_item *item);
 void sgi_items_clear(segue_server *server);
@@ -155,10 +166,10 @@ void sgi_server_start_ttl(sgi_op *op);
 
 /* Finds an operation by task id or by key, in memory or in the store. found runs once,
  * perhaps before the call returns; op is NULL when there is none (SEGUE_E_NOT_FOUND) or
- * the store failed. The op is borrowed. */
+ * the store failed. The op is borrowed. who: the owner; there is none of anybody else. */
 typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
-void sgi_server_find_task(segue_server *server, sgi_str task_id, sgi_found_fn found,
-                          void *user);
+void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
+                          sgi_found_fn found, void *user);
 void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
                          sgi_found_fn found, void *user);
 

@@ -9,6 +9,7 @@
  * is being folded is freed when the fold returns. */
 #include "engine/dialect/dialect.h"
 #include "engine/log/reader.h"
+#include "engine/serving/grant.h"
 #include "engine/serving/task.h"
 #include "engine/serving/wire_session.h"
 
@@ -367,9 +368,11 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
     return false;
 }
 
-/* What is no URI is left out, like a task that is none. */
+/* What is no URI is left out, like a task that is none; and what the caller may not
+ * read. */
 static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 {
+    const sgi_peer *peer = listen->reply->peer;
     sgi_engine *engine = listen->reply->engine;
     segue_status status = SEGUE_OK;
     sgi_json item;
@@ -383,7 +386,8 @@ static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
         sgi_json_decode(item, &uri);
         if (uri.failed)
             status = SEGUE_E_NOMEM;
-        else if (uri.len && uri.len <= SGI_URI_MAX)
+        else if (uri.len && uri.len <= SGI_URI_MAX &&
+                 sgi_peer_may_use(peer, sgi_resource_of(peer->server, sgi_buf_str(&uri))))
             status = sgi_marks_add(listen->marks, sgi_buf_str(&uri));
     }
     sgi_buf_free(&uri);
@@ -457,7 +461,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
         listen->looking++;
         if (!sgi_json_plain_string(id, &text))
             text = id; /* with its quotes: no id of ours */
-        sgi_server_find_task(in->peer->server, text, task_found, listen);
+        sgi_server_find_task(in->peer->server, in->peer->who, text, task_found, listen);
     }
     look_up_done(listen);
 }

@@ -1,6 +1,8 @@
 #include "engine/serving/task.h"
 
+#include "engine/dialect/dialect.h"
 #include "engine/serving/call.h"
+#include "engine/serving/recall.h"
 #include "engine/serving/rounds.h"
 
 #include <stdio.h>
@@ -25,6 +27,15 @@ static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
     return ttl < 0 || ttl > most ? most : ttl;
 }
 
+/* A time that its dialect cannot say is rounded up: nothing expires early (R-2557-2). */
+static int64_t round_ttl(const sgi_op *op, int64_t ttl_ms)
+{
+    int64_t unit = op->dialect ? op->dialect->ttl_unit_ms : 0;
+    if (!unit || ttl_ms < 0 || ttl_ms % unit == 0 || ttl_ms > INT64_MAX - unit)
+        return ttl_ms;
+    return ttl_ms - ttl_ms % unit + unit;
+}
+
 static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
 {
     char id[SGI_RANDOM_TEXT + 1];
@@ -35,7 +46,7 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
     op->task_id = sgi_text_dup(mem, sgi_str_of(id));
     if (!op->task_id)
         return SEGUE_E_NOMEM;
-    op->ttl_ms = clamp_ttl(op, ttl_ms);
+    op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     op->poll_ms = op->item->options.poll_ms;
     op->is_task = as_task;
     segue_status status = sgi_op_log(op);
@@ -112,6 +123,11 @@ void sgi_task_cancel(sgi_op *op)
     sgi_op_unref(op);
 }
 
+bool sgi_task_is_unstoppable(const sgi_op *op)
+{
+    return op->item && op->item->options.flags & SEGUE_TOOL_UNSTOPPABLE;
+}
+
 void sgi_task_expire(sgi_op *op)
 {
     sgi_op_ref(op);
@@ -125,7 +141,7 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     sgi_op *op = call->op;
     if (op->is_task)
         return SEGUE_OK;
-    if (sgi_op_has_ended(op))
+    if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
     if (op->logged || op->item->options.task == SEGUE_TASK_NEVER ||
         !(op->caps & SGI_CAP_TASKS))
@@ -184,15 +200,39 @@ void sgi_input_write(sgi_jw *w, const sgi_input *input)
 }
 
 /* An earlier run of the handler asked just this: its question, and perhaps its answer,
- * are still there. */
-static sgi_input *asked_before(sgi_op *op, const char *method, sgi_json params)
+ * are still there. key NULL = under whichever. */
+static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
+                               sgi_json params)
 {
     sgi_input *input;
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (!input->bound && !strcmp(input->method, method) &&
+        if (!input->bound && (!key || !strcmp(input->key, key)) &&
+            !strcmp(input->method, method) &&
             sgi_str_eq((sgi_str){input->params, input->params_len}, params))
             return input;
     return NULL;
+}
+
+/* Such as need no escapes wherever they go. */
+static bool is_key(const char *key)
+{
+    size_t n = 0;
+    for (; key[n] && n <= SGI_INPUT_KEY_MAX; n++) {
+        char c = key[n];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return n > 0 && n <= SGI_INPUT_KEY_MAX;
+}
+
+/* The first that is free; tools choose keys, too. */
+static void make_key(sgi_op *op, char key[SGI_INPUT_KEY_MAX + 1])
+{
+    int n = (int)op->input_count;
+    do
+        snprintf(key, SGI_INPUT_KEY_MAX + 1, "input-%d", ++n);
+    while (sgi_op_input(op, sgi_str_of(key)) || sgi_recall_has_key(op, key));
 }
 
 static bool any_open(const sgi_op *op)
@@ -226,17 +266,20 @@ static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload
     return sgi_op_append_list(op, &list);
 }
 
-static segue_status ask(sgi_op *op, const char *method, sgi_json params, sgi_input **out)
+/* key NULL = any. */
+static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_json params,
+                        sgi_input **out)
 {
-    char key[32];
+    char made[SGI_INPUT_KEY_MAX + 1];
     sgi_buf payload;
     if (op->input_count >= op->limits.max_inputs)
         return SEGUE_E_LIMIT;
-    snprintf(key, sizeof key, "input-%d", (int)op->input_count + 1);
+    if (!key)
+        make_key(op, made);
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     sgi_jw w = sgi_jw_on(&payload);
     sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "key", sgi_str_of(key));
+    sgi_jw_member_string(&w, "key", sgi_str_of(key ? key : made));
     sgi_jw_member_string(&w, "method", sgi_str_of(method));
     sgi_jw_member_raw(&w, "params", params);
     sgi_jw_close(&w, '}');
@@ -252,39 +295,6 @@ static segue_status ask(sgi_op *op, const char *method, sgi_json params, sgi_inp
     return status;
 }
 
-segue_status sgi_call_require_input(segue_call *call, const char *method,
-                                    const char *params, size_t len,
-                                    segue_input_fn on_input, void *user,
-                                    segue_free_fn free_user)
-{
-    sgi_op *op = call->op;
-    sgi_json value = SGI_STR("{}");
-    if (sgi_op_has_ended(op))
-        return SEGUE_E_TERMINAL;
-    if (params) {
-        segue_status status =
-            sgi_engine_json(call->handle.engine, params, len, &value, NULL);
-        if (status != SEGUE_OK)
-            return status;
-        if (sgi_json_kind_of(value) != SGI_JSON_OBJECT)
-            return SEGUE_E_INVALID;
-    }
-    if (sgi_input_needs(method, value) & ~op->caps)
-        return SEGUE_E_UNSUPPORTED;
-    segue_status status = op->is_task ? SEGUE_OK : sgi_round_begin(op);
-    sgi_input *input = asked_before(op, method, value);
-    if (status == SEGUE_OK && !input)
-        status = ask(op, method, value, &input);
-    if (status != SEGUE_OK)
-        return status;
-    input->bound = true;
-    input->on_input = on_input;
-    input->user = user;
-    input->free_user = free_user;
-    sgi_call_progressed(call);
-    return SEGUE_OK;
-}
-
 static bool fits(const sgi_input *input, sgi_json response)
 {
     if (sgi_json_kind_of(response) != SGI_JSON_OBJECT)
@@ -297,22 +307,6 @@ static bool fits(const sgi_input *input, sgi_json response)
             sgi_json_string_is(action, SGI_STR("decline")) ||
             sgi_json_string_is(action, SGI_STR("cancel"))) &&
            (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
-}
-
-static void refuse_answer(sgi_op *op, sgi_input *input)
-{
-    char text[128];
-    if (++input->bad_answers >= MAX_BAD_ANSWERS) {
-        sgi_op_ref(op);
-        stop_handler(
-            op, sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
-                            SGI_STR("Too many answers that do not fit their question"),
-                            (sgi_json){0}));
-        sgi_op_unref(op);
-        return;
-    }
-    snprintf(text, sizeof text, "The answer to %s does not fit the question", input->key);
-    sgi_task_status(op, NULL, sgi_str_of(text));
 }
 
 /* member: "response" or "error". */
@@ -337,6 +331,73 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     return status;
 }
 
+/* Asks, and answers, what was asked and answered before the call came here. */
+static segue_status ask_or_recall(sgi_op *op, const char *key, const char *method,
+                                  sgi_json params, sgi_input **out)
+{
+    const sgi_recalled *recalled = sgi_recall_find(op, key, method, params);
+    segue_status status = ask(op, recalled ? recalled->key : key, method, params, out);
+    if (status != SEGUE_OK || !recalled || !recalled->answer)
+        return status;
+    sgi_json answer = {recalled->answer, recalled->answer_len};
+    return fits(*out, answer) ? append_answer(op, *out, "response", answer) : SEGUE_OK;
+}
+
+segue_status sgi_call_require_input(segue_call *call, const char *key, const char *method,
+                                    const char *params, size_t len,
+                                    segue_input_fn on_input, void *user,
+                                    segue_free_fn free_user)
+{
+    sgi_op *op = call->op;
+    sgi_json value = SGI_STR("{}");
+    if (sgi_call_is_over(call))
+        return SEGUE_E_TERMINAL;
+    if (key && !is_key(key))
+        return SEGUE_E_INVALID;
+    if (params) {
+        segue_status status =
+            sgi_engine_json(call->handle.engine, params, len, &value, NULL);
+        if (status != SEGUE_OK)
+            return status;
+        if (sgi_json_kind_of(value) != SGI_JSON_OBJECT)
+            return SEGUE_E_INVALID;
+    }
+    if (sgi_input_needs(method, value) & ~op->caps)
+        return SEGUE_E_UNSUPPORTED;
+    sgi_input *input = asked_before(op, key, method, value);
+    if (!input && key && sgi_op_input(op, sgi_str_of(key)))
+        return SEGUE_E_EXISTS;
+    segue_status status = op->is_task ? SEGUE_OK : sgi_round_begin(op);
+    if (status == SEGUE_OK && !input)
+        status = ask_or_recall(op, key, method, value, &input);
+    if (status != SEGUE_OK)
+        return status;
+    input->bound = true;
+    input->on_input = on_input;
+    input->user = user;
+    input->free_user = free_user;
+    sgi_call_progressed(call);
+    return SEGUE_OK;
+}
+
+/* ---- answers ---- */
+
+static void refuse_answer(sgi_op *op, sgi_input *input)
+{
+    char text[128];
+    if (++input->bad_answers >= MAX_BAD_ANSWERS) {
+        sgi_op_ref(op);
+        stop_handler(
+            op, sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
+                            SGI_STR("Too many answers that do not fit their question"),
+                            (sgi_json){0}));
+        sgi_op_unref(op);
+        return;
+    }
+    snprintf(text, sizeof text, "The answer to %s does not fit the question", input->key);
+    sgi_task_status(op, NULL, sgi_str_of(text));
+}
+
 static sgi_input *open_input(sgi_op *op, sgi_str key)
 {
     sgi_input *input = sgi_op_input(op, key);
@@ -357,8 +418,28 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
     return append_answer(op, input, "response", response);
 }
 
+bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response)
+{
+    const sgi_input *input = open_input(op, key);
+    return !input || fits(input, response);
+}
+
 segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error)
 {
     sgi_input *input = open_input(op, key);
     return input ? append_answer(op, input, "error", error) : SEGUE_OK;
+}
+
+segue_status sgi_task_answer_recalled(sgi_op *op)
+{
+    sgi_input *input;
+    segue_status status = SEGUE_OK;
+    TAILQ_FOREACH(input, &op->inputs, link) {
+        sgi_json params = {input->params, input->params_len};
+        sgi_json answer = sgi_recall_answer(op, input->key, input->method, params);
+        if (status == SEGUE_OK && answer.n && open_input(op, sgi_str_of(input->key)) &&
+            fits(input, answer))
+            status = append_answer(op, input, "response", answer);
+    }
+    return status == SEGUE_E_NOMEM ? status : SEGUE_OK;
 }

@@ -19,6 +19,9 @@ segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message);
 /* Ends it as cancelled; a no-op after the end. */
 void sgi_task_cancel(sgi_op *op);
 
+/* Its tool cannot be stopped: a wish that it be cancelled has no effect (D, X). */
+bool sgi_task_is_unstoppable(const sgi_op *op);
+
 /* Ends it because its time to live has passed. */
 void sgi_task_expire(sgi_op *op);
 
@@ -27,8 +30,15 @@ void sgi_task_expire(sgi_op *op);
  * SEGUE_E_NOMEM: it was not taken and is to be sent again. */
 segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
 
+/* Would it be taken, or ignored? */
+bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response);
+
 /* The same for one that could not, or would not, answer: a JSON-RPC error object. */
 segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error);
+
+/* What is known of an earlier run (recall.h) answers what is open. SEGUE_E_NOMEM: some of
+ * it was not taken. */
+segue_status sgi_task_answer_recalled(sgi_op *op);
 
 /* What a client must declare to be asked this (sgi_cap, several together); a bit that
  * nobody has when it cannot be asked. */

@@ -2,22 +2,49 @@
  * request waits: for the creation when it is a task, else for the end. */
 #include "engine/serving/tool_call.h"
 
+#include "engine/dialect/pieces.h"
 #include "engine/dialect/response_modes.h"
 #include "engine/error.h"
 #include "engine/log/reader.h"
 #include "engine/serving/call.h"
+#include "engine/serving/recall.h"
+#include "engine/serving/grant.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
 
+#include <stdio.h>
+
 /* ---- answering a call ---- */
 
-/* What has to be in a result, and is not. */
-static void write_defaults(sgi_jw *w, const sgi_call_kind *kind, const sgi_fold *fold)
+static void write_unless_set(sgi_jw *w, const sgi_fold *fold, const char *name,
+                             sgi_json value)
 {
-    for (size_t i = 0; i < 2 && kind->defaults[i].name; i++)
-        if (!sgi_json_get(sgi_buf_str(&fold->fields), kind->defaults[i].name).n)
-            sgi_jw_member_raw(w, kind->defaults[i].name,
-                              sgi_str_of(kind->defaults[i].json));
+    if (!sgi_json_get(sgi_buf_str(&fold->fields), name).n)
+        sgi_jw_member_raw(w, name, value);
+}
+
+/* How long it stays fresh, where its handler did not say. What came of answers must not
+ * be kept, as these are no part of what it would be found by (2026-07-28
+ * server/utilities/caching, "Cache Key"). */
+static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
+{
+    const segue_item_options *options = op->item ? &op->item->options : NULL;
+    bool ages = options && !op->input_count;
+    char ttl[24];
+    snprintf(ttl, sizeof ttl, "%lld", ages ? (long long)options->read_ttl_ms : 0LL);
+    write_unless_set(w, fold, "ttlMs", sgi_str_of(ttl));
+    write_unless_set(w, fold, "cacheScope",
+                     sgi_scope_json(ages ? options->read_scope : SEGUE_CACHE_PRIVATE));
+}
+
+/* What has to be in a result, and is not. */
+static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bool modern)
+{
+    const sgi_call_default *standard = &op->kind->standard;
+    if (standard->name)
+        write_unless_set(w, fold, standard->name, sgi_str_of(standard->json));
+    if (op->kind->ages && modern)
+        write_freshness(w, op, fold);
 }
 
 static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
@@ -42,8 +69,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
         return;
     if (reply->modern)
         meta = sgi_buf_str(&op->server->info);
-    if (reply->modern || !op->kind->modern_defaults)
-        write_defaults(&sending.w, op->kind, fold);
+    write_defaults(&sending.w, op, fold, reply->modern);
     sgi_fold_write(fold, &sending.w, is_error, meta);
     sgi_send_end(&sending);
 }
@@ -53,6 +79,11 @@ static void folded(void *user, sgi_op *op, const sgi_fold *fold)
     sgi_reply *reply = user;
     answer_final(reply, op, fold);
     sgi_reply_close(reply);
+}
+
+void sgi_call_answer(sgi_reply *reply, sgi_op *op)
+{
+    sgi_op_fold(op, folded, reply);
 }
 
 void sgi_call_unhook(sgi_reply *reply, sgi_op *op)
@@ -80,8 +111,10 @@ static void call_ended(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_call_unhook(reply, op);
     if (status != SEGUE_OK)
         creation_failed(reply, op, status);
+    else if (reply->pieces)
+        sgi_pieces_end(reply);
     else if (reply->peer)
-        sgi_op_fold(op, folded, reply);
+        sgi_call_answer(reply, op);
     else
         sgi_reply_close(reply);
 }
@@ -107,14 +140,19 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void call_withdrawn(sgi_reply *reply)
 {
     sgi_op *op = reply->user;
+    sgi_op_ref(op); /* its pieces may have been what held it */
     op->reply = NULL;
+    sgi_pieces_drop(reply);
     if (!op->has_key || !reply->lost) /* else it can be asked for again (R-2557-11) */
         sgi_task_cancel(op);
+    sgi_op_unref(op);
 }
 
 void sgi_tool_call_wait(sgi_reply *reply, sgi_op *op, uint32_t caps)
 {
     bool as_task = op->is_task && caps & SGI_CAP_TASKS;
+    if (as_task)
+        sgi_pieces_drop(reply); /* they end with the task (R-776-20) */
     reply->waiter.fire = as_task ? task_created : call_ended;
     sgi_op_wait(op, &reply->waiter, as_task ? 0 : SGI_WAIT_FINAL);
 }
@@ -140,7 +178,7 @@ const sgi_reply *sgi_call_listening(const sgi_op *op, const sgi_reply *before)
         before ? TAILQ_NEXT(&before->waiter, link) : TAILQ_FIRST(&op->waiters);
     for (; waiter; waiter = TAILQ_NEXT(waiter, link)) {
         const sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-        if (waiter->fire == call_ended && !reply->modern && reply->peer)
+        if (waiter->fire == call_ended && !reply->takes_rounds && reply->peer)
             return reply;
     }
     return NULL;
@@ -152,7 +190,7 @@ sgi_reply *sgi_call_waiting(const sgi_op *op)
     sgi_waiter *waiter;
     TAILQ_FOREACH(waiter, &op->waiters, link) {
         sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-        if (waiter->fire == call_ended && reply->modern)
+        if (waiter->fire == call_ended && reply->takes_rounds)
             return reply;
     }
     return NULL;
@@ -205,12 +243,15 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     sgi_item_ref(op->item);
     op->who = in->peer->who;
     sgi_principal_ref(op->who);
+    sgi_op_take_grant(op, in->peer);
     op->caps = request->caps;
     op->dialect = request->dialect;
     op->asked_ttl_ms = request->ttl_ms;
     op->listed_modes = request->listed_modes;
     op->modes = request->modes;
     op->streams = will_stream(request);
+    op->refuses_arguments = in->version < SGI_VERSION_2025_11_25;
+    op->only_objects = !sgi_version_is_modern(in->version);
     op->has_key = request->has_key;
     memcpy(op->key, request->key, sizeof op->key);
     memcpy(op->digest, request->digest, sizeof op->digest);
@@ -263,12 +304,13 @@ static void start_call(const sgi_inbound *in, const sgi_call_request *request)
     if (!reply)
         return;
     sgi_op *op = make_op(in, request);
-    if (!op || launch(op, request->verdict) != SEGUE_OK) {
+    if (!op || !sgi_recall_take(op, in) || launch(op, request->verdict) != SEGUE_OK) {
         sgi_tool_call_give_up(reply, op);
     } else {
         if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
             !op->item->options.promote_after_ms)
             reply->turned = turned_without_end;
+        sgi_pieces_begin(reply, op, request, false);
         sgi_call_attach(reply, op);
     }
     if (op)
@@ -280,11 +322,9 @@ void sgi_tools_call(const sgi_inbound *in)
     sgi_call_request request;
     if (!sgi_call_request_read(in, &request))
         return;
-    if (in->state.n && sgi_version_is_modern(in->version)) {
-        sgi_rejoin_retry(in, &request);
-        return;
-    }
-    if (!sgi_call_request_decide(in, &request))
+    if (in->state.n)
+        sgi_call_request_pieces(in, &request);
+    if (sgi_rejoin_retry(in, &request) || !sgi_call_request_decide(in, &request))
         return;
     sgi_op *known = sgi_rejoin_find(in, &request);
     if (!known) {

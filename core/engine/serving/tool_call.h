@@ -8,6 +8,8 @@
 /* The reply waits for an operation that somebody asked for: for its creation when it is a
  * task that this client can take, else for its end. */
 void sgi_tool_call_wait(sgi_reply *reply, sgi_op *op, uint32_t caps);
+/* Answers with the result, or what came instead; closes the reply. */
+void sgi_call_answer(sgi_reply *reply, sgi_op *op);
 /* Nothing came of it for lack of memory; op may be NULL. Closes the reply. */
 void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op);
 
@@ -17,7 +19,8 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request);
 void sgi_rejoin_known(sgi_reply *reply, sgi_op *op, const sgi_call_request *request);
 /* Its key was found in the store when it was to be created. */
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op);
-/* A request with answers to a round of questions. */
-void sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request);
+/* Is it a request with answers to a round of questions? Then it was taken care of, unless
+ * the round was one of another server: false, and its call is to begin here. */
+bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request);
 
 #endif

@@ -4,6 +4,7 @@
  *
  * Over a byte stream the conversation subscribes. Over HTTP the session does, and hears
  * of updates on the stream of its GET; while there is none the marks wait. */
+#include "engine/serving/grant.h"
 #include "engine/serving/wire_session.h"
 
 static sgi_marks **marks_of(sgi_peer *peer)
@@ -70,7 +71,10 @@ static void handle(const sgi_inbound *in,
 {
     sgi_buf uri;
     sgi_buf_init(&uri, sgi_engine_mem(in->peer->server->engine));
-    if (read_uri(in, &uri))
+    bool ok = read_uri(in, &uri);
+    /* who may not read it does not learn when it changes */
+    if (ok &&
+        sgi_item_is_open_to(in, sgi_resource_of(in->peer->server, sgi_buf_str(&uri))))
         answer(in, change(in, sgi_buf_str(&uri)));
     sgi_buf_free(&uri);
 }

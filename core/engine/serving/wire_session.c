@@ -107,6 +107,8 @@ static void end_session(sgi_wire_session *session, bool drains)
     sgi_engine_timer_clear(server->engine, &session->expiry);
     sgi_map_remove(&server->sessions, &session->node);
     TAILQ_REMOVE(&server->sessions_by_use, session, by_use);
+    TAILQ_REMOVE(&session->who->sessions, session, by_who);
+    session->who->session_count--;
     sgi_map_free(&session->in_flight);
     sgi_marks_free(session->marks);
     sgi_principal_unref(session->who);
@@ -154,29 +156,45 @@ static void touch(sgi_wire_session *session)
     session->used_ms = sgi_now(&server->engine->env);
     TAILQ_REMOVE(&server->sessions_by_use, session, by_use);
     TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
+    TAILQ_REMOVE(&session->who->sessions, session, by_who);
+    TAILQ_INSERT_TAIL(&session->who->sessions, session, by_who);
 }
 
-/* Of the sessions that are not in use the one unused longest; who: of theirs only. */
-static sgi_wire_session *find_idle(segue_server *server, const sgi_principal *who)
+/* Of the sessions that are not in use the one unused longest. */
+static sgi_wire_session *find_idle(const segue_server *server)
 {
     sgi_wire_session *session;
     int32_t looked = 0;
     TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
         if (++looked > LOOK_AT_MOST)
             break;
-        if ((!who || session->who == who) && is_idle(session))
+        if (is_idle(session))
+            return session;
+    }
+    return NULL;
+}
+
+/* The same, of theirs. */
+static sgi_wire_session *find_idle_of(const sgi_principal *who)
+{
+    sgi_wire_session *session;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &who->sessions, by_who) {
+        if (++looked > LOOK_AT_MOST)
+            break;
+        if (is_idle(session))
             return session;
     }
     return NULL;
 }
 
 /* One goes for the new one: of the same principal if it has one to give, so that who
- * opens many takes the place of nobody else. */
-static bool make_room(segue_server *server, const sgi_principal *who)
+ * opens many takes the place of nobody else; nor does who has half of them in use. */
+static bool make_room(const segue_server *server, const sgi_principal *who, int32_t most)
 {
-    sgi_wire_session *session = find_idle(server, who);
-    if (!session)
-        session = find_idle(server, NULL);
+    sgi_wire_session *session = find_idle_of(who);
+    if (!session && who->session_count < most - most / 2)
+        session = find_idle(server);
     if (session)
         sgi_wire_session_end(session);
     return session != NULL;
@@ -186,7 +204,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
                                   int64_t idle_ms, sgi_wire_session **out)
 {
     sgi_engine *engine = server->engine;
-    if (server->sessions.count >= (size_t)most && !make_room(server, who))
+    if (server->sessions.count >= (size_t)most && !make_room(server, who, most))
         return SEGUE_E_LIMIT;
     sgi_wire_session *session = sgi_zalloc(sgi_engine_mem(engine), sizeof *session);
     if (!session)
@@ -206,6 +224,8 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     LIST_INIT(&session->origins);
     sgi_asks_init(&session->asks, session);
     TAILQ_INSERT_TAIL(&server->sessions_by_use, session, by_use);
+    TAILQ_INSERT_TAIL(&who->sessions, session, by_who);
+    who->session_count++;
     sgi_map_put(&server->sessions, &session->node, sgi_str_of(session->id));
     session->used_ms = sgi_now(&engine->env);
     sgi_engine_timer(engine, &session->expiry, idle_ms, maybe_expire);
@@ -363,6 +383,12 @@ bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
     return true;
 }
 
+static void uncount_stream(sgi_peer *peer)
+{
+    peer->who->streams -= peer->got;
+    peer->got = false;
+}
+
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
 {
     sgi_conn *conn = peer->conn;
@@ -377,10 +403,17 @@ bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
         count_parked(peer, 0);
         sgi_conn_tell(conn);
     } else {
+        uncount_stream(peer);
         sgi_buf_reset(&conn->out, 0);
         sgi_wire_session_kept(peer);
     }
     return ok;
+}
+
+void sgi_wire_session_got(sgi_peer *peer)
+{
+    peer->who->streams += !peer->got;
+    peer->got = true;
 }
 
 void sgi_wire_session_let_go(sgi_peer *peer)
@@ -388,6 +421,7 @@ void sgi_wire_session_let_go(sgi_peer *peer)
     sgi_wire_session *session = peer->session;
     sgi_conn *conn = peer->conn;
     sgi_reply *reply;
+    uncount_stream(peer);
     conn->transport = NULL;
     conn->parting = false;
     sgi_buf_reset(&conn->out, 0); /* what can be sent again is in the replay */

@@ -15,6 +15,7 @@ struct sgi_wire_session {
     sgi_map_node node;
     char id[SGI_RANDOM_TEXT + 1];
     TAILQ_ENTRY(sgi_wire_session) by_use;
+    TAILQ_ENTRY(sgi_wire_session) by_who;
     sgi_principal *who; /* counted */
     sgi_handshake handshake;
     sgi_map in_flight;                /* sgi_reply by id, of all exchanges */
@@ -57,6 +58,8 @@ void sgi_wire_session_kept(sgi_peer *peer);
 /* A transport takes up an exchange that was let go of, or takes it over: what came after
  * the event is sent again. False when out of memory: then nobody carries it. */
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport);
+/* A GET carries it: until it is let go of it counts as a stream of its principal. */
+void sgi_wire_session_got(sgi_peer *peer);
 /* The stream of an exchange ends, for now: the client is told to come again so much
  * later, and what is sent meanwhile is kept for it. SEGUE_E_UNSUPPORTED, without effect,
  * when it could not. */

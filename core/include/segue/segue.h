@@ -77,6 +77,7 @@ enum segue_status_value {
     SEGUE_E_IO = -101,
     SEGUE_E_SPAWN = -102,
     SEGUE_E_REFUSED = -103,
+    SEGUE_E_UNAUTHORIZED = -104,
     SEGUE_E_PROTOCOL = -200,
     SEGUE_E_JSON = -201,
     SEGUE_E_TOO_LARGE = -202,
@@ -94,6 +95,7 @@ typedef struct segue_runtime segue_runtime;
 typedef struct segue_transport segue_transport;
 typedef struct segue_store segue_store;
 typedef struct segue_listener segue_listener;
+typedef struct segue_bearer segue_bearer;
 typedef struct segue_server segue_server;
 typedef struct segue_call segue_call;
 typedef struct segue_session segue_session;
@@ -126,7 +128,9 @@ enum segue_struct_kind {
     SEGUE_STRUCT_TRANSPORT_VTABLE = 12,
     SEGUE_STRUCT_STORE_VTABLE = 13,
     SEGUE_STRUCT_HTTP_OPTIONS = 14,
-    SEGUE_STRUCT_LISTEN_OPTIONS = 15
+    SEGUE_STRUCT_LISTEN_OPTIONS = 15,
+    SEGUE_STRUCT_OAUTH_OPTIONS = 16,
+    SEGUE_STRUCT_BEARER_OPTIONS = 17
 };
 
 /* Returns the library version as text, "major.minor.patch".
@@ -521,6 +525,98 @@ SEGUE_API const char *segue_transport_header(const segue_transport *transport,
  */
 SEGUE_API const char *segue_transport_peer(const segue_transport *transport);
 
+/* ---- 4.2 Authorization of a client ------------------------------------------------- */
+
+/* Who is it that a token is asked for? */
+enum segue_oauth_grant {
+    SEGUE_OAUTH_CODE = 0,     /* a user, who agrees in a browser (with PKCE) */
+    SEGUE_OAUTH_CLIENT = 1,   /* the client itself (client_credentials) */
+    SEGUE_OAUTH_ASSERTION = 2 /* whom on_assertion names (RFC 7523, section 2.1) */
+};
+
+/* A user has to agree: open the URL in a browser. Where it comes back to, redirect_uri,
+ * is the application's; what it came back with goes to segue_runtime_authorize. state
+ * stands in both URLs. Nothing is called again for this URL; requests wait meanwhile. */
+typedef void (*segue_authorize_fn)(void *user, const char *url, const char *state);
+
+/* Asks for a JWT by which the authorization server, `issuer`, is told for whom a token to
+ * the resource shall be: the token of a workload, or what an identity provider gave for
+ * this server.
+ *
+ * len       receives the length.
+ * Returns   the text, which must live until the next callback of the table; NULL when
+ *           there is none. */
+typedef const char *(*segue_assertion_fn)(void *user, const char *issuer,
+                                          const char *resource, size_t *len);
+
+/* Asks for what on_save was given last under this key, here or in another process.
+ *
+ * len       receives the length.
+ * Returns   the text, which must live until the next callback of the table; NULL when
+ *           there is none. */
+typedef const char *(*segue_load_fn)(void *user, const char *key, size_t *len);
+
+/* Keep this text, which replaces what was kept under the key. It is JSON of the
+ * library's and holds secrets. Keys name an endpoint or an authorization server. */
+typedef void (*segue_save_fn)(void *user, const char *key, const char *json, size_t len);
+
+typedef struct segue_oauth_options {
+    size_t struct_size;
+    int32_t grant;             /* segue_oauth_grant */
+    const char *client_id;     /* when the client was registered beforehand */
+    const char *client_secret; /* of client_id */
+    const char *private_key;   /* PEM: the client signs instead (private_key_jwt) */
+    const char *issuer;        /* that knows client_id; no other gets it. NULL = any that
+                                  the server names */
+    const char *client_metadata_url; /* https: what stands there describes the client, and
+                                        the URL is its id where that is supported */
+    const char *client_name;         /* in a registration; default "segue" */
+    const char *redirect_uri;        /* https, loopback, or a scheme of the application */
+    const char *scope;               /* asked for where the server names none */
+    const char *auth_method;         /* of the token endpoint, e.g. "client_secret_post";
+                                        NULL = what both sides know */
+    int32_t no_registration;         /* 1 = no dynamic registration */
+    int64_t consent_timeout_ms; /* wait for segue_runtime_authorize; default 600000 */
+    void *user;
+    segue_free_fn free_user;
+    segue_authorize_fn on_authorize;
+    segue_assertion_fn on_assertion;
+    segue_load_fn on_load; /* NULL = nothing is kept beyond the transport's life */
+    segue_save_fn on_save;
+} segue_oauth_options;
+
+/* Has an HTTP transport get, renew and send access tokens by itself (2026-07-28
+ * basic/authorization): when the server answers 401, or 403 for the lack of a scope, the
+ * request waits for a token and goes again; when none is to be had it ends with
+ * SEGUE_E_UNAUTHORIZED. Tokens go to the transport's endpoint only, by https, or to this
+ * machine.
+ *
+ * transport of segue_transport_http, not attached yet.
+ * options   copied; user and free_user as for a callback table.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when the options do not go together, or the URL of
+ *           the transport is neither https nor on this machine, SEGUE_E_STATE for a
+ *           transport that is no HTTP client, was attached, or sets the header
+ *           Authorization, SEGUE_E_EXISTS when it was called before.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_transport_set_oauth(segue_transport *transport,
+                                                 const segue_oauth_options *options);
+
+/* Hands in the URL that a browser was sent back to, with its code, state and iss, or an
+ * error. Whose it is tells the state; what it is worth, the requests that wait.
+ *
+ * redirect_url  or what stands behind its question mark.
+ * Returns   SEGUE_OK when it was taken, SEGUE_E_NOT_FOUND when nobody waits for this
+ *           state (any more), SEGUE_E_INVALID when it has none or cannot be read.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_authorize(segue_runtime *runtime,
+                                               const char *redirect_url);
+
 /* ---- 5 Store ----------------------------------------------------------------------- */
 
 /* Where operations that outlive a connection are kept. One store may serve several
@@ -708,6 +804,25 @@ SEGUE_API void segue_content_free(segue_content *content);
  */
 SEGUE_API uint64_t segue_segment_number(const segue_segment *segment);
 
+/* Returns the place of the segment in the content of the result, from 0. Several segments
+ * may have one place: the text of the later ones goes on where that of the first ends.
+ *
+ * Returns   the place; 0 for NULL.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API uint64_t segue_segment_index(const segue_segment *segment);
+
+/* Tells whether what was delivered before this segment is void: the tool has replaced it.
+ *
+ * Returns   1 or 0.
+ * Thread    dispatch
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API int32_t segue_segment_replaces(const segue_segment *segment);
+
 /* Returns the content block's type, such as "text".
  *
  * Returns   a string that dies with the callback; "" when the block has none.
@@ -751,6 +866,34 @@ SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *l
 typedef segue_status (*segue_principal_fn)(void *user, segue_transport *transport,
                                            const char **principal);
 
+/* What is asked of segue_validate_fn. */
+enum segue_validation {
+    SEGUE_VALIDATE_ARGUMENTS = 1, /* of a call, against the tool's inputSchema */
+    SEGUE_VALIDATE_RESULT = 2     /* structuredContent, against its outputSchema */
+};
+
+/* Does a value fit a JSON Schema? The library has no validator of its own: this is where
+ * an application puts the one it trusts. On a server it is asked before on_call of a
+ * tool, and after its end about what it gave; in a session, before on_complete, about
+ * what tools gave whose schemas tools/list has told. Bound its work, and resolve no $ref
+ * over the network: a server's schema is a stranger's. Without "$schema" it is 2020-12.
+ *
+ * tool      its name. schema, value: JSON texts, valid until it returns.
+ * reason    room for size bytes, empty: one line of UTF-8 with a NUL, why not.
+ * Returns   SEGUE_OK when it fits, SEGUE_E_INVALID when it does not; anything else when
+ *           that cannot be told, as SEGUE_E_UNSUPPORTED for another dialect of schemas or
+ *           a $ref that was not resolved. */
+typedef segue_status (*segue_validate_fn)(void *user, const char *tool, int32_t what,
+                                          const char *schema, size_t schema_len,
+                                          const char *value, size_t value_len,
+                                          char *reason, size_t size);
+
+/* For whom a result may be kept by clients and what is between (2026-07-28). */
+enum segue_cache_scope {
+    SEGUE_CACHE_PRIVATE = 0, /* for the one that asked */
+    SEGUE_CACHE_PUBLIC = 1   /* for anybody: nothing in it depends on who asks */
+};
+
 /* The last conversation of the server has ended, each time it happens, and no listener
  * may bring another: those that were closed have drained. Calls and tasks may still run:
  * a program that serves its standard input stops here, a daemon goes on. */
@@ -761,8 +904,13 @@ typedef void (*segue_idle_fn)(void *user);
 enum segue_dialect {
     SEGUE_DIALECT_TASKS_2025 = 1,     /* tasks of 2025-11-25 (SEP-1686); on */
     SEGUE_DIALECT_STREAMING = 2,      /* SEP-1905: their segments as they are made; on */
+    SEGUE_DIALECT_DRAFT_TASKS = 4,    /* tasks of the draft DRAFT-2026-v1 (SEP-2557), which
+                                        initialize then offers and takes; off */
     SEGUE_DIALECT_TASKS = 8,          /* io.modelcontextprotocol/tasks (SEP-2663); on */
     SEGUE_DIALECT_TASK_EVENTS = 16,   /* tasks/stream (SEP-2694); on */
+    SEGUE_DIALECT_PARTIAL = 32,       /* PR 776: a result in several responses; on */
+    SEGUE_DIALECT_PARTIAL_RESULTS = 64, /* SEP-2998: notifications with what is there of
+                                           a result; on */
     SEGUE_DIALECT_IMMEDIATE = 256,    /* SEP-1905: a result that is ready is the answer to
                                         a call that asked for a task; on */
     SEGUE_DIALECT_ONE_RESPONSE = 512, /* SEP-1905 without a second response to a request:
@@ -770,8 +918,10 @@ enum segue_dialect {
     SEGUE_DIALECT_TRACKING = 1024, /* an immediate result has a task (R-1905-13); off */
     SEGUE_DIALECT_UNDECLARED_MODES = 2048, /* the list of a request counts also when its
                                         client declared no modes (R-1905-8); off */
-    SEGUE_DIALECT_FROM_START = 4096 /* tasks/result takes _meta["dev.segue/fromSeqNr"]: 1
+    SEGUE_DIALECT_FROM_START = 4096, /* tasks/result takes _meta["dev.segue/fromSeqNr"]: 1
                                         (R-1905-32); off */
+    SEGUE_DIALECT_PARTIAL_INDEX = 8192  /* PR 776: each response says where its blocks
+                                           stand in the result (R-776-10); on */
 };
 
 typedef struct segue_server_options {
@@ -783,24 +933,35 @@ typedef struct segue_server_options {
     segue_store *store;       /* shared; NULL = a memory store of its own */
     void *user;
     segue_free_fn free_user;
-    segue_principal_fn principal; /* NULL = everybody is nobody in particular */
-    int32_t page_size;            /* items per page of a list; default 1000 */
-    int64_t max_result_bytes;     /* collected for a plain call; default 16 MiB */
-    int64_t max_log_bytes;        /* log of one operation; default 64 MiB */
-    int64_t max_segments;         /* segments of one operation; default 1,000,000 */
-    int32_t max_inputs;           /* questions of one operation; default 64 */
-    int32_t max_tasks;            /* live tasks per principal, and calls that ask; 100 */
-    int32_t max_requests;         /* requests in flight per connection; default 1024 */
-    int32_t max_streams;          /* open tasks/stream and listen per connection; 256 */
-    int64_t max_ttl_ms;           /* longest time to live of a task; default 24 h */
-    int64_t grace_ms;             /* an expired task stays readable; default 5 min */
-    int32_t lookups_per_second;   /* failed task look-ups per principal; default 100 */
-    segue_idle_fn on_idle;        /* NULL = nobody wants to know */
-    int64_t input_wait_ms;        /* a plain call waits for answers; default 10 min */
-    uint32_t dialects_on;         /* segue_dialect bits, beside those that are on */
-    uint32_t dialects_off;        /* segue_dialect bits; wins over dialects_on */
-    int32_t fetches_per_second;   /* tasks/result with lastSeqNr, per principal, beyond
+    segue_principal_fn principal;  /* NULL = everybody is nobody in particular */
+    int32_t page_size;             /* items per page of a list; default 1000 */
+    int64_t max_result_bytes;      /* collected for a plain call; default 16 MiB */
+    int64_t max_log_bytes;         /* log of one operation; default 64 MiB */
+    int64_t max_segments;          /* segments of one operation; default 1,000,000 */
+    int32_t max_inputs;            /* questions of one operation; default 64 */
+    int32_t max_tasks;             /* live tasks per principal, and calls that ask; 100 */
+    int32_t max_requests;          /* requests in flight per connection; default 1024 */
+    int32_t max_streams;           /* open tasks/stream and listen per connection; 256 */
+    int64_t max_ttl_ms;            /* longest time to live of a task; default 24 h */
+    int64_t grace_ms;              /* an expired task stays readable; default 5 min */
+    int32_t lookups_per_second;    /* failed task look-ups per principal; default 100 */
+    segue_idle_fn on_idle;         /* NULL = nobody wants to know */
+    int64_t input_wait_ms;         /* a plain call waits for answers; default 10 min */
+    uint32_t dialects_on;          /* segue_dialect bits, beside those that are on */
+    uint32_t dialects_off;         /* segue_dialect bits; wins over dialects_on */
+    int32_t fetches_per_second;    /* tasks/result with lastSeqNr, per principal, beyond
                                      which callers are told to wait; default 1000 */
+    segue_validate_fn on_validate; /* NULL = schemas are told, not checked */
+    int64_t list_ttl_ms;           /* lists, and what discover says, stay fresh so long
+                                      for clients of 2026-07-28; default 0 = not at all */
+    int32_t list_scope;            /* ... for: segue_cache_scope */
+    const void *seal_key; /* seal_key_len = 32 bytes, secret and random; NULL = one of the
+                             server's own. Servers with the same key open each other's
+                             cursors, and take over each other's calls that ask: the tool
+                             runs from its start and finds the answers given so far */
+    size_t seal_key_len;
+    const void *seal_key_before; /* opens too, but seals nothing: to replace a key */
+    size_t seal_key_before_len;
 } segue_server_options;
 
 /* What a server serves. Tools are always announced; resources, prompts and completion
@@ -815,7 +976,9 @@ enum segue_item {
 /* Flags of a tool. */
 enum segue_tool_flag {
     SEGUE_TOOL_INCREMENTAL = 1, /* its output comes in pieces */
-    SEGUE_TOOL_RESTARTABLE = 2  /* after a crash it is run again, from its last segment */
+    SEGUE_TOOL_RESTARTABLE = 2, /* after a crash it is run again, from its last segment */
+    SEGUE_TOOL_UNSTOPPABLE = 4  /* tasks/cancel has no effect on its tasks; but 2025-11-25
+                                   wants every task to be cancelled then */
 };
 
 /* May a call of the tool become a task, an operation that outlives the connection? */
@@ -843,6 +1006,13 @@ typedef struct segue_item_options {
     int64_t promote_after_ms;    /* MAY: become a task after so long; 0 = at once */
     segue_call_fn on_completion; /* a prompt, or a template: suggests values of an
                                  argument (segue_call_set_completion); NULL = none */
+    int64_t read_ttl_ms;         /* a resource, or a template: what is read stays fresh so
+                                    long, unless the call says otherwise; default 0 */
+    int32_t read_scope;          /* ... for: segue_cache_scope */
+    const char *scopes;          /* separated by blanks: over HTTP a caller's token needs
+                                    all of them (403 otherwise), and without
+                                    authorization there nobody gets in; over stdio and
+                                    other byte streams they mean nothing; NULL = none */
 } segue_item_options;
 
 /* Makes a server: tools, resources and prompts, and the operations they run.
@@ -933,6 +1103,8 @@ SEGUE_API void segue_server_free(segue_server *server);
 
 /* ---- 8.1 Listening ----------------------------------------------------------------- */
 
+typedef struct segue_bearer_options segue_bearer_options; /* 8.2 */
+
 typedef struct segue_listen_options {
     size_t struct_size;
     const char *address; /* "127.0.0.1" (default), "::1", "0.0.0.0", "unix:/run/x.sock",
@@ -945,9 +1117,11 @@ typedef struct segue_listen_options {
     const char *key_file;       /* NULL = in cert_file */
     const char *client_ca_file; /* client certificates are asked for and verified */
     int32_t client_cert_required; /* 1 = no connection without one */
-    const char *hosts;   /* comma-separated names that Host may have; NULL = on loopback
-                            its own names, elsewhere any */
-    const char *origins; /* comma-separated; NULL = those of loopback; "*" = any */
+    const char *hosts;   /* comma-separated names that Host may have; "*" = any; NULL = on
+                            loopback its own names, elsewhere localhost and addresses,
+                            with TLS or bearer any */
+    const char *origins; /* comma-separated; "*" = any; NULL = those of loopback,
+                            elsewhere that of Host */
     int32_t cors;        /* 1 = browsers of allowed origins may call */
     int32_t unauthenticated_tasks; /* 1 = tasks also for callers from other machines whom
                                       no principal function names (R-2557-53) */
@@ -964,6 +1138,8 @@ typedef struct segue_listen_options {
     int64_t stream_after_ms;   /* an answer that takes longer becomes a stream, so that
                                   proxies see life; default 200 */
     int64_t drain_ms;          /* calls may end so long after close; default 10000 */
+    const segue_bearer_options *bearer; /* every caller needs a token (8.2), and the
+                                           principal function is not asked; NULL = no */
 } segue_listen_options;
 
 /* Serves clients over HTTP: MCP at one path of one listening socket, all revisions of
@@ -991,11 +1167,12 @@ SEGUE_API segue_status segue_server_listen(segue_server *server,
  */
 SEGUE_API const char *segue_listener_url(const segue_listener *listener);
 
-/* Reads the certificate files again, for connections to come.
+/* Reads the certificate files again, for connections to come, and the key set of
+ * jwks_file.
  *
  * error     optional detail; may be NULL.
  * Returns   SEGUE_OK, SEGUE_E_IO when they cannot be used: the ones before stay in force;
- *           SEGUE_E_STATE without TLS.
+ *           SEGUE_E_STATE with neither TLS nor jwks_file.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1022,6 +1199,112 @@ SEGUE_API segue_status segue_listener_close(segue_listener *listener);
  */
 SEGUE_API void segue_listener_free(segue_listener *listener);
 
+/* ---- 8.2 Authorization of HTTP callers --------------------------------------------- */
+
+/* A listener may ask every caller for a token, as a resource server of OAuth (2026-07-28
+ * basic/authorization; RFC 9728, RFC 6750). It then serves its metadata at
+ * /.well-known/oauth-protected-resource, and below it at the path of the endpoint and of
+ * the resource; answers 401 to whoever has no good token, with a challenge that names the
+ * metadata and the required scopes; and 403 to whose token lacks a scope that everything,
+ * or the item that is asked for, needs (segue_item_options.scopes). A token that stands
+ * in the query is refused. No token is logged, or told to anybody.
+ *
+ * Tokens are checked as JWT (RFC 9068) with the keys of the authorization server, or by
+ * on_bearer. Of a JWT the principal is its issuer, a blank, and its subject. An operation,
+ * a session and a stream belong to the principal that made them, whatever token of his he
+ * brings later; event streams that can be resumed end when the token does. */
+
+/* A token waits for a verdict. `bearer` is owned by the callback's receiver from here on:
+ * he decides by segue_bearer_accept or segue_bearer_refuse, now or later, on any thread,
+ * and frees it. Asked for every request, before its body is read.
+ *
+ * transport the caller, for segue_transport_header and segue_transport_peer; dies with
+ *           the callback. */
+typedef void (*segue_bearer_fn)(void *user, segue_transport *transport,
+                                segue_bearer *bearer);
+
+struct segue_bearer_options {
+    size_t struct_size;
+    const char *resource; /* URL by which clients know the endpoint: they ask for tokens
+                             for it. NULL = the listener's, if it has one (not on a Unix
+                             socket, and not on all addresses at once) */
+    const char *authorization_servers; /* issuers (URLs) separated by blanks; required */
+    const char *scopes_supported; /* told in the metadata: what is needed to begin with;
+                                     blanks between; NULL = not told */
+    const char *required_scopes;  /* every request needs all of them; NULL = none */
+    const char *implied_scopes;   /* lines: a scope, then those that it stands for too:
+                                     "admin read write\nwrite read"; NULL = none */
+    const char *resource_name;    /* for people, in the metadata; NULL = none */
+    const char *documentation;    /* URL, the same */
+    int64_t check_timeout_ms;     /* keys, or on_bearer; then 503; default 10000 */
+
+    /* By the application: */
+    void *user;
+    segue_free_fn free_user;
+    segue_bearer_fn on_bearer; /* NULL = tokens are JWT, see below */
+
+    /* As JWT: */
+    const char *issuer;     /* iss; NULL = the first of authorization_servers */
+    const char *audience;   /* aud has one of these, separated by blanks; NULL = the
+                               resource */
+    const char *algorithms; /* those that are taken, of RS256 RS384 RS512 PS256 PS384 PS512
+                               ES256 ES384 EdDSA; NULL = all of them */
+    const char *jwks;       /* the key set as JSON; or */
+    const char *jwks_file;  /* ... in a file (segue_listener_reload); or */
+    const char *jwks_url;   /* ... of the issuer: https, on this machine http too */
+    const char *ca_file;    /* for jwks_url; PEM; NULL = certificates of the system */
+    int32_t access_tokens_only; /* 1 = only type "at+jwt"; else also "JWT", and none */
+    int64_t leeway_ms;          /* clocks may be apart; default 30000, -1 = not at all */
+    int64_t jwks_age_ms;        /* keys are fetched anew when so old; default 600000 */
+    int64_t jwks_refresh_ms;    /* ... and for one that is unknown at most so often;
+                                   default 30000 */
+    int32_t max_tokens; /* good ones that are remembered; default 1000, -1 = none */
+};
+
+/* Returns the token as it was sent.
+ *
+ * len       receives the length in bytes; may be NULL.
+ * Returns   a string that lives as long as the handle; "" for NULL.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_bearer_token(const segue_bearer *bearer, size_t *len);
+
+/* Lets the caller in.
+ *
+ * principal  who he is: a stable name, not empty.
+ * scopes     what the token grants, separated by blanks; may be NULL.
+ * expires_ms when it ends, since 1970; 0 = it does not.
+ * Returns    SEGUE_OK, also when the caller is gone; SEGUE_E_TERMINAL when it was decided
+ *            before.
+ * Thread     any
+ * Callback   allowed
+ * Since      0.1
+ */
+SEGUE_API segue_status segue_bearer_accept(segue_bearer *bearer, const char *principal,
+                                           const char *scopes, int64_t expires_ms);
+
+/* Refuses the token: 401, error="invalid_token".
+ *
+ * reason    told to the caller: visible ASCII without quotes and backslashes, at most 200
+ *           bytes; NULL = none.
+ * Returns   as segue_bearer_accept; SEGUE_E_INVALID for another reason.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_bearer_refuse(segue_bearer *bearer, const char *reason);
+
+/* Frees the handle. What was not decided could not be: the caller gets 503.
+ *
+ * Returns   nothing.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API void segue_bearer_free(segue_bearer *bearer);
+
 /* ---- 9 Call (inbound) -------------------------------------------------------------- */
 
 /* The client wants the call to end. Runs at most once. The handler may go on and
@@ -1044,8 +1327,8 @@ typedef struct segue_call_events {
  * status    SEGUE_OK: the client's answer, which may be that its user declines;
  *           SEGUE_E_REMOTE: it answered with a JSON-RPC error (before 2026-07-28);
  *           SEGUE_E_CANCELLED when the operation ended first.
- * json      the answer, of SEGUE_E_REMOTE the error object, else NULL; dies with the
- *           callback. */
+ * json      the answer, of SEGUE_E_REMOTE the error object with its "code", else NULL;
+ *           dies with the callback. */
 typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status,
                                const char *json, size_t len);
 
@@ -1069,6 +1352,27 @@ SEGUE_API const char *segue_call_method(const segue_call *call);
  */
 SEGUE_API const char *segue_call_name(const segue_call *call);
 
+/* Returns who calls: the name that the principal function gave, or that of the token. A
+ * task that is run again after a crash has the one who made it.
+ *
+ * Returns   a string that lives as long as the call; "" for nobody in particular.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API const char *segue_call_principal(const segue_call *call);
+
+/* Tells whether the token of the caller grants a scope, itself or by one that implies it.
+ * Over HTTP without authorization nobody has any. Over stdio and other byte streams there
+ * are no tokens, and everybody has all.
+ *
+ * Returns   1 or 0.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API int32_t segue_call_has_scope(const segue_call *call, const char *scope);
+
 /* Returns the whole params of the request as JSON text.
  *
  * len       receives the length in bytes; may be NULL.
@@ -1078,6 +1382,17 @@ SEGUE_API const char *segue_call_name(const segue_call *call);
  * Since     0.1
  */
 SEGUE_API const char *segue_call_params(const segue_call *call, size_t *len);
+
+/* Gives one member of the request's _meta as JSON text, e.g. of "traceparent".
+ *
+ * json, len receive the text, which lives as long as the call and is not NUL-terminated.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the client did not send it.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_meta(const segue_call *call, const char *key,
+                                       const char **json, size_t *len);
 
 /* Gives one argument as JSON text. Arguments of resources/read are the variables of the
  * template, decoded: they come from strangers and may hold anything, "../" too. Those of
@@ -1171,9 +1486,10 @@ SEGUE_API segue_status segue_call_replace(segue_call *call);
 /* Sets a member of the result beside its list: structuredContent or _meta of a tool, the
  * description of a prompt, ttlMs and cacheScope of what was read.
  *
- * json      any JSON value; the last one set wins.
+ * json      any JSON value; the last one set wins. _meta is merged key by key.
  * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for the list ("content",
- *           "contents", "messages"), "isError" and "resultType".
+ *           "contents", "messages"), "isError" and "resultType", and for a ttlMs or
+ *           cacheScope of what was read that is none.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1232,26 +1548,26 @@ SEGUE_API segue_status segue_call_log(segue_call *call, const char *level,
  */
 SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *message);
 
-/* Asks the client for input, e.g. elicitation/create. A task waits as input_required;
- * after a restart the same question finds the answer that was given before the crash. A
- * plain call answers its request with all that was asked by the end of the callback, and
- * goes on when the client comes again with the answers, at most input_wait_ms later.
- * Before 2026-07-28 each question is a request to the client, which waits for a stream
- * that can carry it and is withdrawn when the operation ends.
+/* Asks the client for input, e.g. elicitation/create. A task waits as input_required. A
+ * plain call of 2026-07-28 is answered with all that was asked by the end of the
+ * callback, and goes on when the client comes again, at most input_wait_ms later; before,
+ * each question is a request to the client.
  *
+ * key       names the question, once in the operation: 1 to 64 of A-Z a-z 0-9 . _ -;
+ *           NULL = any. A later run that asks the same finds the answer of the first.
  * method    of the question; params its JSON.
  * on_input  called once with the answer. user: freed by free_user after it.
- * Returns   SEGUE_OK, SEGUE_E_UNSUPPORTED when the client did not declare the feature or
- *           its revision lacks it, SEGUE_E_LIMIT for max_inputs, and of a plain call for
- *           max_tasks, SEGUE_E_TERMINAL.
+ * Returns   SEGUE_OK, SEGUE_E_EXISTS for a key that was used, SEGUE_E_UNSUPPORTED when
+ *           the client cannot be asked this, SEGUE_E_LIMIT for max_inputs, and of a plain
+ *           call for max_tasks, SEGUE_E_TERMINAL.
  * Thread    any
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *method,
-                                                const char *params, size_t len,
-                                                segue_input_fn on_input, void *user,
-                                                segue_free_fn free_user);
+SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *key,
+                                                const char *method, const char *params,
+                                                size_t len, segue_input_fn on_input,
+                                                void *user, segue_free_fn free_user);
 
 /* Ends the event stream of a call, and lets the client come back for the rest
  * (2025-11-25 basic/transports, "Sending Messages to the Server"): for a call that will
@@ -1307,10 +1623,12 @@ SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last
 
 /* Ends the call with a result: what was emitted, then the blocks of the content.
  *
+ * Effect    on_validate may still make it fail (-32603), after this has returned.
  * content   may be NULL; not consumed. A tool gives blocks, resources/read contents of
  *           resources, prompts/get messages, a completion nothing.
  * Returns   SEGUE_OK, SEGUE_E_TERMINAL when it has ended already, SEGUE_E_INVALID when
- *           the content is not of what the method gives.
+ *           the content is not of what the method gives, or the tool has an outputSchema
+ *           and gave no structuredContent (then the call has ended, with -32603).
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1364,6 +1682,15 @@ typedef struct segue_session_options {
     int32_t max_requests;       /* in flight; default 4096 */
     int32_t no_idempotency;     /* 1 = never send an idempotency key */
     int32_t no_tasks;           /* 1 = do not declare tasks, and do not ask for any */
+    int32_t fill_defaults;      /* 1 = what an accepted answer to elicitation/create
+                                     leaves out has the default of its schema: for
+                                     applications that show no form (SEP-1034) */
+    int64_t cache_bytes;        /* of results that are kept while they are fresh (ttlMs of
+                                   2026-07-28); 0 = default 1 MiB, -1 = none are */
+    uint32_t dialects_off;      /* SEGUE_DIALECT_PARTIAL, _PARTIAL_RESULTS: segments of a
+                                   plain call are not asked for in this way */
+    uint32_t dialects_on;       /* SEGUE_DIALECT_DRAFT_TASKS: initialize offers
+                                   DRAFT-2026-v1; of no effect with no_tasks */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per
@@ -1386,6 +1713,8 @@ typedef struct segue_session_events {
     segue_open_fn on_open;
     segue_closed_fn on_closed;
     segue_notification_fn on_notification;
+    segue_validate_fn on_validate; /* a result that does not fit ends its request with
+                                      SEGUE_E_PROTOCOL; NULL = results are not checked */
 } segue_session_events;
 
 /* Opens a conversation with the server at the other end of a transport. Requests may be
@@ -1505,6 +1834,7 @@ typedef struct segue_request_options {
                           their numbers, where the server streams by SEP-1905: the number
                           tells their place (R-1905-62). A token covers those below the
                           first that is missing: some may come again after a resume */
+    int32_t no_cache;  /* 1 = ask the server, even if a result of before is fresh */
 } segue_request_options;
 
 /* Sends a request. tools/call ends in one result whatever the server answers: a plain
@@ -1564,6 +1894,23 @@ SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
  */
 SEGUE_API segue_status segue_request_answer(segue_request *request, const char *key,
                                             const char *json, size_t len);
+
+/* Answers a question of on_input by saying that there is no answer, for instance because
+ * the model that was to be asked failed. Before 2026-07-28 the server gets this JSON-RPC
+ * error. 2026-07-28 has no errors here: a question to a person (elicitation/create) is
+ * answered {"action":"cancel"}; for another, answer it after all, or cancel the request.
+ *
+ * code      of the error, such as -1 (a person refused) or -32603.
+ * message   one line, UTF-8. data: any JSON value, or NULL.
+ * Returns   as segue_request_answer; SEGUE_E_UNSUPPORTED when 2026-07-28 has no such
+ *           answer to the question, which stays open.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_answer_error(segue_request *request, const char *key,
+                                                  int32_t code, const char *message,
+                                                  const char *data, size_t len);
 
 /* Allows n more segments to be delivered (options.credit).
  *

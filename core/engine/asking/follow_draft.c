@@ -1,0 +1,133 @@
+/* What is different about a task of DRAFT-2026-v1 (SEP-2557): answers to its questions go
+ * out with tasks/get, which is sent again as it was when its answer is lost, as the server
+ * passes over what it has taken before; tasks/cancel is answered with the task; and what
+ * the server says by itself only makes the client look, or look no more. The rest is as
+ * for tasks of the extension (follow.c). */
+#include "engine/asking/request.h"
+
+bool sgi_follow_is_draft(const segue_request *request)
+{
+    return request->birth == SGI_BIRTH_DRAFT;
+}
+
+/* A task stands under "task" there; resultType may be missing (R-2557-5). */
+bool sgi_follow_draft_answer(segue_request *request, sgi_json result)
+{
+    sgi_json task = sgi_json_get(result, "task");
+    sgi_json type = sgi_json_get(result, "resultType");
+    bool may_be = request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
+                  request->session->has_tasks && request->is_call;
+    if (!may_be || (type.n && !sgi_json_string_is(type, SGI_STR("task"))))
+        return false;
+    if (!type.n && (sgi_json_kind_of(sgi_json_get(task, "taskId")) != SGI_JSON_STRING ||
+                    sgi_json_get(result, "content").n))
+        return false;
+    sgi_pieces_free(request); /* its result will be whole */
+    sgi_follow_begin(request, result);
+    return true;
+}
+
+/* ---- answers ---- */
+
+static bool is_due(const sgi_question *question)
+{
+    return question->answer && !question->settled && !question->updating;
+}
+
+void sgi_follow_draft_write(segue_request *request, sgi_emitter *emitter, sgi_jw *w)
+{
+    sgi_question *question;
+    bool some = false;
+    TAILQ_FOREACH(question, &request->questions, link) {
+        if (!is_due(question))
+            continue;
+        if (!some) {
+            sgi_jw_key(w, "inputResponses");
+            sgi_jw_open(w, '{');
+        }
+        some = true;
+        sgi_jw_key_str(w, sgi_str_of(question->key));
+        sgi_jw_raw(w, (sgi_str){question->answer, question->answer_len});
+        question->updating = emitter;
+    }
+    if (some)
+        sgi_jw_close(w, '}');
+}
+
+void sgi_follow_draft_unsent(segue_request *request, const sgi_emitter *emitter)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        if (question->updating == emitter)
+            question->updating = NULL;
+}
+
+bool sgi_follow_draft_got(segue_request *request, const sgi_emitter *emitter,
+                          const sgi_outcome *outcome)
+{
+    sgi_question *question, *next;
+    int64_t code = 0;
+    bool refused = false;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    SGI_TAILQ_EACH(question, &request->questions, link, next) {
+        if (question->updating != emitter)
+            continue;
+        question->updating = NULL;
+        if (outcome->kind == SGI_OUTCOME_RESULT) {
+            question->settled = true;
+        } else if (code == SGI_RPC_INVALID_PARAMS) {
+            sgi_question_forget(request, question);
+            refused = true;
+        }
+    }
+    return refused;
+}
+
+/* ---- tasks/cancel ---- */
+
+/* Refused, it has ended otherwise, or is not there: a look tells (R-2557-63). */
+static void cancel_answered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    int64_t code = 0;
+    request->cancelling = NULL;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    if (code != SGI_RPC_INVALID_PARAMS) {
+        sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
+        return;
+    }
+    sgi_follow_look(request);
+}
+
+bool sgi_follow_draft_cancel(segue_request *request)
+{
+    sgi_sending sending;
+    if (request->cancelling)
+        return true;
+    if (!sgi_session_is_open(request->session))
+        return false;
+    sgi_emitter *emitter =
+        sgi_task_ask(request, &sending, "tasks/cancel", cancel_answered);
+    if (!emitter || !sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        return false;
+    request->cancelling = emitter;
+    return true;
+}
+
+/* ---- what comes by itself ---- */
+
+void sgi_follow_draft_status(segue_request *request, sgi_json task)
+{
+    int32_t before = request->state;
+    sgi_task_echo_note(request, task, false);
+    if (sgi_task_is_stale(request, task))
+        return;
+    sgi_task_note_poll(request, task);
+    sgi_task_note_status(request, task);
+    bool wants_look = sgi_task_state_is_terminal(request->state) ||
+                      request->state == SEGUE_TASK_INPUT_REQUIRED;
+    if (wants_look && request->state != before)
+        sgi_follow_look(request);
+}

@@ -1,0 +1,37 @@
+/* Several responses to one request, made one result (PR 776; R-776-7 to R-776-12). The
+ * lists of blocks are concatenated, unless an index says that a piece goes on with a text
+ * that came before; of other members the last one wins. Knows no request. */
+#ifndef SGI_MERGE_H
+#define SGI_MERGE_H
+
+#include "engine/log/fold.h"
+
+typedef struct sgi_merge {
+    const sgi_mem *mem;
+    const char *list;      /* the member that the blocks make */
+    sgi_buf *blocks;       /* one text each */
+    size_t count, room;    /* of blocks */
+    sgi_fold fields;       /* members beside them */
+    size_t bytes;          /* of all that is held */
+    const char *wrong;     /* what the response that was refused has wrong */
+    uint64_t replacements; /* what came before was thrown away so often */
+    uint32_t warnings;
+} sgi_merge;
+
+typedef enum sgi_merged { SGI_MERGED = 0, SGI_MERGE_WRONG, SGI_MERGE_NOMEM } sgi_merged;
+
+/* A block as it came, without index members; index: its place in the list. */
+typedef void (*sgi_merge_block_fn)(void *user, uint64_t index, sgi_json block);
+
+void sgi_merge_init(sgi_merge *merge, const sgi_mem *mem, const char *list);
+void sgi_merge_free(sgi_merge *merge);
+
+/* Takes a response. each is told of its blocks in their order; NULL = nobody is. After
+ * anything but SGI_MERGED what came before is still there, and of this response perhaps
+ * a part. */
+sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn each,
+                          void *user);
+/* The members of the result, into an object that is open. Out of memory fails w. */
+void sgi_merge_write(const sgi_merge *merge, sgi_jw *w);
+
+#endif

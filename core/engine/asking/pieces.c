@@ -1,0 +1,232 @@
+/* Pieces of the result of a plain call, which come before its end (requirements 3):
+ * further responses in the handshake eras (P), notifications in 2026-07-28 (PN). They are
+ * asked for when the application looks at segments. P's pieces are merged, as the last
+ * response holds only what was not sent before. PN's are shown and forgotten, as its
+ * result is whole: what was lost on the way is shown when that comes. */
+#include "engine/asking/merge.h"
+#include "engine/asking/request.h"
+
+#define PIECES_MAX 1000000
+
+/* ---- asking for them ---- */
+
+static bool is_wanted(const segue_request *request, uint32_t dialect)
+{
+    return request->is_call && request->events.on_segment &&
+           !(request->session->options.dialects_off & dialect);
+}
+
+void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter)
+{
+    sgi_json meta =
+        sgi_json_get((sgi_json){request->params, request->params_len}, "_meta");
+    bool modern = sgi_version_is_modern(request->session->version);
+    bool asked = sgi_json_kind_of(sgi_json_get(meta, "allowPartial")) == SGI_JSON_TRUE;
+    request->next_piece = 0;
+    request->adds_token = modern && is_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
+                          !sgi_json_get(meta, "partialResultToken").n;
+    request->adds_partial = !modern && !request->asks_task && !asked &&
+                            is_wanted(request, SEGUE_DIALECT_PARTIAL) &&
+                            !sgi_json_get(meta, "allowPartial").n;
+    if (!modern && (asked || request->adds_partial) && !emitter->more)
+        emitter->more = sgi_pieces_more;
+}
+
+void sgi_pieces_write_extra(const segue_request *request, sgi_buf *out, int64_t id)
+{
+    if (request->adds_partial)
+        sgi_buf_add_lit(out, ",\"allowPartial\":true");
+    if (request->adds_token) {
+        sgi_buf_add_lit(out, ",\"partialResultToken\":");
+        sgi_buf_add_int(out, id);
+    }
+}
+
+/* ---- P ---- */
+
+void sgi_pieces_free(segue_request *request)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    if (!request->merge)
+        return;
+    sgi_merge_free(request->merge);
+    sgi_release(mem, request->merge, sizeof *request->merge);
+    request->merge = NULL;
+}
+
+/* Of any request: the list that its result is known to have. */
+static const char *list_of(const segue_request *request)
+{
+    static const char *const lists[][2] = {
+        {"resources/read", "contents"},
+        {"prompts/get", "messages"},
+        {"tools/list", "tools"},
+        {"resources/list", "resources"},
+        {"resources/templates/list", "resourceTemplates"},
+        {"prompts/list", "prompts"}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (!strcmp(request->method, lists[i][0]))
+            return lists[i][1];
+    return "content";
+}
+
+static bool begin_merge(segue_request *request)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    if (!request->merge) {
+        request->merge = sgi_alloc(mem, sizeof *request->merge);
+        if (request->merge)
+            sgi_merge_init(request->merge, mem, list_of(request));
+    }
+    return request->merge != NULL;
+}
+
+/* Numbers go on from one response to the next; where the server tells them, a piece that
+ * comes again is known by its own (C-9). */
+typedef struct numbering {
+    segue_request *request;
+    uint64_t number; /* of the next block */
+} numbering;
+
+static void show_block(void *user, uint64_t index, sgi_json block)
+{
+    numbering *at = user;
+    segue_request *request = at->request;
+    uint64_t number = at->number++;
+    if (number < request->next_segment)
+        return;
+    request->next_segment = number + 1;
+    sgi_deliver_piece(request, number, index, block);
+}
+
+static numbering begin_numbering(segue_request *request, sgi_json result)
+{
+    sgi_json meta = sgi_json_get(result, "_meta");
+    numbering at = {request, request->next_segment};
+    int64_t told;
+    bool numbered = sgi_json_int(sgi_json_get(meta, "dev.segue/seq"), &told) &&
+                    told > 0 && told < SGI_COUNT_MAX;
+    if (numbered)
+        at.number = (uint64_t)told;
+    if (sgi_json_string_is(sgi_json_get(meta, "mergeStrategy"), SGI_STR("replace")) &&
+        at.number >= request->next_segment)
+        sgi_deliver_void(request, at.number - 1);
+    return at;
+}
+
+static void refuse(segue_request *request, segue_status status, const char *why)
+{
+    if (request->calling)
+        sgi_emitter_drop(request->calling, true);
+    request->calling = NULL;
+    sgi_request_fail(request, status, why);
+}
+
+/* False: the request has ended. */
+static bool take_response(segue_request *request, sgi_json result)
+{
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    numbering at = begin_numbering(request, result);
+    if (!begin_merge(request)) {
+        refuse(request, SEGUE_E_NOMEM, "out of memory for a piece of the result");
+        return false;
+    }
+    sgi_merge *merge = request->merge;
+    uint32_t warnings = merge->warnings;
+    sgi_merged merged = sgi_merge_take(merge, result, show_block, &at);
+    request->engine->warnings += merge->warnings - warnings;
+    if (merged == SGI_MERGE_NOMEM)
+        refuse(request, SEGUE_E_NOMEM, "out of memory for a piece of the result");
+    else if (merged == SGI_MERGE_WRONG)
+        refuse(request, SEGUE_E_PROTOCOL, merge->wrong);
+    else if (merge->bytes + sgi_fold_size(&merge->fields) > limit ||
+             merge->count > PIECES_MAX)
+        refuse(request, SEGUE_E_LIMIT, "the result is larger than max_result_bytes");
+    return request->phase != SGI_PHASE_DONE;
+}
+
+static bool has_more(sgi_json result)
+{
+    sgi_json meta = sgi_json_get(result, "_meta");
+    return sgi_json_kind_of(sgi_json_get(meta, "hasMore")) == SGI_JSON_TRUE;
+}
+
+static void keep_pace(segue_request *request)
+{
+    if (request->credit && sgi_deliver_is_full(request))
+        sgi_deliver_hold(request);
+}
+
+bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result)
+{
+    segue_request *request = emitter->request;
+    if (!has_more(result))
+        return false;
+    if (sgi_json_kind_of(sgi_json_get(result, "isError")) == SGI_JSON_TRUE)
+        request->engine->warnings++; /* only the last may say that (R-776-5) */
+    if (take_response(request, result))
+        keep_pace(request);
+    return true;
+}
+
+void sgi_pieces_finish(segue_request *request, sgi_json result)
+{
+    sgi_buf merged;
+    if (!take_response(request, result))
+        return;
+    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_on(&merged);
+    sgi_jw_open(&w, '{');
+    sgi_merge_write(request->merge, &w);
+    sgi_jw_close(&w, '}');
+    if (merged.failed)
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    else
+        sgi_request_finish(request, sgi_buf_str(&merged));
+    sgi_buf_free(&merged);
+}
+
+/* ---- PN ---- */
+
+/* One that comes behind a hole is not shown before what is missing (R-776-18): all that
+ * follows is shown with the result. */
+static bool is_next(segue_request *request, sgi_json seq)
+{
+    int64_t number;
+    if (!sgi_json_int(seq, &number) || number < 0 || number >= SGI_COUNT_MAX) {
+        request->engine->warnings++;
+        return false;
+    }
+    if (number > request->next_piece) {
+        request->holes += (uint64_t)(number - request->next_piece);
+        request->broken = true;
+    } else if (number < request->next_piece) {
+        request->dropped++; /* a repeat */
+        return false;
+    }
+    request->next_piece = number + 1;
+    return !request->broken;
+}
+
+void sgi_pieces_notified(segue_request *request, sgi_json params)
+{
+    sgi_json content = sgi_json_get(params, "content");
+    sgi_json block;
+    int64_t voided;
+    sgi_emitter_touch(request->calling);
+    if (!is_next(request, sgi_json_get(params, "seq")))
+        return;
+    if (content.n && sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
+        request->engine->warnings++;
+        request->broken = true;
+        return;
+    }
+    if (sgi_json_int(sgi_json_get(sgi_json_get(params, "_meta"), "dev.segue/replace"),
+                     &voided) &&
+        voided > 0 && (uint64_t)voided < request->next_segment)
+        sgi_deliver_void(request, (uint64_t)voided);
+    for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);)
+        if (++request->piece_count >= request->next_segment)
+            sgi_deliver_segment(request, request->next_segment++, 0, block);
+    keep_pace(request);
+}

@@ -1,0 +1,397 @@
+/* The life of a flow.
+ *
+ *   IDLE --401--> LOAD_TOKEN -> RESOURCE -> SERVER -> LOAD_CLIENT -> REGISTER
+ *     ^                                                   |      -> SAVE_CLIENT
+ *     |                                                   v
+ *     +----- SAVE_TOKEN <- TOKEN <------- AGREE (the browser) or VOUCH
+ *
+ * Each stage but IDLE waits for somebody; those that have nothing to do are passed over:
+ * what is known of an issuer is not asked again, what nobody keeps is not loaded. What
+ * was kept is looked at each time anew, for another process may have renewed it.
+ *
+ * One flow is under way at a time, and all requests wait for the same one. It ends with a
+ * token or with `why`; renewing ahead of time ends with what there is, as the server will
+ * say when that is not enough.
+ *
+ * How often: a token that the server refuses although it was just granted ends the flow,
+ * and so does a lack of scopes that were asked for before. So no server can send a user
+ * to the browser again and again.
+ *
+ * Failed memory is noted in `starved` and ends the flow at its next step. No text of a
+ * message holds a token, a secret or a code. */
+#include "engine/authorizing/flow_state.h"
+
+#include "wire/challenge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define REDIRECTS_MAX 3
+
+/* ---- memory ---- */
+
+void sgi_flow_free(sgi_flow *flow)
+{
+    if (!flow)
+        return;
+    sgi_flow_stop_waiting(flow);
+    for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
+        sgi_buf_free(&flow->text[i]);
+    sgi_release(sgi_engine_mem(flow->engine), flow, sizeof *flow);
+}
+
+void sgi_flow_on_move(sgi_flow *flow, void (*moved)(void *user), void *user)
+{
+    flow->moved = moved;
+    flow->moved_user = user;
+}
+
+/* ---- its end ---- */
+
+void sgi_flow_done(sgi_flow *flow)
+{
+    sgi_flow_stop_waiting(flow);
+    flow->stage = SGI_FLOW_IDLE;
+    flow->starved = false;
+    for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
+        if (flow->text[i].failed)
+            sgi_buf_reset(&flow->text[i], SIZE_MAX);
+    if (flow->status != SEGUE_OK && flow->purpose <= SGI_FLOW_TO_RENEW) {
+        flow->renewed_in_vain = true;
+        flow->status = SEGUE_OK;
+    }
+}
+
+void sgi_flow_stop(sgi_flow *flow)
+{
+    flow->status = SEGUE_E_CLOSED;
+    sgi_flow_done(flow);
+}
+
+void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(flow->why, sizeof flow->why, format, args);
+    va_end(args);
+    flow->status = SEGUE_E_UNAUTHORIZED;
+    sgi_flow_done(flow);
+}
+
+segue_status sgi_flow_status(const sgi_flow *flow)
+{
+    return flow->status;
+}
+
+const char *sgi_flow_why(const sgi_flow *flow)
+{
+    return flow->why;
+}
+
+/* ---- requests ---- */
+
+static bool must_renew(const sgi_flow *flow)
+{
+    bool can = sgi_ft_has(flow, SGI_FT_REFRESH) || flow->grant != SEGUE_OAUTH_CODE;
+    return sgi_ft_has(flow, SGI_FT_HEADER) && can && !flow->renewed_in_vain &&
+           flow->renew_ms && sgi_wall(&flow->engine->env) >= flow->renew_ms;
+}
+
+static void renew(sgi_flow *flow)
+{
+    flow->purpose = SGI_FLOW_TO_RENEW;
+    if (sgi_ft_has(flow, SGI_FT_KNOWN))
+        sgi_flow_identify(flow);
+    else
+        sgi_flow_discover(flow);
+}
+
+/* What was kept is known; is_new: it is another token than we had. */
+static void go_on(sgi_flow *flow, bool is_new)
+{
+    flow->looked = true;
+    if (sgi_flow_is_out_of_memory(flow))
+        return;
+    if (flow->purpose == SGI_FLOW_TO_BEGIN)
+        is_new = true;
+    if (is_new && !must_renew(flow))
+        sgi_flow_done(flow);
+    else if (flow->purpose <= SGI_FLOW_TO_RENEW)
+        renew(flow);
+    else
+        sgi_flow_discover(flow);
+}
+
+static void begin(sgi_flow *flow, sgi_flow_purpose purpose)
+{
+    flow->purpose = purpose;
+    flow->status = SEGUE_OK;
+    flow->why[0] = 0;
+    flow->refresh_tried = flow->refreshing = flow->registered_anew = false;
+    if (flow->has_load) {
+        sgi_flow_key_token(flow);
+        flow->stage = SGI_FLOW_LOAD_TOKEN;
+        sgi_flow_is_out_of_memory(flow);
+    } else {
+        go_on(flow, false);
+    }
+}
+
+sgi_flow_verdict sgi_flow_prepare(sgi_flow *flow)
+{
+    if (flow->stage == SGI_FLOW_IDLE) {
+        if (!flow->looked && flow->has_load)
+            begin(flow, SGI_FLOW_TO_BEGIN);
+        else if (must_renew(flow))
+            begin(flow, SGI_FLOW_TO_RENEW);
+    }
+    if (flow->stage == SGI_FLOW_IDLE ||
+        (flow->purpose == SGI_FLOW_TO_STEP_UP && sgi_ft_has(flow, SGI_FT_HEADER)))
+        return SGI_FLOW_GO;
+    return SGI_FLOW_WAIT;
+}
+
+sgi_str sgi_flow_header(const sgi_flow *flow, uint64_t *serial)
+{
+    *serial = sgi_ft_has(flow, SGI_FT_HEADER) ? flow->serial : 0;
+    return sgi_ft(flow, SGI_FT_HEADER);
+}
+
+bool sgi_flow_is_granted(const sgi_flow *flow)
+{
+    return flow->is_granted;
+}
+
+void sgi_flow_accepted(sgi_flow *flow, uint64_t serial)
+{
+    flow->accepted |= serial && serial == flow->serial;
+}
+
+static sgi_flow_verdict refuse(sgi_flow *flow, const char *why)
+{
+    flow->status = SEGUE_E_UNAUTHORIZED;
+    snprintf(flow->why, sizeof flow->why, "%s", why);
+    return SGI_FLOW_NO;
+}
+
+/* Where the metadata is said to be, if it may be looked for there. */
+static void note_metadata(sgi_flow *flow, sgi_str challenge)
+{
+    sgi_buf *found = sgi_ft_begin(flow, SGI_FT_SCRATCH);
+    if (sgi_challenge_find(challenge, "resource_metadata", found) &&
+        sgi_flow_may_use(flow, sgi_buf_str(found)))
+        sgi_ft_set(flow, SGI_FT_METADATA_URL, sgi_buf_str(found));
+}
+
+sgi_flow_verdict sgi_flow_refused(sgi_flow *flow, int32_t status, sgi_str challenge,
+                                  uint64_t serial)
+{
+    bool has_token = sgi_ft_has(flow, SGI_FT_HEADER);
+    bool is_lack =
+        status == 403 &&
+        sgi_challenge_find(challenge, "error", sgi_ft_begin(flow, SGI_FT_SCRATCH)) &&
+        sgi_str_eq(sgi_ft(flow, SGI_FT_SCRATCH), SGI_STR("insufficient_scope"));
+    if (status != 401 && !is_lack)
+        return SGI_FLOW_OTHER;
+    if (flow->stage != SGI_FLOW_IDLE)
+        return SGI_FLOW_WAIT;
+    if (has_token && serial != flow->serial)
+        return SGI_FLOW_GO;
+    if (status == 401 && has_token && flow->is_granted && !flow->accepted) {
+        sgi_flow_drop_token(flow);
+        return refuse(flow, "the server refuses the token that was just granted");
+    }
+    sgi_challenge_find(challenge, "scope", sgi_ft_begin(flow, SGI_FT_WANTED));
+    if (is_lack &&
+        sgi_scopes_cover(sgi_ft(flow, SGI_FT_ASKED), sgi_ft(flow, SGI_FT_WANTED)))
+        return refuse(flow,
+                      "the server wants scopes that were asked for and not granted");
+    note_metadata(flow, challenge);
+    if (sgi_flow_is_out_of_memory(flow))
+        return SGI_FLOW_NO;
+    begin(flow, is_lack ? SGI_FLOW_TO_STEP_UP : SGI_FLOW_TO_ENTER);
+    if (flow->stage != SGI_FLOW_IDLE)
+        return SGI_FLOW_WAIT;
+    return flow->status == SEGUE_OK ? SGI_FLOW_GO : SGI_FLOW_NO;
+}
+
+/* ---- the step ---- */
+
+sgi_flow_need sgi_flow_next(const sgi_flow *flow)
+{
+    switch (flow->stage) {
+    case SGI_FLOW_IDLE:
+        return SGI_FLOW_NOTHING;
+    case SGI_FLOW_LOAD_TOKEN:
+    case SGI_FLOW_LOAD_CLIENT:
+        return SGI_FLOW_LOAD;
+    case SGI_FLOW_SAVE_TOKEN:
+    case SGI_FLOW_SAVE_CLIENT:
+        return SGI_FLOW_SAVE;
+    case SGI_FLOW_AGREE:
+        return SGI_FLOW_CONSENT;
+    case SGI_FLOW_VOUCH:
+        return SGI_FLOW_ASSERTION;
+    default:
+        return SGI_FLOW_EXCHANGE;
+    }
+}
+
+sgi_str sgi_flow_key(const sgi_flow *flow)
+{
+    return sgi_ft(flow, SGI_FT_URL);
+}
+
+sgi_str sgi_flow_record(const sgi_flow *flow)
+{
+    return sgi_ft(flow, SGI_FT_RECORD);
+}
+
+sgi_str sgi_flow_issuer(const sgi_flow *flow)
+{
+    return sgi_ft(flow, SGI_FT_ISS);
+}
+
+sgi_str sgi_flow_resource(const sgi_flow *flow)
+{
+    return sgi_ft(flow, SGI_FT_RESOURCE);
+}
+
+sgi_str sgi_flow_url(const sgi_flow *flow)
+{
+    return sgi_ft(flow, SGI_FT_URL);
+}
+
+sgi_str sgi_flow_state(const sgi_flow *flow)
+{
+    return sgi_ft(flow, SGI_FT_STATE);
+}
+
+int64_t sgi_flow_patience(const sgi_flow *flow)
+{
+    return flow->patience_ms;
+}
+
+void sgi_flow_loaded(sgi_flow *flow, sgi_str text)
+{
+    if (text.n > SGI_FLOW_BODY_MAX)
+        text.n = 0;
+    if (flow->stage == SGI_FLOW_LOAD_TOKEN)
+        go_on(flow, sgi_flow_read_token(flow, text));
+    else if (flow->stage == SGI_FLOW_LOAD_CLIENT)
+        sgi_flow_take_client(flow, text);
+}
+
+void sgi_flow_saved(sgi_flow *flow)
+{
+    sgi_ft_clear(flow, SGI_FT_RECORD);
+    if (flow->stage == SGI_FLOW_SAVE_TOKEN)
+        sgi_flow_done(flow);
+    else if (flow->stage == SGI_FLOW_SAVE_CLIENT)
+        sgi_flow_obtain(flow);
+}
+
+bool sgi_flow_may_use(const sgi_flow *flow, sgi_str text)
+{
+    sgi_url url, endpoint;
+    return sgi_url_parse(text, &url) && !url.has_fragment &&
+           (url.https || (sgi_url_is_loopback(&url) &&
+                          sgi_url_parse(sgi_ft(flow, SGI_FT_ENDPOINT), &endpoint) &&
+                          sgi_url_is_loopback(&endpoint)));
+}
+
+void sgi_flow_ask(sgi_flow *flow, sgi_flow_stage stage)
+{
+    sgi_buf_terminate(&flow->text[SGI_FT_URL]);
+    if (sgi_flow_is_out_of_memory(flow))
+        return;
+    if (sgi_flow_may_use(flow, sgi_ft(flow, SGI_FT_URL)))
+        flow->stage = stage;
+    else
+        sgi_flow_fail(flow, "the authorization server has a URL that may not be used");
+}
+
+static const char *name_of(const sgi_flow *flow)
+{
+    switch (flow->stage) {
+    case SGI_FLOW_RESOURCE:
+        return "the metadata of the resource";
+    case SGI_FLOW_SERVER:
+        return "the metadata of the authorization server";
+    case SGI_FLOW_REGISTER:
+        return "the registration";
+    default:
+        return "the token endpoint";
+    }
+}
+
+void sgi_flow_look(const sgi_flow *flow, sgi_flow_exchange *exchange)
+{
+    sgi_url url, endpoint;
+    bool forms = flow->stage == SGI_FLOW_TOKEN;
+    *exchange = (sgi_flow_exchange){.url = flow->text[SGI_FT_URL].p,
+                                    .post = forms || flow->stage == SGI_FLOW_REGISTER};
+    exchange->at_endpoint = sgi_url_parse(sgi_ft(flow, SGI_FT_URL), &url) &&
+                            sgi_url_parse(sgi_ft(flow, SGI_FT_ENDPOINT), &endpoint) &&
+                            sgi_url_same_origin(&url, &endpoint);
+    if (!exchange->post)
+        return;
+    exchange->type = forms ? SGI_STR("application/x-www-form-urlencoded")
+                           : SGI_STR("application/json");
+    exchange->body = sgi_ft(flow, SGI_FT_BODY);
+    if (forms)
+        exchange->authorization = sgi_ft(flow, SGI_FT_BASIC);
+}
+
+void sgi_flow_answered(sgi_flow *flow, int32_t status, sgi_str body)
+{
+    sgi_flow_stage stage = flow->stage;
+    if (stage == SGI_FLOW_TOKEN || stage == SGI_FLOW_REGISTER) {
+        sgi_ft_clear(flow, SGI_FT_BODY);
+        sgi_ft_clear(flow, SGI_FT_BASIC);
+    }
+    if (stage == SGI_FLOW_RESOURCE)
+        sgi_flow_take_resource(flow, status, body);
+    else if (stage == SGI_FLOW_SERVER)
+        sgi_flow_take_server(flow, status, body);
+    else if (stage == SGI_FLOW_REGISTER)
+        sgi_flow_take_registration(flow, status, body);
+    else if (stage == SGI_FLOW_TOKEN)
+        sgi_flow_take_token(flow, status, body);
+    if (flow->stage != SGI_FLOW_IDLE)
+        sgi_flow_is_out_of_memory(flow);
+}
+
+void sgi_flow_redirected(sgi_flow *flow, sgi_str location)
+{
+    sgi_url from, to;
+    sgi_buf *next = sgi_ft_begin(flow, SGI_FT_SCRATCH);
+    bool reads = flow->stage == SGI_FLOW_RESOURCE || flow->stage == SGI_FLOW_SERVER;
+    if (!reads) {
+        sgi_flow_fail(flow, "%s sends elsewhere, which is not followed", name_of(flow));
+        return;
+    }
+    if (flow->redirects++ < REDIRECTS_MAX &&
+        sgi_url_parse(sgi_ft(flow, SGI_FT_URL), &from) &&
+        sgi_url_follow(&from, location, next) && sgi_url_parse(sgi_buf_str(next), &to) &&
+        sgi_url_same_origin(&from, &to)) {
+        sgi_ft_set(flow, SGI_FT_URL, sgi_buf_str(next));
+        sgi_flow_ask(flow, flow->stage);
+    } else {
+        sgi_flow_answered(flow, 404, (sgi_str){0}); /* nothing is there */
+    }
+}
+
+void sgi_flow_unanswered(sgi_flow *flow, const char *why)
+{
+    char shown[SGI_FLOW_SHOWN + 1];
+    if (flow->stage != SGI_FLOW_IDLE)
+        sgi_flow_fail(flow, "%s: %s", name_of(flow),
+                      sgi_flow_show(sgi_str_of(why), shown));
+}
+
+void sgi_flow_give_up(sgi_flow *flow)
+{
+    if (flow->stage == SGI_FLOW_AGREE)
+        sgi_flow_fail(flow, "nobody agreed in the browser in time");
+}

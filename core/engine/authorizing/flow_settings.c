@@ -1,0 +1,133 @@
+/* What the application says of itself, once, before the first request. What does not go
+ * together is refused there, and not in the middle of a flow: a grant without what it
+ * needs, a redirect URI that anybody may listen on, an endpoint to which a token would
+ * travel in the clear, a private key that cannot sign. */
+#include "engine/authorizing/flow_state.h"
+
+#define PATIENCE_MS INT64_C(600000)
+
+static const struct {
+    size_t offset;
+    sgi_flow_text which;
+} settings[] = {
+    {offsetof(segue_oauth_options, client_id), SGI_FT_SET_CLIENT_ID},
+    {offsetof(segue_oauth_options, client_secret), SGI_FT_SET_SECRET},
+    {offsetof(segue_oauth_options, private_key), SGI_FT_SET_KEY},
+    {offsetof(segue_oauth_options, issuer), SGI_FT_SET_ISSUER},
+    {offsetof(segue_oauth_options, client_metadata_url), SGI_FT_SET_METADATA_URL},
+    {offsetof(segue_oauth_options, client_name), SGI_FT_SET_NAME},
+    {offsetof(segue_oauth_options, redirect_uri), SGI_FT_SET_REDIRECT},
+    {offsetof(segue_oauth_options, scope), SGI_FT_SET_SCOPE},
+    {offsetof(segue_oauth_options, auth_method), SGI_FT_SET_METHOD},
+};
+
+static bool is_plain(sgi_str text, bool lines)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if ((text.p[i] < ' ' || text.p[i] > '~') &&
+            !(lines && (text.p[i] == '\n' || text.p[i] == '\r')))
+            return false;
+    return true;
+}
+
+static bool take_settings(sgi_flow *flow, const segue_oauth_options *options)
+{
+    bool plain = true;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *const *at =
+            (const void *)((const char *)options + settings[i].offset);
+        sgi_str text = sgi_str_of(*at);
+        bool name = settings[i].which == SGI_FT_SET_NAME;
+        plain &= name ? sgi_utf8_valid(text, NULL)
+                      : is_plain(text, settings[i].which == SGI_FT_SET_KEY);
+        sgi_ft_set(flow, settings[i].which, text);
+    }
+    if (!sgi_ft_has(flow, SGI_FT_SET_NAME))
+        sgi_ft_set(flow, SGI_FT_SET_NAME, SGI_STR("segue"));
+    flow->grant = options->grant;
+    flow->patience_ms = options->consent_timeout_ms;
+    if (!flow->patience_ms)
+        flow->patience_ms = PATIENCE_MS;
+    flow->has_load = options->on_load != NULL;
+    flow->has_save = options->on_save != NULL;
+    flow->no_registration = options->no_registration != 0;
+    return plain && flow->patience_ms > 0;
+}
+
+/* https, this machine, or a scheme of the application's own (RFC 8252, section 7). */
+static bool is_redirect(sgi_str uri)
+{
+    sgi_url url;
+    size_t n = 0;
+    while (n < uri.n && uri.p[n] != ':')
+        n++;
+    if (!n || n == uri.n)
+        return false;
+    if (!sgi_url_parse(uri, &url))
+        return memchr(uri.p, '.', n) != NULL;
+    return !url.has_fragment && (url.https || sgi_url_is_loopback(&url));
+}
+
+static bool is_document(sgi_str text)
+{
+    sgi_url url;
+    return sgi_url_parse(text, &url) && url.https && url.path.n > 1 && !url.has_fragment;
+}
+
+static bool fit_together(const sgi_flow *flow, const segue_oauth_options *options)
+{
+    sgi_url url;
+    bool proof = sgi_ft_has(flow, SGI_FT_SET_SECRET) || sgi_ft_has(flow, SGI_FT_SET_KEY);
+    if (!sgi_url_parse(sgi_ft(flow, SGI_FT_ENDPOINT), &url) ||
+        !(url.https || sgi_url_is_loopback(&url)))
+        return false;
+    if (sgi_ft_has(flow, SGI_FT_SET_ISSUER) &&
+        !sgi_url_parse(sgi_ft(flow, SGI_FT_SET_ISSUER), &url))
+        return false;
+    if (sgi_ft_has(flow, SGI_FT_SET_METADATA_URL) &&
+        !is_document(sgi_ft(flow, SGI_FT_SET_METADATA_URL)))
+        return false;
+    if (sgi_ft_has(flow, SGI_FT_SET_METHOD) &&
+        !sgi_flow_method(sgi_ft(flow, SGI_FT_SET_METHOD)))
+        return false;
+    if (sgi_ft_has(flow, SGI_FT_SET_KEY) &&
+        sgi_crypto_pem_scheme(sgi_ft(flow, SGI_FT_SET_KEY)) == SGI_CRYPTO_NONE)
+        return false;
+    switch (flow->grant) {
+    case SEGUE_OAUTH_CODE:
+        return options->on_authorize && is_redirect(sgi_ft(flow, SGI_FT_SET_REDIRECT));
+    case SEGUE_OAUTH_CLIENT:
+        return proof && sgi_ft_has(flow, SGI_FT_SET_CLIENT_ID);
+    case SEGUE_OAUTH_ASSERTION:
+        return options->on_assertion != NULL;
+    default:
+        return false;
+    }
+}
+
+segue_status sgi_flow_new(sgi_engine *engine, const char *endpoint,
+                          const segue_oauth_options *options, sgi_flow **out)
+{
+    segue_status status = SEGUE_OK;
+    sgi_flow *flow = sgi_zalloc(sgi_engine_mem(engine), sizeof *flow);
+    if (!flow)
+        return SEGUE_E_NOMEM;
+    flow->engine = engine;
+    for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
+        sgi_buf_init(&flow->text[i], sgi_engine_mem(engine));
+    sgi_str url = sgi_str_of(endpoint);
+    const char *fragment = url.n ? memchr(url.p, '#', url.n) : NULL;
+    sgi_ft_set(flow, SGI_FT_ENDPOINT,
+               (sgi_str){url.p, fragment ? (size_t)(fragment - url.p) : url.n});
+    if (!take_settings(flow, options))
+        status = SEGUE_E_INVALID;
+    if (sgi_flow_is_out_of_memory(flow))
+        status = SEGUE_E_NOMEM;
+    else if (status == SEGUE_OK && !fit_together(flow, options))
+        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        *out = flow;
+    else
+        sgi_flow_free(flow);
+    return status;
+}

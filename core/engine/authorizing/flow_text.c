@@ -1,0 +1,102 @@
+/* The table of a flow's texts, and what is read into it from answers of servers: JSON of
+ * strangers, of which only plain visible text is taken, and only plain visible text is
+ * shown. That memory ran out for a text is noted when the text is emptied, so it cannot
+ * be lost. */
+#include "engine/authorizing/flow_state.h"
+
+#include <stdio.h>
+
+/* ---- texts ---- */
+
+sgi_buf *sgi_ft_begin(sgi_flow *flow, sgi_flow_text which)
+{
+    sgi_buf *text = &flow->text[which];
+    flow->starved |= text->failed;
+    sgi_buf_reset(text, SIZE_MAX);
+    return text;
+}
+
+void sgi_ft_set(sgi_flow *flow, sgi_flow_text which, sgi_str value)
+{
+    sgi_buf_add_str(sgi_ft_begin(flow, which), value);
+}
+
+void sgi_ft_clear(sgi_flow *flow, sgi_flow_text which)
+{
+    sgi_ft_begin(flow, which);
+}
+
+bool sgi_flow_is_out_of_memory(sgi_flow *flow)
+{
+    bool starved = flow->starved;
+    for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
+        starved |= flow->text[i].failed;
+    if (starved) {
+        sgi_buf_reset(&flow->text[SGI_FT_KNOWN], SIZE_MAX); /* what is known has holes */
+        sgi_buf_reset(&flow->text[SGI_FT_CLIENT_ID], SIZE_MAX);
+        flow->status = SEGUE_E_NOMEM;
+        snprintf(flow->why, sizeof flow->why, "out of memory");
+        sgi_flow_done(flow);
+    }
+    return starved;
+}
+
+const char *sgi_flow_show(sgi_str text, char shown[SGI_FLOW_SHOWN + 1])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text.n && n < SGI_FLOW_SHOWN; i++)
+        if (text.p[i] >= ' ' && text.p[i] <= '~')
+            shown[n++] = text.p[i];
+    shown[n] = 0;
+    return shown;
+}
+
+/* ---- JSON of strangers ---- */
+
+bool sgi_flow_object(sgi_flow *flow, sgi_str body, sgi_json *object)
+{
+    sgi_json_error fault;
+    segue_status status = sgi_engine_json(flow->engine, body.p, body.n, object, &fault);
+    flow->starved |= status == SEGUE_E_NOMEM;
+    return status == SEGUE_OK && sgi_json_kind_of(*object) == SGI_JSON_OBJECT;
+}
+
+bool sgi_flow_member(sgi_flow *flow, sgi_json object, const char *name,
+                     sgi_flow_text which)
+{
+    sgi_json value = sgi_json_get(object, name);
+    sgi_buf *text = sgi_ft_begin(flow, which);
+    if (sgi_json_kind_of(value) == SGI_JSON_NONE ||
+        sgi_json_kind_of(value) == SGI_JSON_NULL)
+        return true;
+    bool fits = sgi_json_decode(value, text);
+    for (size_t i = 0; fits && i < text->len; i++)
+        fits = text->p[i] >= ' ' && text->p[i] <= '~';
+    if (!fits)
+        sgi_ft_clear(flow, which);
+    return fits;
+}
+
+bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code)
+{
+    sgi_json object;
+    return sgi_flow_object(flow, body, &object) &&
+           sgi_json_string_is(sgi_json_get(object, "error"), sgi_str_of(code));
+}
+
+void sgi_flow_refusal(sgi_flow *flow, const char *what, int32_t status, sgi_str body)
+{
+    sgi_json object;
+    char error[SGI_FLOW_SHOWN + 1] = "", text[SGI_FLOW_SHOWN + 1] = "";
+    if (sgi_flow_object(flow, body, &object)) {
+        if (sgi_flow_member(flow, object, "error", SGI_FT_SCRATCH))
+            sgi_flow_show(sgi_ft(flow, SGI_FT_SCRATCH), error);
+        if (sgi_flow_member(flow, object, "error_description", SGI_FT_SCRATCH))
+            sgi_flow_show(sgi_ft(flow, SGI_FT_SCRATCH), text);
+    }
+    if (*error)
+        sgi_flow_fail(flow, "%s was refused: %s%s%s", what, error, *text ? ": " : "",
+                      text);
+    else
+        sgi_flow_fail(flow, "%s was answered with HTTP status %d", what, (int)status);
+}

@@ -1,0 +1,131 @@
+/* What outlives the process, as JSON under two keys: the token of an endpoint, and the
+ * client that an authorization server has registered. What is read is no more trusted
+ * than what a server says: anything unexpected in it, and it was never kept. */
+#include "engine/authorizing/flow_state.h"
+
+#define BEARER SGI_STR("Bearer ")
+
+static void write_key(sgi_flow *flow, const char *kind, sgi_flow_text whose)
+{
+    /* the scratch may be in use where a key is asked for */
+    sgi_ft_set(flow, SGI_FT_URL, sgi_str_of(kind));
+    sgi_buf_add_str(&flow->text[SGI_FT_URL], sgi_ft(flow, whose));
+    sgi_buf_terminate(&flow->text[SGI_FT_URL]);
+}
+
+void sgi_flow_key_token(sgi_flow *flow)
+{
+    write_key(flow, "token ", SGI_FT_ENDPOINT);
+}
+
+void sgi_flow_key_client(sgi_flow *flow)
+{
+    write_key(flow, "client ", SGI_FT_ISS);
+}
+
+/* ---- the token ---- */
+
+static void put(sgi_jw *w, const sgi_flow *flow, const char *name, sgi_flow_text which)
+{
+    if (sgi_ft_has(flow, which))
+        sgi_jw_member_string(w, name, sgi_ft(flow, which));
+}
+
+void sgi_flow_write_token(sgi_flow *flow)
+{
+    sgi_str header = sgi_ft(flow, SGI_FT_HEADER);
+    sgi_buf *record = sgi_ft_begin(flow, SGI_FT_RECORD);
+    if (header.n < BEARER.n)
+        return;
+    sgi_jw w = sgi_jw_on(record);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "access_token",
+                         (sgi_str){header.p + BEARER.n, header.n - BEARER.n});
+    put(&w, flow, "refresh_token", SGI_FT_REFRESH);
+    put(&w, flow, "scope", SGI_FT_ASKED);
+    put(&w, flow, "issuer", SGI_FT_TOKEN_ISSUER);
+    put(&w, flow, "client_id", SGI_FT_TOKEN_CLIENT);
+    put(&w, flow, "resource_metadata", SGI_FT_METADATA_URL);
+    if (flow->renew_ms)
+        sgi_jw_member_int(&w, "renew_at", flow->renew_ms);
+    sgi_jw_close(&w, '}');
+    sgi_buf_terminate(record);
+}
+
+/* The header of a record, or nothing; a token that cannot be sent is none. */
+static bool read_header(sgi_flow *flow, sgi_json object)
+{
+    sgi_buf *record = sgi_ft_begin(flow, SGI_FT_RECORD);
+    if (!sgi_flow_member(flow, object, "access_token", SGI_FT_SCRATCH) ||
+        !sgi_ft_has(flow, SGI_FT_SCRATCH) ||
+        memchr(sgi_ft(flow, SGI_FT_SCRATCH).p, ' ', sgi_ft(flow, SGI_FT_SCRATCH).n))
+        return false;
+    sgi_buf_add_str(record, BEARER);
+    sgi_buf_add_str(record, sgi_ft(flow, SGI_FT_SCRATCH));
+    return !record->failed &&
+           !sgi_str_eq(sgi_buf_str(record), sgi_ft(flow, SGI_FT_HEADER));
+}
+
+bool sgi_flow_read_token(sgi_flow *flow, sgi_str text)
+{
+    sgi_json object;
+    int64_t renew_ms = 0;
+    if (!text.n || !sgi_flow_object(flow, text, &object) || !read_header(flow, object))
+        return false;
+    sgi_flow_drop_token(flow);
+    sgi_ft_set(flow, SGI_FT_HEADER, sgi_ft(flow, SGI_FT_RECORD));
+    if (!sgi_flow_member(flow, object, "refresh_token", SGI_FT_REFRESH) ||
+        !sgi_flow_member(flow, object, "scope", SGI_FT_ASKED) ||
+        !sgi_flow_member(flow, object, "issuer", SGI_FT_TOKEN_ISSUER) ||
+        !sgi_flow_member(flow, object, "client_id", SGI_FT_TOKEN_CLIENT)) {
+        sgi_flow_drop_token(flow);
+        return false;
+    }
+    if (!sgi_ft_has(flow, SGI_FT_METADATA_URL) &&
+        !sgi_flow_member(flow, object, "resource_metadata", SGI_FT_METADATA_URL))
+        sgi_ft_clear(flow, SGI_FT_METADATA_URL);
+    if (sgi_json_int(sgi_json_get(object, "renew_at"), &renew_ms) && renew_ms > 0)
+        flow->renew_ms = renew_ms;
+    flow->serial++;
+    flow->renewed_in_vain = false;
+    return true;
+}
+
+/* ---- the client ---- */
+
+void sgi_flow_write_client(sgi_flow *flow)
+{
+    sgi_buf *record = sgi_ft_begin(flow, SGI_FT_RECORD);
+    sgi_jw w = sgi_jw_on(record);
+    sgi_jw_open(&w, '{');
+    put(&w, flow, "issuer", SGI_FT_CLIENT_ISSUER);
+    put(&w, flow, "client_id", SGI_FT_CLIENT_ID);
+    put(&w, flow, "client_secret", SGI_FT_SECRET);
+    put(&w, flow, "redirect_uri", SGI_FT_SET_REDIRECT);
+    if (flow->method)
+        sgi_jw_member_string(&w, "token_endpoint_auth_method",
+                             sgi_str_of(sgi_flow_method_name(flow->method)));
+    if (flow->secret_ends)
+        sgi_jw_member_int(&w, "client_secret_expires_at", flow->secret_ends);
+    sgi_jw_close(&w, '}');
+    sgi_buf_terminate(record);
+}
+
+/* Registered for another redirect_uri it is of no use. */
+bool sgi_flow_read_client(sgi_flow *flow, sgi_str text)
+{
+    sgi_json object;
+    sgi_ft_clear(flow, SGI_FT_CLIENT_ID);
+    flow->secret_ends = 0;
+    if (!text.n || !sgi_flow_object(flow, text, &object) ||
+        !sgi_json_string_is(sgi_json_get(object, "redirect_uri"),
+                            sgi_ft(flow, SGI_FT_SET_REDIRECT)) ||
+        !sgi_flow_member(flow, object, "client_secret", SGI_FT_SECRET) ||
+        !sgi_flow_member(flow, object, "issuer", SGI_FT_CLIENT_ISSUER) ||
+        !sgi_flow_member(flow, object, "token_endpoint_auth_method", SGI_FT_SCRATCH))
+        return false;
+    flow->method = sgi_flow_method(sgi_ft(flow, SGI_FT_SCRATCH));
+    sgi_json_int(sgi_json_get(object, "client_secret_expires_at"), &flow->secret_ends);
+    return sgi_flow_member(flow, object, "client_id", SGI_FT_CLIENT_ID) &&
+           sgi_ft_has(flow, SGI_FT_CLIENT_ID);
+}

@@ -1,0 +1,51 @@
+#include "engine/dialect/cursor.h"
+
+void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *))
+{
+    sgi_fold_init(&cursor->fields, sgi_engine_mem(op->engine));
+    cursor->fields.only_objects = op->only_objects;
+    cursor->voided = 0;
+    sgi_reader_init(&cursor->reader, op, 0, ready);
+}
+
+void sgi_cursor_end(sgi_cursor *cursor)
+{
+    sgi_reader_end(&cursor->reader);
+    sgi_fold_free(&cursor->fields);
+}
+
+/* What stands between segments; false when a message must end before it. */
+static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
+{
+    if (entry->kind == SGI_ENTRY_FIELDS) {
+        sgi_fold_fields(&cursor->fields, (sgi_str){entry->data, entry->len});
+    } else if (entry->kind == SGI_ENTRY_REPLACE) {
+        if (!fresh)
+            return false;
+        sgi_fold_replace(&cursor->fields);
+        cursor->voided = entry->segment;
+    }
+    return true;
+}
+
+const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
+{
+    const sgi_entry *entry;
+    while ((entry = sgi_reader_next(&cursor->reader)) &&
+           entry->kind != SGI_ENTRY_SEGMENT) {
+        if (!take_other(cursor, entry, fresh))
+            return NULL;
+        sgi_reader_advance(&cursor->reader);
+    }
+    return entry;
+}
+
+void sgi_cursor_advance(sgi_cursor *cursor)
+{
+    sgi_reader_advance(&cursor->reader);
+}
+
+bool sgi_cursor_at_end(const sgi_cursor *cursor)
+{
+    return sgi_reader_at_end(&cursor->reader);
+}

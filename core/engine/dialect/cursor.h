@@ -1,0 +1,27 @@
+/* A cursor over a log for those who show a result as it grows: it stops at segments, and
+ * keeps what stands between them, which comes with the end. */
+#ifndef SGI_CURSOR_H
+#define SGI_CURSOR_H
+
+#include "engine/log/reader.h"
+
+typedef struct sgi_cursor {
+    sgi_reader reader;
+    sgi_fold fields; /* members beside the content, as far as was read */
+    uint64_t
+        voided; /* segments up to here were replaced, which is to be said; 0 = none */
+} sgi_cursor;
+
+/* From the first entry on; ready: there may be more. */
+void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *));
+void sgi_cursor_end(sgi_cursor *cursor);
+
+/* The next entry that is a segment; what stands before it is taken. fresh: the message
+ * under construction has no segment yet. NULL: none is there, or the message must end
+ * before what comes, as it voids what the message has. */
+const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh);
+/* Consumes what sgi_cursor_next returned. */
+void sgi_cursor_advance(sgi_cursor *cursor);
+bool sgi_cursor_at_end(const sgi_cursor *cursor);
+
+#endif

@@ -1,0 +1,109 @@
+/* P: several responses to one request (PR 776), to a client of the handshake eras that
+ * said allowPartial. All but the last have _meta.hasMore. What they hold is concatenated
+ * (R-776-7); what was replaced is said by mergeStrategy (R-776-11), and _meta.index tells
+ * where in the final list the blocks of a response stand (R-776-10). */
+#include "engine/dialect/pieces.h"
+
+#define BATCH_SEGMENTS 256
+#define BATCH_BYTES ((size_t)64 * 1024)
+
+/* What a piece says of itself. first: the number of its first segment, 0 = it has none. */
+static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool last)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    bool replaces = pieces->cursor.voided || (pieces->again && !pieces->begun);
+    sgi_jw w = sgi_jw_on(meta);
+    if (pieces->cursor.voided)
+        pieces->base = pieces->cursor.voided;
+    pieces->cursor.voided = 0;
+    if (!last) {
+        sgi_jw_key(&w, "hasMore");
+        sgi_jw_bool(&w, true);
+    }
+    if (replaces)
+        sgi_jw_member_string(&w, "mergeStrategy", SGI_STR("replace"));
+    if (first && op->server->dialects & SGI_DIALECT_PARTIAL_INDEX)
+        sgi_jw_member_int(&w, "index", (int64_t)(first - 1 - pieces->base));
+    /* where the same piece may come twice, its number tells (C-9) */
+    if (first && (pieces->reply->peer->session || op->has_key))
+        sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)first);
+}
+
+static void write_meta(sgi_pieces *pieces, sgi_jw *w, uint64_t first, bool last)
+{
+    sgi_buf meta;
+    sgi_buf_init(&meta, sgi_engine_mem(pieces->reply->engine));
+    write_flags(pieces, &meta, first, last);
+    if (last) {
+        sgi_fold_write_fields(&pieces->cursor.fields, w, sgi_buf_str(&meta));
+    } else {
+        sgi_jw_key(w, "_meta");
+        sgi_jw_open(w, '{');
+        sgi_buf_add_str(w->buf, sgi_buf_str(&meta));
+        sgi_jw_close(w, '}');
+    }
+    w->buf->failed |= meta.failed;
+    sgi_buf_free(&meta);
+}
+
+/* Segments from the next one on, as many as a response takes. Returns the number of the
+ * first, 0 = there is none. */
+static uint64_t write_segments(sgi_pieces *pieces, sgi_buf *out)
+{
+    const sgi_entry *entry;
+    uint64_t first = 0;
+    size_t mark = out->len;
+    int32_t count = 0;
+    while (count < BATCH_SEGMENTS && out->len - mark < BATCH_BYTES &&
+           (entry = sgi_cursor_next(&pieces->cursor, !count))) {
+        if (count++)
+            sgi_buf_add_char(out, ',');
+        else
+            first = entry->segment;
+        sgi_buf_add(out, entry->data, entry->len);
+        sgi_cursor_advance(&pieces->cursor);
+    }
+    return first;
+}
+
+static bool is_result(const sgi_op *op)
+{
+    return op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR;
+}
+
+static bool send(sgi_pieces *pieces)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    sgi_sending sending;
+    sgi_jw *w = &sending.w;
+    sgi_send_response(&sending, pieces->conn, sgi_str_of(pieces->reply->id), false);
+    sgi_jw_key(w, op->kind->list);
+    sgi_jw_open(w, '[');
+    uint64_t first = write_segments(pieces, w->buf);
+    sgi_jw_close(w, ']');
+    bool last = pieces->ended && sgi_cursor_at_end(&pieces->cursor) && is_result(op);
+    if (last && op->final == SGI_FINAL_RESULT_IS_ERROR) {
+        sgi_jw_key(w, "isError");
+        sgi_jw_bool(w, true);
+    }
+    write_meta(pieces, w, first, last);
+    sending.last = last;
+    sgi_send_end(&sending);
+    return last;
+}
+
+/* Out of memory has closed the conversation: its loss ends the call. */
+static sgi_pieces_step send_piece(sgi_pieces *pieces)
+{
+    return send(pieces) ? SGI_PIECES_LAST : SGI_PIECES_SENT;
+}
+
+/* What came last was a piece: an empty response says that it was (R-776-4). */
+static void finish(sgi_pieces *pieces)
+{
+    send(pieces);
+}
+
+const sgi_pieces_form sgi_pieces_partial = {send_piece, finish, true};
+
+const sgi_dialect sgi_dialect_partial = {.name = "P", .bit = SGI_DIALECT_P};

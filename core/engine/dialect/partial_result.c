@@ -1,0 +1,45 @@
+/* PN: notifications/tools/partial_result beside the request (SEP-2998), to a client of
+ * 2026-07-28 that declared partialResults and gave a partialResultToken. One segment
+ * each, numbered from 0; the result that follows is whole, and alone the truth
+ * (R-776-18). */
+#include "engine/dialect/pieces.h"
+
+/* Composed by hand: this is a hot path of a streaming server. */
+static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry)
+{
+    sgi_buf_add_str(out, sgi_frame_head(pieces->conn));
+    sgi_buf_add_str(out, sgi_buf_str(&pieces->head));
+    sgi_buf_add_uint(out, entry->segment - 1);
+    sgi_buf_add_lit(out, ",\"content\":[");
+    size_t payload = out->len;
+    sgi_buf_add(out, entry->data, entry->len);
+    sgi_frame_flatten(out, payload);
+    sgi_buf_add_char(out, ']');
+    if (pieces->cursor.voided) {
+        sgi_buf_add_lit(out, ",\"_meta\":{\"dev.segue/replace\":");
+        sgi_buf_add_uint(out, pieces->cursor.voided);
+        sgi_buf_add_char(out, '}');
+    }
+    sgi_buf_add_lit(out, "}}");
+    sgi_buf_add_str(out, sgi_frame_tail(pieces->conn));
+}
+
+static sgi_pieces_step send_piece(sgi_pieces *pieces)
+{
+    sgi_buf *out = &pieces->conn->out;
+    if (!pieces->begun)
+        sgi_send_open_events(pieces->conn);
+    size_t before = out->len;
+    write_piece(pieces, out, sgi_cursor_next(&pieces->cursor, true));
+    if (out->failed) {
+        sgi_buf_cut(out, before);
+        return SGI_PIECES_STOP;
+    }
+    pieces->cursor.voided = 0;
+    sgi_cursor_advance(&pieces->cursor);
+    return SGI_PIECES_SENT;
+}
+
+const sgi_pieces_form sgi_pieces_partial_result = {send_piece, NULL, false};
+
+const sgi_dialect sgi_dialect_partial_result = {.name = "PN", .bit = SGI_DIALECT_PN};

@@ -1,0 +1,232 @@
+#include "engine/dialect/pieces.h"
+
+#include "engine/serving/batch.h"
+#include "engine/serving/call.h"
+#include "engine/serving/tool_call.h"
+
+static void more_to_read(sgi_reader *reader);
+static void turned(sgi_reply *reply, sgi_op *op);
+
+void sgi_pieces_drop(sgi_reply *reply)
+{
+    sgi_pieces *pieces = reply->pieces;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (!pieces)
+        return;
+    sgi_op *op = pieces->cursor.reader.op;
+    reply->pieces = NULL;
+    reply->parked = NULL;
+    if (reply->turned == turned)
+        reply->turned = NULL;
+    sgi_op_ref(op);
+    sgi_source_remove(pieces->conn, &pieces->source);
+    sgi_conn_unref(pieces->conn);
+    sgi_cursor_end(&pieces->cursor);
+    sgi_buf_free(&pieces->head);
+    sgi_release(mem, pieces, sizeof *pieces);
+    op->passes = false;
+    if (op->call)
+        sgi_call_progressed(op->call); /* nobody holds it up any more */
+    sgi_op_unref(op);
+}
+
+/* ---- the end ---- */
+
+/* As if there had been no pieces. */
+static void answer(sgi_pieces *pieces)
+{
+    sgi_reply *reply = pieces->reply;
+    sgi_op *op = pieces->cursor.reader.op;
+    sgi_op_ref(op);
+    sgi_pieces_drop(reply);
+    sgi_call_answer(reply, op);
+    sgi_op_unref(op);
+}
+
+static void close_reply(sgi_pieces *pieces)
+{
+    sgi_reply *reply = pieces->reply;
+    sgi_pieces_drop(reply);
+    sgi_reply_close(reply);
+}
+
+/* Only a result can lack what was sent before. */
+static void finish(sgi_pieces *pieces)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    bool is_result =
+        op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR;
+    if (!pieces->begun || !pieces->form->finish || !is_result) {
+        answer(pieces);
+        return;
+    }
+    pieces->form->finish(pieces);
+    close_reply(pieces);
+}
+
+static void fail(sgi_pieces *pieces)
+{
+    sgi_reply *reply = pieces->reply;
+    bool ended = pieces->ended;
+    sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "pieces: the log cannot be read back");
+    if (ended)
+        answer(pieces); /* it says the same */
+    else
+        sgi_pieces_drop(reply);
+}
+
+/* ---- sending ---- */
+
+/* False: nothing more is there now, or the pieces are gone. */
+static bool send_piece(sgi_pieces *pieces)
+{
+    sgi_op *op = pieces->cursor.reader.op;
+    switch (pieces->form->send(pieces)) {
+    case SGI_PIECES_SENT:
+        pieces->begun = true;
+        sgi_op_pass(op, pieces->cursor.reader.seq);
+        if (op->passes && op->call)
+            sgi_call_progressed(op->call);
+        return true;
+    case SGI_PIECES_LAST:
+        close_reply(pieces);
+        return false;
+    default:
+        if (pieces->ended)
+            answer(pieces);
+        else
+            sgi_pieces_drop(pieces->reply);
+        return false;
+    }
+}
+
+static bool send_next(sgi_pieces *pieces)
+{
+    if (sgi_cursor_next(&pieces->cursor, true))
+        return send_piece(pieces);
+    if (pieces->cursor.reader.failed)
+        fail(pieces);
+    else if (pieces->ended && sgi_cursor_at_end(&pieces->cursor))
+        finish(pieces);
+    return false;
+}
+
+static bool fill(sgi_source *source, size_t room)
+{
+    sgi_pieces *pieces = SGI_OWNER(source, sgi_pieces, source);
+    sgi_conn *conn = pieces->conn;
+    size_t mark = conn->out.len;
+    sgi_conn_ref(conn);
+    bool more = true;
+    while (more && conn->out.len - mark < room)
+        more = send_next(pieces);
+    sgi_conn_unref(conn);
+    return more;
+}
+
+/* Over HTTP nothing is asked for before it is decided what the answer is: so the first
+ * piece is not left to the source, and none is sent before the handler's first turn is
+ * over. Perhaps all is there then, and one message says it. */
+static void more_to_read(sgi_reader *reader)
+{
+    sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);
+    if (!pieces->open || !sgi_conn_transport(pieces->conn))
+        return;
+    if (pieces->conn->frames != SGI_FRAMES_OPEN || send_next(pieces))
+        sgi_source_ready(pieces->conn, &pieces->source);
+}
+
+static void turned(sgi_reply *reply, sgi_op *op)
+{
+    (void)op;
+    reply->turned = NULL;
+    reply->pieces->open = true;
+    more_to_read(&reply->pieces->cursor.reader);
+}
+
+/* An exchange that was left before it had an event to name: nobody can come back to it,
+ * and nothing is to wait for that. */
+static bool is_deserted(const sgi_pieces *pieces)
+{
+    return !sgi_conn_transport(pieces->conn) && pieces->conn->frames == SGI_FRAMES_OPEN;
+}
+
+static void parked(sgi_reply *reply)
+{
+    sgi_pieces *pieces = reply->pieces;
+    if (!is_deserted(pieces))
+        sgi_reader_rest(&pieces->cursor.reader);
+    else if (pieces->ended)
+        answer(pieces);
+    else
+        sgi_pieces_drop(reply);
+}
+
+/* ---- beginning and ending ---- */
+
+static bool takes_pieces(const sgi_reply *reply)
+{
+    const sgi_conn *conn = reply->peer->conn;
+    return !conn->no_events && !sgi_batch_of(conn, sgi_str_of(reply->id));
+}
+
+static bool write_head(sgi_pieces *pieces, sgi_json token)
+{
+    sgi_buf *head = &pieces->head;
+    if (!token.n)
+        return true;
+    sgi_buf_add_lit(head, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/"
+                          "partial_result\",\"params\":{\"partialResultToken\":");
+    sgi_buf_add_str(head, token);
+    sgi_buf_add_lit(head, ",\"seq\":");
+    return !head->failed;
+}
+
+void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
+                      bool again)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (!request->pieces || !takes_pieces(reply))
+        return;
+    sgi_pieces *pieces = sgi_zalloc(mem, sizeof *pieces);
+    if (!pieces)
+        return;
+    pieces->form = request->pieces;
+    pieces->reply = reply;
+    pieces->again = again;
+    pieces->source.fill = fill;
+    pieces->conn = reply->peer->conn;
+    sgi_conn_ref(pieces->conn);
+    sgi_buf_init(&pieces->head, mem);
+    sgi_cursor_init(&pieces->cursor, op, more_to_read);
+    pieces->cursor.reader.conn = pieces->conn;
+    reply->pieces = pieces;
+    reply->parked = parked;
+    if (!write_head(pieces, request->token)) {
+        sgi_pieces_drop(reply);
+        return;
+    }
+    op->passes = pieces->form->passes && !op->logged && !(op->caps & SGI_CAP_TASKS);
+    if (op->call && !op->call->turned && !op->reply)
+        reply->turned = turned;
+    else
+        turned(reply, op);
+}
+
+static void withdrawn(sgi_reply *reply)
+{
+    close_reply(reply->pieces);
+}
+
+void sgi_pieces_end(sgi_reply *reply)
+{
+    sgi_pieces *pieces = reply->pieces;
+    pieces->ended = true;
+    reply->cancelled = withdrawn;
+    if (!reply->peer)
+        close_reply(pieces);
+    else if (!pieces->begun)
+        answer(pieces); /* one message says it */
+    else
+        more_to_read(&pieces->cursor.reader);
+}

@@ -1,0 +1,60 @@
+/* Pieces: what the client of a plain call sees of its result before the end, if it said
+ * that it wants to. Two forms: further responses to the request (P, partial.c), and
+ * notifications beside it (PN, partial_result.c).
+ *
+ * The pieces of a call are a source of its conversation, like every stream: as fast as
+ * the client reads. They hang on the reply, whose owner goes on to be who answers the
+ * call, until the operation has ended: from then on the reply is theirs, and is answered
+ * behind the last piece. */
+#ifndef SGI_PIECES_H
+#define SGI_PIECES_H
+
+#include "engine/dialect/cursor.h"
+#include "engine/serving/call_request.h"
+
+typedef struct sgi_pieces sgi_pieces;
+
+typedef enum sgi_pieces_step {
+    SGI_PIECES_SENT = 0,
+    SGI_PIECES_LAST, /* ... and it was the answer */
+    SGI_PIECES_STOP  /* no memory: no further piece, the answer says it all */
+} sgi_pieces_step;
+
+typedef struct sgi_pieces_form {
+    /* Writes one message, from a segment that is there on. */
+    sgi_pieces_step (*send)(sgi_pieces *pieces);
+    /* All is sent that there is: answers the request with what is left to say. NULL = as
+     * if there had been no pieces. */
+    void (*finish)(sgi_pieces *pieces);
+    /* What was sent is not needed for the answer. */
+    bool passes;
+} sgi_pieces_form;
+
+struct sgi_pieces {
+    const sgi_pieces_form *form;
+    sgi_cursor cursor;
+    sgi_source source;
+    sgi_conn *conn; /* counted */
+    sgi_reply *reply;
+    bool again;    /* the client may have seen some of them, by an earlier request */
+    bool open;     /* something may be sent */
+    bool begun;    /* ... and was */
+    bool ended;    /* the operation has: the reply is theirs */
+    uint64_t base; /* so many segments were replaced */
+    sgi_buf head;  /* PN: what each of its messages begins with */
+};
+
+/* Begins the pieces of a call, if that was negotiated for the request; before the reply
+ * waits for the operation. again: the operation was asked for before. Without memory
+ * there are none. */
+void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
+                      bool again);
+/* The operation has ended, its reply has pieces: takes the reply. */
+void sgi_pieces_end(sgi_reply *reply);
+/* No further piece; the reply is not theirs. */
+void sgi_pieces_drop(sgi_reply *reply);
+
+extern const sgi_pieces_form sgi_pieces_partial;        /* P */
+extern const sgi_pieces_form sgi_pieces_partial_result; /* PN */
+
+#endif

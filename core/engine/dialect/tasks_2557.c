@@ -1,0 +1,389 @@
+/* D: stateless tasks as SEP-2557 had them, in the handshake version DRAFT-2026-v1, before
+ * they became the extension of tasks_ext.c. Here any call may be answered with a task;
+ * tasks/get has the result in it, and brings answers to the task's questions, so that with
+ * these it is a write: taken all or not at all, and answered once they are durable.
+ *
+ * Field names are D's own: a task stands under "task" where it is made, its ttl is in
+ * whole seconds, and each answer about it has resultType "task".
+ *
+ * requestState is a hint of ours that the client brings back: the sealed moment at which
+ * it was given, good for the task and its owner. It is never needed to find the task; but
+ * one that is brought and was not made here is refused as if there were no such task
+ * (R-0-5). Its key is made of what the store knows of the operation and no peer does, so
+ * that it stays good when the server is begun anew, and at every server of that store. */
+#include "engine/dialect/dialect.h"
+#include "engine/log/reader.h"
+#include "engine/serving/origin.h"
+#include "engine/serving/task.h"
+
+#define UNIT_MS 1000
+#define STATE_MAX 4096 /* bytes of a requestState that is looked at (R-2557-33) */
+#define MOMENT 8
+
+static const sgi_task_names names = {
+    .ttl = "ttl", .poll = "pollInterval", .ttl_unit_ms = UNIT_MS};
+
+/* ---- requestState ---- */
+
+/* False when there is no digest to be had. */
+static bool make_seal(const sgi_op *op, sgi_seal *seal)
+{
+    uint8_t key[SGI_DIGEST_SIZE];
+    const sgi_str parts[] = {SGI_STR("segue task state 1"),
+                             {(const char *)op->id, sizeof op->id}};
+    return op->engine->digest(key, parts, 2) &&
+           sgi_seal_init(seal, op->engine, key, NULL);
+}
+
+static void write_state(sgi_jw *w, const sgi_op *op)
+{
+    const sgi_str id = sgi_str_of(op->task_id);
+    const sgi_sealed_for subject = {SGI_SEAL_TASK, op->who->digest, &id, 1};
+    uint64_t now = (uint64_t)sgi_wall(&op->engine->env);
+    char moment[MOMENT];
+    sgi_seal seal;
+    for (size_t i = 0; i < MOMENT; i++)
+        moment[i] = (char)(uint8_t)(now >> (56 - 8 * i));
+    sgi_jw_key(w, "requestState");
+    sgi_buf_add_char(w->buf, '"');
+    if (!make_seal(op, &seal) ||
+        !sgi_seal_write(&seal, &subject, 0, (sgi_str){moment, MOMENT}, w->buf))
+        w->buf->failed = true;
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
+
+/* How old it is does not matter: clients that ask in parallel hold old ones. */
+static segue_status check_state(const sgi_op *op, sgi_json state)
+{
+    const sgi_str id = sgi_str_of(op->task_id);
+    const sgi_sealed_for subject = {SGI_SEAL_TASK, op->who->digest, &id, 1};
+    sgi_str text;
+    sgi_seal seal;
+    sgi_buf moment;
+    if (!state.n)
+        return SEGUE_OK;
+    if (!sgi_json_plain_string(state, &text) || text.n > STATE_MAX)
+        return SEGUE_E_INVALID; /* ours need no escapes */
+    if (!make_seal(op, &seal))
+        return SEGUE_E_NOMEM;
+    sgi_buf_init(&moment, sgi_engine_mem(op->engine));
+    segue_status status = sgi_seal_open(&seal, &subject, text, &moment);
+    sgi_buf_free(&moment);
+    return status;
+}
+
+/* ---- rendering ---- */
+
+static void write_head(sgi_jw *w, const sgi_op *op)
+{
+    sgi_task_write(w, op, sgi_state_name(sgi_op_state(op)), &names);
+    write_state(w, op);
+}
+
+void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
+{
+    sgi_state state = sgi_op_state(op);
+    write_head(w, op);
+    if (state == SGI_STATE_INPUT_REQUIRED)
+        sgi_task_write_inputs(w, op);
+    if (state == SGI_STATE_FAILED)
+        sgi_jw_member_raw(w, "error", (sgi_str){op->final_data, op->final_len});
+    if (state == SGI_STATE_COMPLETED && fold) {
+        sgi_jw_key(w, "result");
+        sgi_jw_open(w, '{');
+        sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, (sgi_str){0});
+        sgi_jw_close(w, '}');
+    }
+}
+
+/* Begins an answer about a task; false when nobody is there to hear. */
+static bool begin_task(sgi_sending *sending, sgi_reply *reply)
+{
+    if (!sgi_reply_result(sending, reply, NULL))
+        return false;
+    sgi_jw_member_string(&sending->w, "resultType", SGI_STR("task"));
+    return true;
+}
+
+/* ---- notifications/tasks/status ---- */
+
+/* What it says now, or nothing: who wants to know asks (R-2557-44). */
+static void tell(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_sending sending;
+    sgi_conn *conn = sgi_origin_conn(op);
+    (void)user;
+    if (!conn || (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED))
+        return;
+    sgi_send_notification(&sending, conn, "notifications/tasks/status");
+    sgi_tasks_2557_write(&sending.w, op, fold);
+    sgi_send_end(&sending);
+}
+
+/* Over HTTP it would belong on the stream of a tasks/get, which is never open so long. */
+static void changed(sgi_watch *watch, sgi_op *op)
+{
+    const sgi_origin *origin = op->origin;
+    (void)watch;
+    if (!origin->peer || origin->peer->is_exchange)
+        return;
+    if (sgi_op_state(op) == SGI_STATE_COMPLETED)
+        sgi_op_fold(op, tell, NULL);
+    else
+        tell(NULL, op, NULL);
+}
+
+/* ---- creation ---- */
+
+static void created(sgi_reply *reply, sgi_op *op)
+{
+    sgi_sending sending;
+    if (begin_task(&sending, reply)) {
+        sgi_jw_key(&sending.w, "task");
+        sgi_jw_open(&sending.w, '{');
+        write_head(&sending.w, op);
+        sgi_jw_close(&sending.w, '}');
+        sgi_send_end(&sending);
+        sgi_origin_set(op, reply, changed);
+    }
+    sgi_reply_close(reply);
+}
+
+/* ---- what tasks/get and tasks/cancel bring ---- */
+
+/* It outlives the message while the store is asked for the task. */
+typedef struct asking {
+    sgi_reply *reply;
+    size_t state_len, responses_len;
+    char text[]; /* requestState, then inputResponses; JSON */
+} asking;
+
+static sgi_json state_of(const asking *ask)
+{
+    return (sgi_json){ask->text, ask->state_len};
+}
+
+static sgi_json responses_of(const asking *ask)
+{
+    return (sgi_json){ask->text + ask->state_len, ask->responses_len};
+}
+
+static void free_asking(asking *ask, const sgi_mem *mem)
+{
+    sgi_release(mem, ask, sizeof *ask + ask->state_len + ask->responses_len);
+}
+
+static void refuse_memory(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+/* The shape of the parameters; false when they were refused. */
+static bool are_readable(const sgi_inbound *in, sgi_json responses)
+{
+    const char *problem = NULL;
+    if (in->state.n && sgi_json_kind_of(in->state) != SGI_JSON_STRING)
+        problem = "params.requestState is not a string";
+    else if (responses.n && sgi_json_kind_of(responses) != SGI_JSON_OBJECT)
+        problem = "params.inputResponses is not an object";
+    if (problem)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, problem, NULL);
+    return !problem;
+}
+
+/* Finds the task and goes on there. */
+static void ask_for_task(const sgi_inbound *in, sgi_json responses, sgi_found_fn found)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (!sgi_task_id_of(in, &id) || !are_readable(in, responses) ||
+        !(reply = sgi_reply_open(in, false)))
+        return;
+    asking *ask = sgi_alloc(sgi_engine_mem(reply->engine),
+                            sizeof *ask + in->state.n + responses.n);
+    if (!ask) {
+        refuse_memory(reply);
+        return;
+    }
+    *ask = (asking){reply, in->state.n, responses.n};
+    if (in->state.n)
+        memcpy(ask->text, in->state.p, in->state.n);
+    if (responses.n)
+        memcpy(ask->text + in->state.n, responses.p, responses.n);
+    sgi_server_find_task(in->peer->server, in->peer->who, id, found, ask);
+}
+
+/* The task that was found, if this reply may see it; else NULL, and it was answered. */
+static sgi_op *let_in(const asking *ask, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = ask->reply;
+    op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_2557);
+    status = op ? check_state(op, state_of(ask)) : SEGUE_OK;
+    if (status == SEGUE_E_NOMEM) {
+        refuse_memory(reply);
+        return NULL;
+    }
+    if (status != SEGUE_OK)
+        sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
+    if (!op || status != SEGUE_OK)
+        sgi_reply_close(reply);
+    return status == SEGUE_OK ? op : NULL;
+}
+
+/* ---- tasks/get ---- */
+
+static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_reply *reply = user;
+    sgi_sending sending;
+    if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
+        sgi_task_answer_unreadable(reply);
+    } else if (begin_task(&sending, reply)) {
+        sgi_tasks_2557_write(&sending.w, op, fold);
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+static void show(sgi_reply *reply, sgi_op *op)
+{
+    if (sgi_op_state(op) == SGI_STATE_COMPLETED)
+        sgi_op_fold(op, send_task, reply);
+    else
+        send_task(reply, op, NULL);
+}
+
+static void refuse_unstored(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                    SGI_STR("The server cannot store the operation"), (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+static void answers_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status == SEGUE_OK)
+        show(reply, op);
+    else
+        refuse_unstored(reply);
+}
+
+static bool all_fit(sgi_op *op, sgi_json responses)
+{
+    sgi_json_member member;
+    for (size_t at = 0; responses.n && sgi_json_next_member(responses, &at, &member);)
+        if (!sgi_task_answer_fits(op, member.key, member.value))
+            return false;
+    return true;
+}
+
+/* Those to what is not asked, or not any more, are ignored (R-2557-22). */
+static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
+{
+    sgi_json_member member;
+    segue_status status = SEGUE_OK;
+    sgi_op_ref(op);
+    for (size_t at = 0;
+         status != SEGUE_E_NOMEM && sgi_json_next_member(responses, &at, &member);)
+        status = sgi_task_answer(op, member.key, member.value);
+    if (status == SEGUE_E_NOMEM) {
+        refuse_memory(reply); /* sent again, what was taken is not taken twice */
+    } else {
+        reply->waiter.fire = answers_stored;
+        sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+    }
+    sgi_op_unref(op);
+}
+
+static void get_found(void *user, sgi_op *op, segue_status status)
+{
+    asking *ask = user;
+    sgi_reply *reply = ask->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_json responses = responses_of(ask);
+    op = let_in(ask, op, status);
+    if (op && !all_fit(op, responses)) {
+        sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
+                        SGI_STR("An answer does not fit its question"), (sgi_json){0});
+        sgi_reply_close(reply);
+    } else if (op && responses.n) {
+        take_answers(reply, op, responses);
+    } else if (op) {
+        show(reply, op);
+    }
+    free_asking(ask, mem);
+}
+
+static void tasks_get(const sgi_inbound *in)
+{
+    ask_for_task(in, in->responses, get_found);
+}
+
+/* ---- tasks/cancel ---- */
+
+/* A wish: the task may go on (R-2557-35). */
+static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_sending sending;
+    if (status != SEGUE_OK) {
+        refuse_unstored(reply);
+        return;
+    }
+    if (begin_task(&sending, reply)) {
+        write_head(&sending.w, op);
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status != SEGUE_OK) {
+        refuse_unstored(reply);
+        return;
+    }
+    sgi_task_refuse_cancel(reply, sgi_state_name(sgi_op_state(op)));
+    sgi_reply_close(reply);
+}
+
+static void cancel_found(void *user, sgi_op *op, segue_status status)
+{
+    asking *ask = user;
+    sgi_reply *reply = ask->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    op = let_in(ask, op, status);
+    free_asking(ask, mem);
+    if (!op)
+        return;
+    sgi_op_ref(op);
+    reply->waiter.fire = sgi_op_has_ended(op) ? too_late : cancel_stored;
+    if (!sgi_op_has_ended(op) && !sgi_task_is_unstoppable(op))
+        sgi_task_cancel(op);
+    sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+    sgi_op_unref(op);
+}
+
+static void tasks_cancel(const sgi_inbound *in)
+{
+    ask_for_task(in, (sgi_json){0}, cancel_found);
+}
+
+static const sgi_method methods[] = {
+    {"tasks/get", 0, tasks_get},
+    {"tasks/cancel", 0, tasks_cancel},
+    {NULL, 0, NULL},
+};
+
+const sgi_dialect sgi_dialect_tasks_2557 = {
+    .name = "D",
+    .bit = SGI_DIALECT_D,
+    .methods = methods,
+    .created = created,
+    .ttl_unit_ms = UNIT_MS,
+};

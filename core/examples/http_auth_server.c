@@ -1,0 +1,103 @@
+/* A server on HTTP that is a protected resource: whoami is for every caller with a token
+ * of the authorization server, remember for those whose token grants "notes:write".
+ * Arguments: the issuer, the URL of its key set, the port (default: one that is free) and
+ * the URL by which clients know this server (default: its own). Prints its URL; stops on
+ * an interrupt.
+ *
+ *     http_auth_server https://as.example.com https://as.example.com/jwks 8080
+ */
+#include <segue/segue.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* The issuer of the token, a blank, and its subject: a name that is the same tomorrow. */
+static void whoami(void *user, segue_call *call)
+{
+    const char *name = segue_call_principal(call);
+    (void)user;
+    if (segue_call_send_text(call, name, strlen(name)) == SEGUE_OK)
+        segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+/* Who has no "notes:write" has been sent to get it before this runs. */
+static void remember(void *user, segue_call *call)
+{
+    (void)user;
+    if (segue_call_send_text(call, "noted", 5) == SEGUE_OK)
+        segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+static segue_status add_tool(segue_server *server, const char *json,
+                             segue_call_fn on_call, const char *scopes)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = on_call;
+    options.scopes = scopes;
+    return segue_server_add(server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL);
+}
+
+static segue_status listen_for(segue_server *server, int argc, char **argv,
+                               segue_listener **listener, segue_error **error)
+{
+    segue_bearer_options bearer;
+    segue_listen_options options;
+    segue_struct_init(&bearer, sizeof bearer, SEGUE_STRUCT_BEARER_OPTIONS);
+    bearer.authorization_servers = argv[1];
+    bearer.jwks_url = argv[2];
+    bearer.resource = argc > 4 ? argv[4] : NULL;
+    bearer.scopes_supported = "notes:read";
+    bearer.implied_scopes = "notes:write notes:read";
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    options.port = argc > 3 ? atoi(argv[3]) : 0;
+    options.bearer = &bearer;
+    return segue_server_listen(server, &options, listener, error);
+}
+
+int main(int argc, char **argv)
+{
+    segue_runtime *runtime = NULL;
+    segue_server *server = NULL;
+    segue_listener *listener = NULL;
+    segue_error *error = NULL;
+    if (argc < 3) {
+        fprintf(stderr, "usage: http_auth_server ISSUER JWKS-URL [PORT [RESOURCE]]\n");
+        return 2;
+    }
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    segue_status status = segue_runtime_new(NULL, &runtime, &error);
+    if (status == SEGUE_OK)
+        status = segue_server_new(runtime, NULL, &server);
+    if (status == SEGUE_OK)
+        status = add_tool(server, "{\"name\":\"whoami\"}", whoami, NULL);
+    if (status == SEGUE_OK)
+        status = add_tool(server, "{\"name\":\"remember\"}", remember, "notes:write");
+    if (status == SEGUE_OK)
+        status = listen_for(server, argc, argv, &listener, &error);
+    if (status == SEGUE_OK)
+        printf("%s\n", segue_listener_url(listener));
+    fflush(stdout);
+    while (status == SEGUE_OK && !interrupted)
+        status = segue_runtime_dispatch(runtime, 1000, 1024, NULL);
+    if (status != SEGUE_OK)
+        fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
+    segue_error_free(error);
+    segue_listener_free(listener);
+    segue_server_free(server);
+    segue_runtime_free(runtime);
+    return status == SEGUE_OK ? 0 : 1;
+}

@@ -1,0 +1,394 @@
+/* What the flow of a transport needs, done: exchanges through the runtime's pool, the
+ * application's callbacks from the ready queue, and the limits of time for both. One
+ * thing at a time; sgi_http_auth_drive looks what is next whenever something has come of
+ * the last one.
+ *
+ *     refused --> drive --> fetch ... done --> drive --> ready ... callback --> drive
+ *                                                 \--> through: the requests go
+ *
+ * Lifetime: like that of a header hook. The end of the transport ends the flow at once
+ * and leaves free_user, which runs from the ready queue, perhaps after the transport is
+ * gone. While a callback runs the transport stays in memory.
+ *
+ * The endpoint's own host is reached as the endpoint is, by a Unix socket if that is the
+ * way; everybody else by name, with the same proxy and the same trust. */
+#include "transport/http_client.h"
+
+#include "transport/http_ask.h"
+
+struct sgi_http_auth {
+    sgi_engine *engine;
+    sgi_http_client *client; /* NULL once the transport has ended */
+    sgi_flow *flow;
+    sgi_fetcher *elsewhere;
+    sgi_fetch *fetch;
+    int32_t status; /* of the answer under way */
+    sgi_buf body;
+    bool overflown;
+    sgi_timer timer;      /* limit of the exchange, or of the user */
+    bool driving;         /* so that what comes of a step waits for its end */
+    bool consent_is_told; /* the browser is out */
+    uint64_t token;       /* number of the last one seen */
+    sgi_ready ready;
+    segue_authorize_fn on_authorize;
+    segue_assertion_fn on_assertion;
+    segue_load_fn on_load;
+    segue_save_fn on_save;
+    void *user;
+    segue_free_fn free_user;
+};
+
+sgi_flow *sgi_http_auth_flow(const sgi_http_auth *auth)
+{
+    return auth->flow;
+}
+
+sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token)
+{
+    *token = 0;
+    return auth ? sgi_flow_header(auth->flow, token) : (sgi_str){0};
+}
+
+/* ---- exchanges ---- */
+
+static void stop_fetch(sgi_http_auth *auth)
+{
+    if (auth->fetch)
+        sgi_fetch_cancel(auth->fetch);
+    auth->fetch = NULL;
+    sgi_engine_timer_clear(auth->engine, &auth->timer);
+    sgi_buf_reset(&auth->body, 0);
+}
+
+static void took_too_long(sgi_timer *timer)
+{
+    sgi_http_auth *auth = SGI_OWNER(timer, sgi_http_auth, timer);
+    if (auth->consent_is_told) {
+        sgi_flow_give_up(auth->flow); /* unless the browser has just come back */
+    } else {
+        stop_fetch(auth);
+        sgi_flow_unanswered(auth->flow, "no answer in time");
+    }
+    sgi_http_auth_drive(auth);
+}
+
+static void take_head(void *user, sgi_fetch *fetch, int32_t status)
+{
+    sgi_http_auth *auth = user;
+    (void)fetch;
+    auth->status = status;
+}
+
+static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len)
+{
+    sgi_http_auth *auth = user;
+    (void)fetch;
+    if (len > SGI_FLOW_BODY_MAX - auth->body.len)
+        auth->overflown = true;
+    else
+        sgi_buf_add(&auth->body, bytes, len);
+    if (!auth->overflown && !auth->body.failed)
+        return;
+    bool overflown = auth->overflown;
+    stop_fetch(auth);
+    sgi_flow_unanswered(auth->flow,
+                        overflown ? "the answer is too large" : "out of memory");
+    sgi_http_auth_drive(auth);
+}
+
+static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
+{
+    sgi_http_auth *auth = user;
+    sgi_buf body = auth->body;
+    sgi_buf_init(&auth->body, body.mem);
+    auth->fetch = NULL;
+    sgi_engine_timer_clear(auth->engine, &auth->timer);
+    if (outcome->fault == SGI_FETCH_OK)
+        sgi_flow_answered(auth->flow, auth->status, sgi_buf_str(&body));
+    else if (outcome->fault == SGI_FETCH_REDIRECTED)
+        sgi_flow_redirected(auth->flow, sgi_fetch_header(fetch, "location"));
+    else
+        sgi_flow_unanswered(auth->flow, outcome->text);
+    sgi_buf_free(&body);
+    sgi_http_auth_drive(auth);
+}
+
+static const sgi_fetch_events events = {
+    .head = take_head, .bytes = take_bytes, .done = take_end};
+
+static void send_exchange(sgi_http_auth *auth)
+{
+    sgi_flow_exchange exchange;
+    sgi_fetch_header_line lines[4];
+    sgi_buf body;
+    sgi_flow_look(auth->flow, &exchange);
+    sgi_fetch_request request = {.method = exchange.post ? SGI_FETCH_POST : SGI_FETCH_GET,
+                                 .url = exchange.url,
+                                 .headers = lines,
+                                 .once = exchange.post};
+    lines[request.header_count++] =
+        (sgi_fetch_header_line){SGI_STR("Accept"), SGI_STR("application/json")};
+    if (exchange.type.n)
+        lines[request.header_count++] =
+            (sgi_fetch_header_line){SGI_STR("Content-Type"), exchange.type};
+    if (exchange.authorization.n)
+        lines[request.header_count++] =
+            (sgi_fetch_header_line){SGI_STR("Authorization"), exchange.authorization};
+    sgi_buf_init(&body, sgi_engine_mem(auth->engine));
+    sgi_buf_add_str(&body, exchange.body);
+    if (exchange.post)
+        request.body = &body;
+    auth->status = 0;
+    auth->overflown = false;
+    sgi_buf_reset(&auth->body, 0);
+    segue_status status =
+        body.failed ? SEGUE_E_NOMEM
+                    : sgi_fetch_start(exchange.at_endpoint ? auth->client->fetcher
+                                                           : auth->elsewhere,
+                                      &request, &events, auth, &auth->fetch);
+    sgi_buf_free(&body);
+    if (status == SEGUE_OK) {
+        sgi_engine_timer(auth->engine, &auth->timer, SGI_FLOW_EXCHANGE_MS, took_too_long);
+        return;
+    }
+    auth->fetch = NULL;
+    sgi_flow_unanswered(auth->flow,
+                        status == SEGUE_E_NOMEM ? "out of memory" : "it cannot be sent");
+}
+
+/* ---- the next thing ---- */
+
+/* Who has agreed now may be another user than before. */
+static void note_token(sgi_http_auth *auth)
+{
+    sgi_conn *conn = sgi_transport_conn(&auth->client->base);
+    uint64_t token;
+    sgi_flow_header(auth->flow, &token);
+    if (conn && token != auth->token && sgi_flow_is_granted(auth->flow))
+        sgi_conn_new_credentials(conn);
+    auth->token = token;
+}
+
+/* True when there is another at once. */
+static bool do_next(sgi_http_auth *auth)
+{
+    sgi_flow_need need = sgi_flow_next(auth->flow);
+    if (need != SGI_FLOW_CONSENT && auth->consent_is_told) {
+        auth->consent_is_told = false;
+        sgi_engine_timer_clear(auth->engine, &auth->timer);
+    }
+    switch (need) {
+    case SGI_FLOW_NOTHING:
+        note_token(auth);
+        sgi_http_ask_admit(auth->client);
+        return auth->client && sgi_flow_next(auth->flow) != SGI_FLOW_NOTHING;
+    case SGI_FLOW_EXCHANGE:
+        if (auth->fetch)
+            return false;
+        send_exchange(auth);
+        return !auth->fetch;
+    case SGI_FLOW_CONSENT:
+        if (!auth->consent_is_told)
+            sgi_ready_add(auth->engine, &auth->ready);
+        return false;
+    case SGI_FLOW_LOAD:
+    case SGI_FLOW_SAVE:
+    case SGI_FLOW_ASSERTION:
+        sgi_ready_add(auth->engine, &auth->ready);
+        return false;
+    }
+    return false;
+}
+
+void sgi_http_auth_drive(sgi_http_auth *auth)
+{
+    if (auth->driving)
+        return;
+    auth->driving = true;
+    while (auth->client && do_next(auth))
+        continue;
+    auth->driving = false;
+}
+
+/* ---- the application ---- */
+
+static void load(sgi_http_auth *auth, sgi_buf *text)
+{
+    size_t len = 0;
+    const char *key = sgi_flow_key(auth->flow).p;
+    sgi_user_begin(auth->engine);
+    const char *found = auth->on_load(auth->user, key, &len);
+    sgi_user_end(auth->engine);
+    if (found && len <= SGI_FLOW_BODY_MAX)
+        sgi_buf_add(text, found, len);
+}
+
+static void save(sgi_http_auth *auth)
+{
+    const char *key = sgi_flow_key(auth->flow).p;
+    sgi_str text = sgi_flow_record(auth->flow);
+    sgi_user_begin(auth->engine);
+    auth->on_save(auth->user, key, text.p, text.n);
+    sgi_user_end(auth->engine);
+}
+
+static void be_told(sgi_http_auth *auth, sgi_buf *text)
+{
+    size_t len = 0;
+    sgi_str issuer = sgi_flow_issuer(auth->flow);
+    sgi_str resource = sgi_flow_resource(auth->flow);
+    sgi_buf names;
+    sgi_buf_init(&names, text->mem);
+    sgi_buf_add_str(&names, issuer);
+    sgi_buf_add(&names, "", 1);
+    sgi_buf_add_str(&names, resource);
+    sgi_buf_add(&names, "", 1);
+    if (names.failed) {
+        sgi_buf_free(&names);
+        return;
+    }
+    sgi_user_begin(auth->engine);
+    const char *found =
+        auth->on_assertion(auth->user, names.p, names.p + issuer.n + 1, &len);
+    sgi_user_end(auth->engine);
+    if (found && len <= SGI_FLOW_BODY_MAX)
+        sgi_buf_add(text, found, len);
+    sgi_buf_free(&names);
+}
+
+/* The user may be back before the callback returns: it is given copies. */
+static void send_user(sgi_http_auth *auth, sgi_buf *text)
+{
+    sgi_str url = sgi_flow_url(auth->flow);
+    sgi_str state = sgi_flow_state(auth->flow);
+    auth->consent_is_told = true;
+    sgi_engine_timer(auth->engine, &auth->timer, sgi_flow_patience(auth->flow),
+                     took_too_long);
+    sgi_buf_add(text, url.p, url.n + 1);
+    sgi_buf_add(text, state.p, state.n + 1);
+    if (text->failed) {
+        sgi_flow_give_up(auth->flow);
+        return;
+    }
+    sgi_user_begin(auth->engine);
+    auth->on_authorize(auth->user, text->p, text->p + url.n + 1);
+    sgi_user_end(auth->engine);
+}
+
+static void free_auth(sgi_http_auth *auth)
+{
+    sgi_ready_remove(auth->engine, &auth->ready);
+    sgi_flow_free(auth->flow);
+    sgi_buf_free(&auth->body);
+    sgi_release(sgi_engine_mem(auth->engine), auth, sizeof *auth);
+}
+
+static int32_t finish(sgi_http_auth *auth)
+{
+    sgi_engine *engine = auth->engine;
+    segue_free_fn free_user = auth->free_user;
+    void *user = auth->user;
+    free_auth(auth);
+    return sgi_user_free(engine, free_user, user);
+}
+
+/* One callback; the texts it is given belong to the flow, which stands still: whatever
+ * else happens meanwhile, only `ready` takes it on. */
+static int32_t call(sgi_http_auth *auth)
+{
+    sgi_buf text;
+    int32_t ran = 0;
+    sgi_flow_need need = sgi_flow_next(auth->flow);
+    sgi_buf_init(&text, sgi_engine_mem(auth->engine));
+    if (need == SGI_FLOW_LOAD) {
+        load(auth, &text);
+        sgi_flow_loaded(auth->flow, text.failed ? (sgi_str){0} : sgi_buf_str(&text));
+        ran = 1;
+    } else if (need == SGI_FLOW_SAVE) {
+        save(auth);
+        sgi_flow_saved(auth->flow);
+        ran = 1;
+    } else if (need == SGI_FLOW_ASSERTION) {
+        be_told(auth, &text);
+        sgi_flow_asserted(auth->flow, text.failed ? (sgi_str){0} : sgi_buf_str(&text));
+        ran = 1;
+    } else if (need == SGI_FLOW_CONSENT && !auth->consent_is_told) {
+        send_user(auth, &text);
+        ran = 1;
+    }
+    sgi_buf_free(&text);
+    return ran;
+}
+
+static int32_t deliver(sgi_ready *ready, int32_t budget)
+{
+    sgi_http_auth *auth = SGI_OWNER(ready, sgi_http_auth, ready);
+    sgi_http_client *client = auth->client;
+    int32_t ran = 0;
+    (void)budget;
+    if (client) {
+        client->base.carrier.held++;
+        ran = call(auth);
+        client->base.carrier.held--;
+        if (auth->client && client->base.state == SGI_TRANSPORT_ATTACHED)
+            sgi_http_auth_drive(auth);
+    }
+    return auth->client ? ran : ran + finish(auth);
+}
+
+/* The browser is back; on whatever thread. */
+static void moved(void *user)
+{
+    sgi_http_auth *auth = user;
+    sgi_ready_add(auth->engine, &auth->ready);
+}
+
+/* ---- life ---- */
+
+segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
+                               const segue_oauth_options *options)
+{
+    sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(&client->base));
+    sgi_http_auth *auth = sgi_zalloc(sgi_engine_mem(engine), sizeof *auth);
+    if (!auth)
+        return SEGUE_E_NOMEM;
+    auth->engine = engine;
+    sgi_buf_init(&auth->body, sgi_engine_mem(engine));
+    auth->ready.run = deliver;
+    segue_status status = sgi_flow_new(engine, endpoint, options, &auth->flow);
+    if (status == SEGUE_OK)
+        status = sgi_fetcher_elsewhere(client->fetcher, &auth->elsewhere);
+    if (status != SEGUE_OK) {
+        free_auth(auth);
+        return status;
+    }
+    sgi_flow_on_move(auth->flow, moved, auth);
+    auth->on_authorize = options->on_authorize;
+    auth->on_assertion = options->on_assertion;
+    auth->on_load = options->on_load;
+    auth->on_save = options->on_save;
+    auth->user = options->user;
+    auth->free_user = options->free_user;
+    auth->client = client;
+    client->auth = auth;
+    return SEGUE_OK;
+}
+
+void sgi_http_auth_end(sgi_http_auth *auth)
+{
+    stop_fetch(auth);
+    sgi_fetcher_free(auth->elsewhere);
+    auth->elsewhere = NULL;
+    sgi_flow_stop(auth->flow);
+    auth->client = NULL;
+    sgi_ready_add(auth->engine, &auth->ready);
+}
+
+segue_status sgi_http_authorize(segue_runtime *rt, const char *redirect_url)
+{
+    sgi_runtime_lock(rt);
+    segue_status status =
+        sgi_flow_come_back(sgi_runtime_engine(rt), sgi_str_of(redirect_url));
+    sgi_runtime_unlock(rt);
+    return status;
+}
