@@ -24,7 +24,7 @@ interop: release
 	@.ci/setup-peers
 	@tests/interop/run
 
-# The official conformance suite against our server over HTTP.
+# The official conformance suites against our server and our client, over HTTP.
 conformance: release
 	@.ci/setup-peers
 	@python3 -B tests/conformance/run.py

@@ -11,6 +11,7 @@
 enum { IN_TURN = 1, THEN_TASK = 2 };
 
 typedef struct question {
+    const char *key; /* NULL = whichever */
     const char *method;
     const char *params;
 } question;
@@ -19,19 +20,19 @@ typedef struct question {
     "{\"mode\":\"form\",\"message\":\"" message "\",\"requestedSchema\":{\"type\":"      \
     "\"object\",\"properties\":{\"" property "\":{\"type\":\"" type                      \
     "\"}},\"required\":[\"" property "\"]}}"
-#define ELICIT(message, property, type)                                                  \
+#define ELICIT(key, message, property, type)                                             \
     {                                                                                    \
-        "elicitation/create", FORM(message, property, type)                              \
+        key, "elicitation/create", FORM(message, property, type)                         \
     }
 #define SAMPLE                                                                           \
     {                                                                                    \
-        "sampling/createMessage",                                                        \
+        "capital_question", "sampling/createMessage",                                    \
             "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":" \
             "\"What is the capital of France?\"}}],\"maxTokens\":50}"                    \
     }
 #define ROOTS                                                                            \
     {                                                                                    \
-        "roots/list", "{}"                                                               \
+        "client_roots", "roots/list", "{}"                                               \
     }
 
 /* ---- asking ---- */
@@ -85,7 +86,7 @@ static void ask(job *j)
     while (j->at < j->count && !(j->open && j->flags & IN_TURN)) {
         const question *q = &j->questions[j->at++];
         segue_status status = segue_call_require_input(
-            j->call, q->method, q->params, strlen(q->params), answered, j, NULL);
+            j->call, q->key, q->method, q->params, strlen(q->params), answered, j, NULL);
         if (status == SEGUE_OK) {
             j->open++;
         } else if (status != SEGUE_E_UNSUPPORTED) {
@@ -114,34 +115,36 @@ static void start_asking(stage *s, segue_call *call, const question *questions,
 
 static void run_one(stage *s, segue_call *call)
 {
-    static const question one[] = {ELICIT("Please confirm", "ok", "boolean")};
+    static const question one[] = {ELICIT("confirm", "Please confirm", "ok", "boolean")};
     START(s, call, one, 0);
 }
 
 static void run_two(stage *s, segue_call *call)
 {
-    static const question two[] = {ELICIT("Who are you?", "name", "string"),
-                                   ELICIT("Go on?", "confirm", "boolean")};
+    static const question two[] = {ELICIT(NULL, "Who are you?", "name", "string"),
+                                   ELICIT(NULL, "Go on?", "confirm", "boolean")};
     START(s, call, two, 0);
 }
 
 static void run_turns(stage *s, segue_call *call)
 {
     static const question turns[] = {
-        ELICIT("Step 1: What is your name?", "name", "string"),
-        ELICIT("Step 2: What is your favorite color?", "color", "string")};
+        ELICIT("step1", "Step 1: What is your name?", "name", "string"),
+        ELICIT("step2", "Step 2: What is your favorite color?", "color", "string")};
     START(s, call, turns, IN_TURN);
 }
 
 static void run_name(stage *s, segue_call *call)
 {
-    static const question name[] = {ELICIT("What is your name?", "name", "string")};
+    static const question name[] = {
+        ELICIT("user_name", "What is your name?", "name", "string")};
     START(s, call, name, 0);
 }
 
 static void run_name_then_task(stage *s, segue_call *call)
 {
-    static const question name[] = {ELICIT("What is your name?", "name", "string")};
+    static const question name[] = {
+        ELICIT("user_name", "What is your name?", "name", "string")};
     START(s, call, name, THEN_TASK);
 }
 
@@ -159,8 +162,8 @@ static void run_roots(stage *s, segue_call *call)
 
 static void run_all_kinds(stage *s, segue_call *call)
 {
-    static const question kinds[] = {ELICIT("What is your name?", "name", "string"),
-                                     SAMPLE, ROOTS};
+    static const question kinds[] = {
+        ELICIT("user_name", "What is your name?", "name", "string"), SAMPLE, ROOTS};
     START(s, call, kinds, 0);
 }
 
@@ -175,7 +178,7 @@ static void run_streaming(stage *s, segue_call *call)
 static void run_defaults(stage *s, segue_call *call)
 {
     static const question form[] = {
-        {"elicitation/create",
+        {NULL, "elicitation/create",
          "{\"mode\":\"form\",\"message\":\"Please review\",\"requestedSchema\":{\"type\":"
          "\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"default\":\"John "
          "Doe\"},\"age\":{\"type\":\"integer\",\"default\":30},\"score\":{\"type\":"
@@ -189,7 +192,7 @@ static void run_defaults(stage *s, segue_call *call)
 static void run_enums(stage *s, segue_call *call)
 {
     static const question form[] = {
-        {"elicitation/create",
+        {NULL, "elicitation/create",
          "{\"mode\":\"form\",\"message\":\"Please choose\",\"requestedSchema\":{\"type\":"
          "\"object\",\"properties\":{\"untitledSingle\":{\"type\":\"string\",\"enum\":["
          "\"option1\",\"option2\",\"option3\"]},\"titledSingle\":{\"type\":\"string\","

@@ -129,8 +129,8 @@ static void run_asking(stage *s, segue_call *call)
         "{\"mode\":\"form\",\"message\":\"What context should the prompt use?\","
         "\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"context\":{\"type\":"
         "\"string\"}},\"required\":[\"context\"]}}";
-    if (segue_call_require_input(call, "elicitation/create", form, sizeof form - 1,
-                                 answered, s, NULL) != SEGUE_OK)
+    if (segue_call_require_input(call, "user_context", "elicitation/create", form,
+                                 sizeof form - 1, answered, s, NULL) != SEGUE_OK)
         segue_call_free(call);
 }
 
