@@ -1,0 +1,199 @@
+/* Callers that cost the server more than themselves by being slow (slow-loris and its
+ * kin): heads, bodies, chunks and trailers a byte at a time, bodies that were asked leave
+ * for and never come, pipelines whose answers nobody reads. Hundreds of them delay no
+ * good caller, hold little, and are gone when their time is over, however alive they
+ * seem. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sys/socket.h>
+
+#include "support/http_stage.h"
+
+#define POST "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+#define JSON "Content-Type: application/json\r\n"
+#define KIB ((size_t)1024)
+#define MANY 200
+
+typedef struct shape {
+    const char *begins;
+    const char *drips; /* again and again, a byte a second */
+    int lasts_s;       /* at the latest */
+} shape;
+
+static const shape shapes[] = {
+    {"P", "POST", 11},
+    {POST, "X: y\r\n", 11},
+    {POST "X: ", "a", 11},
+    {"\r\n", "P", 11},
+    {POST JSON "Content-Length: 1000\r\n\r\n", " ", 31},
+    {POST JSON "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", 31},
+    {POST JSON "Transfer-Encoding: chunked\r\n\r\n1;", "a=b;", 31},
+    {POST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n", 31},
+    {POST JSON "Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n", "", 31},
+    /* what is read to its end because that is cheap has an end, too */
+    {"GET /else HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n", " ", 31},
+};
+
+/* A good caller among them is answered at once. */
+static void serve_well(http_stage *s)
+{
+    http_caller c;
+    char *request = http_call("1", "greet", NULL);
+    http_caller_open(s, &c);
+    http_caller_say(&c, request);
+    free(request);
+    assert_int_equal(http_caller_status(&c), 200);
+    http_caller_close(&c);
+    http_stage_run(s);
+}
+
+static void drip_all(http_caller *c, const shape *how, int second)
+{
+    size_t len = strlen(how->drips);
+    for (int i = 0; i < MANY && len; i++)
+        if (!c[i].ended)
+            http_caller_send(&c[i], how->drips + (size_t)second % len, 1);
+}
+
+static int count_open(http_caller *c)
+{
+    int open = 0;
+    for (int i = 0; i < MANY; i++) {
+        http_caller_look(&c[i]);
+        open += !c[i].ended;
+    }
+    return open;
+}
+
+static void who_drips_is_gone_in_time(void **state)
+{
+    static http_caller c[MANY];
+    (void)state;
+    for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
+        http_stage s = {0};
+        int second = 0;
+        http_stage_begin(&s);
+        serve_well(&s);
+        size_t before = s.mem.live;
+        for (int i = 0; i < MANY; i++) {
+            http_caller_open(&s, &c[i]);
+            http_caller_say(&c[i], shapes[n].begins);
+            http_stage_run(&s); /* nobody waits in the backlog */
+        }
+        for (; second <= shapes[n].lasts_s && count_open(c); second++) {
+            assert_true(s.mem.live - before < MANY * 16 * KIB);
+            if (second == 5)
+                serve_well(&s);
+            drip_all(c, &shapes[n], second);
+            http_stage_advance(&s, 1000);
+        }
+        if (count_open(c))
+            fail_msg("shape %zu: %d are left", n, count_open(c));
+        for (int i = 0; i < MANY; i++) {
+            if (c[i].in && !strstr(c[i].in, " 408 "))
+                fail_msg("shape %zu: %s", n, c[i].in);
+            http_caller_close(&c[i]);
+        }
+        http_stage_run(&s);
+        assert_true(s.mem.live <= before + 4 * KIB);
+        serve_well(&s);
+        http_stage_end(&s);
+    }
+}
+
+/* Who is silent from the start, and who falls silent between requests. */
+static void who_is_silent_is_gone_in_time(void **state)
+{
+    static http_caller c[MANY];
+    http_stage s = {.listen = {.idle_timeout_ms = 20000}};
+    (void)state;
+    http_stage_begin(&s);
+    for (int i = 0; i < MANY; i++) {
+        http_caller_open(&s, &c[i]);
+        http_stage_run(&s); /* nobody waits in the backlog */
+    }
+    http_stage_advance(&s, 19000);
+    assert_int_equal(count_open(c), MANY);
+    serve_well(&s);
+    http_stage_advance(&s, 2000);
+    assert_int_equal(count_open(c), 0);
+    for (int i = 0; i < MANY; i++)
+        http_caller_close(&c[i]);
+    http_stage_end(&s);
+}
+
+/* Places are few here, and all are taken by such callers: who waits has one when their
+ * time is over. */
+static void places_are_not_held_for_ever(void **state)
+{
+    enum { PLACES = 3 };
+    http_stage s = {.listen = {.max_connections = PLACES}};
+    http_caller slow[PLACES], good;
+    char *request = http_call("1", "greet", NULL);
+    (void)state;
+    http_stage_begin(&s);
+    for (int i = 0; i < PLACES; i++) {
+        http_caller_open(&s, &slow[i]);
+        http_caller_say(&slow[i], POST "X: ");
+    }
+    http_stage_run(&s);
+    http_caller_open(&s, &good);
+    http_caller_say(&good, request);
+    free(request);
+    http_stage_advance(&s, 9000);
+    http_caller_quiet(&good);
+    http_stage_advance(&s, 2000);
+    assert_int_equal(http_caller_status(&good), 200);
+    for (int i = 0; i < PLACES; i++)
+        http_caller_close(&slow[i]);
+    http_caller_close(&good);
+    http_stage_end(&s);
+}
+
+/* A pipeline whose answers stay where they are: it is not read on, costs no more than
+ * one answer beyond what the system holds, and ends. */
+static void answers_that_nobody_reads_are_not_heaped_up(void **state)
+{
+    http_stage s = {0};
+    http_caller c;
+    char *request = http_call("1", "big", "{\"bytes\":100000}");
+    size_t len = strlen(request), at = 0;
+    int small = 4096;
+    (void)state;
+    http_stage_open(&s, &c);
+    http_caller_say(&c, request); /* the listener keeps a room to write in */
+    assert_int_equal(http_caller_status(&c), 200);
+    setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    http_stage_run(&s);
+    size_t before = s.mem.live;
+    s.mem.peak = before;
+    for (int quiet = 0; quiet < 20;) { /* until the server takes no more */
+        ssize_t sent = send(c.fd, request + at, len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        quiet = sent > 0 ? 0 : quiet + 1;
+        at = sent > 0 ? (at + (size_t)sent) % len : at;
+        http_stage_run(&s);
+    }
+    free(request);
+    assert_true(s.mem.peak - before < 1024 * KIB);
+    assert_true(fixtures_runs(s.fixtures, "big") < 200);
+    http_stage_advance(&s, 65000); /* write_timeout_ms */
+    if (s.mem.live > before + 16 * KIB)
+        fail_msg("%zu are kept", s.mem.live - before);
+    http_stage_close(&s, &c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_drips_is_gone_in_time),
+        cmocka_unit_test(who_is_silent_is_gone_in_time),
+        cmocka_unit_test(places_are_not_held_for_ever),
+        cmocka_unit_test(answers_that_nobody_reads_are_not_heaped_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
