@@ -48,14 +48,19 @@ export async function cutConnections(url) {
 }
 
 export async function runCells(cells, ms = 30000) {
+    // Node would end, and the cells that follow be lost: this one fails instead.
+    let stray;
+    process.on('unhandledRejection', error => void (stray ??= error));
     for (const [what, check] of Object.entries(cells)) {
         const line = { what, state: 'green' };
         try {
             await within(check(), ms);
+            if (stray) throw new Error(`a rejection that nobody handles: ${stray?.message ?? stray}`);
         } catch (error) {
             line.state = error instanceof Missing ? 'missing' : 'FAILED';
             line.reason = String(error?.message ?? error).replace(/\s+/g, ' ').slice(0, 300);
         }
+        stray = undefined;
         process.stdout.write(JSON.stringify(line) + '\n');
     }
 }

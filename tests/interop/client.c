@@ -9,6 +9,9 @@
  *
  * A check returns NULL when it is satisfied, else the reason; one that begins with
  * "missing: " says that the peer lacks the feature. */
+#include "client_asks.h"
+#include "client_items.h"
+#include "client_life.h"
 #include "client_tasks.h"
 #include "probe.h"
 
@@ -18,35 +21,6 @@
 
 #define BIG (8 * 1024 * 1024)
 #define CALLS 20
-#define TRIES 20 /* of a call while the server is being started again */
-
-/* A request whose result must hold a text. */
-static const char *expect(peer *p, const char *method, const char *params,
-                          const char *part)
-{
-    exchange x;
-    const char *reason = ask(p, &x, method, params);
-    if (!reason && !strstr(x.json, part))
-        reason = because("%s is not in %.200s", part, x.json);
-    clear(&x);
-    return reason;
-}
-
-static const char *expect_text(peer *p, const char *params, const char *text, size_t len)
-{
-    exchange x;
-    const char *reason = ask(p, &x, "tools/call", params);
-    if (!reason && (x.text_len != len || memcmp(x.text, text, len) != 0))
-        reason = because("the text is %.200s", x.text ? x.text : "absent");
-    clear(&x);
-    return reason;
-}
-
-static const char *greet(peer *p)
-{
-    return expect_text(p, "{\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}}",
-                       "Hello, Ada!", 11);
-}
 
 /* ---- checks ---- */
 
@@ -199,7 +173,7 @@ static const char *check_log(peer *p)
           "{\"name\":\"steps\",\"arguments\":{\"n\":2,\"delayMs\":20}}", &options);
     if (!wait_for(p, &x.done, 1) || x.status != SEGUE_OK)
         reason = because("the call ended with %s", segue_status_name(x.status));
-    for (int i = 0; i < TRIES && x.log_count + p->logs < 2; i++)
+    for (int i = 0; i < 20 && x.log_count + p->logs < 2; i++)
         run_for(p, 50);
     if (!reason && x.log_count + p->logs != 2)
         reason = because("%d messages", x.log_count + p->logs);
@@ -343,92 +317,6 @@ static const char *check_close(peer *p)
     return close_session(p) ? NULL : "no on_closed";
 }
 
-/* Calls the tool that ends the process of the server. */
-static const char *kill_server(peer *p)
-{
-    exchange x;
-    const char *reason = ask(p, &x, "tools/call", "{\"name\":\"die\",\"arguments\":{}}");
-    if (!reason)
-        reason = because("it answered %.200s", x.json);
-    else if (x.done && x.status == SEGUE_E_DISCONNECTED)
-        reason = NULL;
-    clear(&x);
-    return reason;
-}
-
-static const char *check_death(peer *p)
-{
-    peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
-    exchange x;
-    if (open_session(&other, SEGUE_ERA_AUTO, 0, 0) != SEGUE_OK)
-        return "not opened";
-    const char *reason = kill_server(&other);
-    if (!reason && !wait_for(&other, &other.closes, 1))
-        reason = "no on_closed";
-    if (!reason && start(&other, &x, "tools/list", NULL, NULL) != SEGUE_E_CLOSED)
-        reason = "a request was taken after the end";
-    segue_session_free(other.session);
-    return reason;
-}
-
-/* A call may be lost with the connection that it took. */
-static const char *greet_again(peer *p)
-{
-    const char *reason = NULL;
-    for (int i = 0; i < TRIES; i++) {
-        reason = greet(p);
-        if (!reason)
-            return p->closes ? "the session was closed" : NULL;
-        run_for(p, 100);
-    }
-    return reason;
-}
-
-/* A handshake era resumes the stream of the answer; since 2026-07-28 the call is lost
- * with it. Either way the session goes on. */
-static const char *check_cut(peer *p)
-{
-    exchange x;
-    segue_status expected = p->era == ERA_MODERN ? SEGUE_E_DISCONNECTED : SEGUE_OK;
-    const char *reason = NULL;
-    if (start(p, &x, "tools/call",
-              "{\"name\":\"steps\",\"arguments\":{\"n\":10,\"delayMs\":100}}",
-              NULL) != SEGUE_OK)
-        return "not taken";
-    run_for(p, 300);
-    if (!cut_connections(p))
-        reason = "nobody cuts";
-    else if (!wait_for(p, &x.done, 1) || x.status != expected)
-        reason = because("it ended with %s", segue_status_name(x.status));
-    else if (x.status == SEGUE_OK && (!x.text || strcmp(x.text, "arrived") != 0))
-        reason = because("it answered %.200s", x.json);
-    clear(&x);
-    return reason ? reason : greet_again(p);
-}
-
-/* Over HTTP a session outlives its server: whoever asks it is told that nobody answers,
- * until somebody does. */
-static const char *check_return(peer *p)
-{
-    const char *reason = kill_server(p);
-    return reason ? reason : greet_again(p);
-}
-
-static const char *check_restart(peer *p)
-{
-    peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
-    if (open_session(&other, SEGUE_ERA_AUTO, 1, 0) != SEGUE_OK)
-        return "not opened";
-    const char *reason = kill_server(&other);
-    if (!reason)
-        reason = greet(&other);
-    if (!reason && other.opens != 2)
-        reason = because("opened %d times", other.opens);
-    if (!close_session(&other) && !reason)
-        reason = "no on_closed";
-    return reason;
-}
-
 enum { BY_STDIO = 1, BY_HTTP = 2, BY_BOTH = 3 };
 
 static const struct {
@@ -459,6 +347,22 @@ static const struct {
     {"list_changed", check_list_changed, ERA_ALL, BY_BOTH},
     {"a subscription outlives the request timeout", check_long_subscription, ERA_MODERN,
      BY_BOTH},
+    {"resources/list", check_resources, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"resources/templates/list", check_templates, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"resources/read: text and blob", check_read, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"resources/read: by a template", check_read_template, ERA_ALL, BY_BOTH},
+    {"resources/read: not found", check_read_nowhere, ERA_ALL, BY_BOTH},
+    {"prompts/list", check_prompts, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"prompts/get: arguments", check_prompt_arguments, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"prompts/get: image and resource", check_prompt_blocks, ERA_ALL, BY_BOTH},
+    {"completion/complete", check_completion, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"a resource changes", check_update, ERA_ALL, BY_BOTH},
+    {"list_changed: resources and prompts", check_item_lists, ERA_ALL, BY_BOTH},
+    {"elicitation: form", check_form, ERA_ALL, BY_BOTH},
+    {"elicitation: declined", check_decline, ERA_ALL, BY_BOTH},
+    {"elicitation: two in turn", check_rounds, ERA_ALL, BY_BOTH},
+    {"sampling", check_sampling, ERA_ALL | ERA_OLD, BY_BOTH},
+    {"roots", check_roots, ERA_ALL | ERA_OLD, BY_BOTH},
     {"task: create, get, result", check_task_result, ERA_LEGACY, BY_BOTH},
     {"task: one that fails", check_task_failure, ERA_LEGACY, BY_BOTH},
     {"task: cancel", check_task_cancel, ERA_LEGACY, BY_BOTH},
@@ -472,33 +376,6 @@ static const struct {
     {"the server dies and is started again", check_restart, ERA_MODERN | ERA_FALLBACK,
      BY_STDIO},
 };
-
-/* A reason as part of a JSON string. */
-static void print_escaped(const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            putchar('\\');
-        putchar((unsigned char)*text < 0x20 ? ' ' : *text);
-    }
-}
-
-static void report(const char *what, const char *reason)
-{
-    static const char absent[] = "missing: ";
-    int is_absent = reason && !strncmp(reason, absent, sizeof absent - 1);
-    printf("{\"what\":\"%s\",\"state\":\"%s\"", what,
-           is_absent ? "missing"
-           : reason  ? "FAILED"
-                     : "green");
-    if (reason) {
-        printf(",\"reason\":\"");
-        print_escaped(is_absent ? reason + sizeof absent - 1 : reason);
-        putchar('"');
-    }
-    puts("}");
-    fflush(stdout);
-}
 
 /* The era by its name on the command line; 0 when it is none. */
 static int era_of(const char *name, const char **version)

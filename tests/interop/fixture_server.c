@@ -1,6 +1,6 @@
-/* The server that the official SDKs drive: the tools of fixtures.h and a few that make
- * sense only here. One thread: the loop does input and output, runs handlers, then the
- * due jobs.
+/* The server that the official SDKs drive: the tools of fixtures.h, what fixture_items.h
+ * has, and a few tools that make sense only here. One thread: the loop does input and
+ * output, runs handlers, then the due jobs.
  *
  *   fixture_server [--page N] [--store FILE] [--caller NAME]
  *                  [--http ADDRESS [--port N] ...]
@@ -9,6 +9,7 @@
  * Over stdio it ends when its only client has left, over HTTP (options in listening.c) on
  * SIGTERM when calls have ended or their time is over; tasks that still run then are left
  * behind. */
+#include "interop/fixture_items.h"
 #include "interop/listening.h"
 #include "support/fixtures.h"
 
@@ -303,6 +304,8 @@ static segue_status open_server(host *h, const options *given)
     segue_store_free(store);
     if (status == SEGUE_OK)
         status = fixtures_add(h->fixtures, h->runtime, h->server);
+    if (status == SEGUE_OK)
+        status = fixture_items_add(h->runtime, h->server);
     for (size_t i = 0; status == SEGUE_OK && i < sizeof tools / sizeof *tools; i++)
         status = add_tool(h, tools[i].json, tools[i].run);
     if (status == SEGUE_OK)

@@ -126,7 +126,7 @@ def parse(exchange):
 
 def texts(stream):
     """The data of each event that has come to its end."""
-    whole, _, _ = stream.decode().rpartition("\n\n")
+    whole, _, _ = stream.decode().replace("\r\n", "\n").rpartition("\n\n")
     for event in whole.split("\n\n"):
         lines = [line for line in event.split("\n") if line]
         for line in lines:

@@ -12,28 +12,33 @@ static volatile sig_atomic_t asked_to_reload;
 
 static const struct {
     const char *name;
-    size_t at; /* in segue_listen_options */
+    size_t at; /* in listening */
     enum { A_TEXT, A_NUMBER, A_TIME } kind;
 } fields[] = {
-    {"--http", offsetof(segue_listen_options, address), A_TEXT},
-    {"--port", offsetof(segue_listen_options, port), A_NUMBER},
-    {"--reuse-port", offsetof(segue_listen_options, reuse_port), A_NUMBER},
-    {"--cert", offsetof(segue_listen_options, cert_file), A_TEXT},
-    {"--key", offsetof(segue_listen_options, key_file), A_TEXT},
-    {"--origins", offsetof(segue_listen_options, origins), A_TEXT},
-    {"--cors", offsetof(segue_listen_options, cors), A_NUMBER},
-    {"--health", offsetof(segue_listen_options, health_path), A_TEXT},
-    {"--keepalive", offsetof(segue_listen_options, keepalive_ms), A_TIME},
-    {"--stream-after", offsetof(segue_listen_options, stream_after_ms), A_TIME},
-    {"--drain", offsetof(segue_listen_options, drain_ms), A_TIME},
+    {"--http", offsetof(listening, options.address), A_TEXT},
+    {"--port", offsetof(listening, options.port), A_NUMBER},
+    {"--reuse-port", offsetof(listening, options.reuse_port), A_NUMBER},
+    {"--cert", offsetof(listening, options.cert_file), A_TEXT},
+    {"--key", offsetof(listening, options.key_file), A_TEXT},
+    {"--origins", offsetof(listening, options.origins), A_TEXT},
+    {"--cors", offsetof(listening, options.cors), A_NUMBER},
+    {"--health", offsetof(listening, options.health_path), A_TEXT},
+    {"--keepalive", offsetof(listening, options.keepalive_ms), A_TIME},
+    {"--stream-after", offsetof(listening, options.stream_after_ms), A_TIME},
+    {"--issuer", offsetof(listening, bearer.authorization_servers), A_TEXT},
+    {"--jwks", offsetof(listening, bearer.jwks_url), A_TEXT},
+    {"--scopes", offsetof(listening, bearer.required_scopes), A_TEXT},
+    {"--drain", offsetof(listening, options.drain_ms), A_TIME},
 };
 
 int listening_take(listening *l, const char *name, const char *value)
 {
-    if (!l->is_wanted)
+    if (!l->is_wanted) {
         segue_struct_init(&l->options, sizeof l->options, SEGUE_STRUCT_LISTEN_OPTIONS);
+        segue_struct_init(&l->bearer, sizeof l->bearer, SEGUE_STRUCT_BEARER_OPTIONS);
+    }
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        void *field = (char *)&l->options + fields[i].at;
+        void *field = (char *)l + fields[i].at;
         if (strcmp(name, fields[i].name) != 0)
             continue;
         l->is_wanted = 1;
@@ -64,6 +69,7 @@ segue_status listening_begin(listening *l, segue_server *server)
 {
     segue_error *error = NULL;
     l->server = server;
+    l->options.bearer = l->bearer.authorization_servers ? &l->bearer : NULL;
     signal(SIGTERM, note_end);
     signal(SIGINT, note_end);
     signal(SIGHUP, note_reload);

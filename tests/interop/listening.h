@@ -8,7 +8,8 @@
 
 typedef struct listening {
     segue_listen_options options;
-    segue_listener *listener; /* NULL = standard input and output are served */
+    segue_bearer_options bearer; /* authorization_servers: NULL = everybody may come */
+    segue_listener *listener;    /* NULL = standard input and output are served */
     segue_server *server;
     int is_wanted;
     int is_closing;

@@ -17,26 +17,37 @@ PYTHON = peers.PYTHON
 RUN_SECONDS = 300
 STOP_SECONDS = 20
 DEAD = 3  # how the tool `die` ends a server
+# Of the logs that are shown with failures: so many rows have theirs shown, and so much.
+EXPLAINED, ERROR_LINES, TAPS, TAP_LINES, LINE_LENGTH = 3, 12, 3, 2, 300
 
 
 class Count:
     green = missing = failed = 0
+    failures = []  # (row, line), to be told again at the end
 
 
 def show(row, what, state, reason=""):
     cell = " | ".join((*row, what))
-    print(f"{cell:<78} {state}{': ' + reason if reason else ''}", flush=True)
+    line = f"{cell:<78} {state}{': ' + reason if reason else ''}"
+    print(line, flush=True)
     if state == "green":
         Count.green += 1
     elif state == "missing":
         Count.missing += 1
     else:
         Count.failed += 1
+        Count.failures.append((row, line))
 
 
-def run(command, seconds):
+def prefix_of(row):
+    """How the names of the logs of a row begin."""
+    return os.path.join(OUT, "-".join(row).replace(" ", "_"))
+
+
+def run(command, seconds, errors):
     """Its output, and why it did not end well ("" when it did)."""
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors,
+                             start_new_session=True)
     try:
         out, _ = child.communicate(timeout=seconds)
         return out, f"it ended with {child.returncode}" if child.returncode else ""
@@ -46,15 +57,22 @@ def run(command, seconds):
         return out, f"it took longer than {seconds} s"
 
 
+def errors_of(row):
+    """The file for what the peers of a row say on standard error."""
+    return open(prefix_of(row) + "-errors", "ab")
+
+
 def cells(row, command, seconds=RUN_SECONDS):
-    out, problem = run(command, seconds)
-    seen = 0
+    with errors_of(row) as errors:
+        out, problem = run(command, seconds, errors)
+    last = None
     for line in out.splitlines():
         cell = json.loads(line)
         show(row, cell["what"], cell["state"], cell.get("reason", ""))
-        seen += 1
-    if problem or not seen:
-        show(row, "ran to its end", "FAILED", problem or "no cell was printed")
+        last = cell["what"]
+    if problem or not last:
+        show(row, "ran to its end", "FAILED",
+             f"{problem or 'nothing was printed'}, after {last}")
 
 
 def finished_logs(prefix):
@@ -71,9 +89,36 @@ def finished_logs(prefix):
 
 
 def last_line(path):
+    return end_of(path, 32).rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def end_of(path, size):
     with open(path, "rb") as log:
-        log.seek(max(0, os.path.getsize(path) - 32))
-        return log.read().rstrip(b"\n").rpartition(b"\n")[2]
+        log.seek(max(0, os.path.getsize(path) - size))
+        return log.read()
+
+
+def ends_of_logs(row):
+    """What the peers of a row said last: on standard error, and by the latest taps."""
+    prefix = prefix_of(row)
+    directory, name = os.path.split(prefix)
+    taps = sorted((entry for entry in os.scandir(directory)
+                   if entry.name.startswith(name + ".") and entry.stat().st_size),
+                  key=lambda entry: entry.stat().st_mtime)
+    for path, count in ((prefix + "-errors", ERROR_LINES),
+                        *((entry.path, TAP_LINES) for entry in taps[-TAPS:])):
+        lines = end_of(path, 64 * 1024).decode(errors="replace").split("\n")
+        for line in [line.rstrip() for line in lines if line.strip()][-count:]:
+            yield f"{os.path.basename(path)}: {line[-LINE_LENGTH:]}"
+
+
+def tell_failures():
+    """Again, at the end: first what may explain them, then what they are."""
+    for row in dict.fromkeys(row for row, _ in Count.failures[:EXPLAINED]):
+        for line in ends_of_logs(row):
+            print(f"  {line}")
+    for _, line in Count.failures:
+        print(line)
 
 
 def is_wanted(row):
@@ -85,16 +130,16 @@ def judge(row, command, server, role, cut):
     row = (row[0], "stdio " + row[1])
     if not is_wanted(row):
         return
-    prefix = os.path.join(OUT, "-".join(row).replace(" ", "_"))
+    prefix = prefix_of(row)
     tap = [sys.executable, "-E", "-S", f"{HERE}/tap.py", *["--cut"] * cut, prefix]
     cells(row, [*command, *tap, *server])
     cells(row, [*PYTHON, f"{HERE}/wire_check.py", role, *finished_logs(prefix)])
 
 
 @contextlib.contextmanager
-def child_that_prints(command):
+def child_that_prints(command, errors=None):
     """A child of which the first line of output is wanted: (child, line)."""
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stderr=errors)
     try:
         yield child, child.stdout.readline().strip()
     finally:
@@ -105,8 +150,8 @@ def child_that_prints(command):
 class Served:
     """A server over HTTP that is started again, on the same port, when it dies."""
 
-    def __init__(self, command, port_option):
-        self.command, self.port_option = command, port_option
+    def __init__(self, command, port_option, errors):
+        self.command, self.port_option, self.errors = command, port_option, errors
         self.over = False
         self.child = self.start("0")
         self.url = self.child.stdout.readline().strip()
@@ -116,7 +161,7 @@ class Served:
 
     def start(self, port):
         return subprocess.Popen([*self.command, self.port_option, port], text=True,
-                                stdout=subprocess.PIPE)
+                                stdout=subprocess.PIPE, stderr=self.errors)
 
     def keep(self):
         while self.child.wait() == DEAD and not self.over:
@@ -137,8 +182,8 @@ def judge_http(row, command, server, role, cut):
     row = (row[0], "http " + row[1])
     if not is_wanted(row):
         return
-    prefix = os.path.join(OUT, "-".join(row).replace(" ", "_"))
-    with Served(*server) as served:
+    prefix = prefix_of(row)
+    with errors_of(row) as errors, Served(*server, errors) as served:
         tap = [sys.executable, "-E", "-S", f"{HERE}/http_tap.py", *["--cut"] * cut,
                prefix, served.port]
         with child_that_prints(tap) as (_, port):
@@ -148,6 +193,15 @@ def judge_http(row, command, server, role, cut):
     logs = sorted(os.path.join(OUT, file) for file in os.listdir(OUT)
                   if file.startswith(os.path.basename(prefix) + "."))
     cells(row, [*PYTHON, f"{HERE}/wire_check.py", role, *logs])
+
+
+def transports_of(at, peer, era):
+    """All in the long form. In the short one the eras that only differ in how they come
+    about take turns, so that each peer has them all, and each transport some."""
+    others = [name for name in peer.server_eras if name not in peers.BOTH]
+    if "--short" not in sys.argv or era not in others:
+        return ("stdio", "http")
+    return (("stdio", "http")[(at + others.index(era)) % 2],)
 
 
 def round_of(cut):
@@ -161,13 +215,15 @@ def round_of(cut):
         judge(row, command, ours, "server", cut)
         judge_http(row, command, ([*ours, *over_http], "--port"), "server", cut)
 
-    def ours_asks(peer, era, options):
+    def ours_asks(peer, era, options, transports):
         row = (f"{peer.name} server", era + " cut" * cut)
         command, client = [*peer.server, *options], [f"{OUT}/client", era]
-        judge(row, client, command, "client", cut)
-        judge_http(row, client, (command, "--http"), "client", cut)
+        if "stdio" in transports:
+            judge(row, client, command, "client", cut)
+        if "http" in transports:
+            judge_http(row, client, (command, "--http"), "client", cut)
 
-    for peer in peers.PEERS:
+    for at, peer in enumerate(peers.PEERS):
         if peer.lack:
             if is_wanted((peer.name,)):
                 show((peer.name,), "all cells", "missing", peer.lack)
@@ -175,7 +231,29 @@ def round_of(cut):
         for era in peer.client_eras if peer.client else ():
             ours_serves(peer, era)
         for era, options in peer.server_eras.items() if peer.server else ():
-            ours_asks(peer, era, options)
+            ours_asks(peer, era, options, transports_of(at, peer, era))
+
+
+def with_authorization():
+    """One authorization server; our server, then our client, and the peers."""
+    rows = [(name, "client", command) for name, command in
+            peers.AUTHORIZED_CLIENTS.items()]
+    rows += [(name, "server", command) for name, command in
+             peers.AUTHORIZING_SERVERS.items()]
+    rows = [((f"{name} {role}", "http authorization"), role, command)
+            for name, role, command in rows]
+    rows = [row for row in rows if is_wanted(row[0])]
+    if not rows:
+        return
+    with child_that_prints(peers.AUTHORIZATION_SERVER) as (_, issuer):
+        ours = [f"{OUT}/fixture_server", "--http", "127.0.0.1", "--drain", "1000",
+                "--issuer", issuer, "--jwks", issuer + "jwks.json", "--scopes", "mcp"]
+        for row, role, command in rows:
+            server = ours if role == "client" else [*command, issuer]
+            client = command if role == "client" else [f"{OUT}/auth_client"]
+            with errors_of(row) as errors, \
+                    child_that_prints(server, errors) as (_, url):
+                cells(row, [*client, url])
 
 
 def segue_with_itself():
@@ -189,9 +267,11 @@ def segue_with_itself():
 
 def main():
     segue_with_itself()
+    with_authorization()
     round_of(cut=False)
     if "--short" not in sys.argv:
         round_of(cut=True)
+    tell_failures()
     print(f"interop: {Count.green} green, {Count.missing} missing in the peer, "
           f"{Count.failed} failed")
     return Count.failed > 0 or not Count.green

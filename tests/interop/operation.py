@@ -95,10 +95,15 @@ class Watching:
         self.lines = []
 
     def until(self, part):
-        for line in self.child.stdout:
-            self.lines.append((0, line.strip()))
-            if part in line:
-                return
+        limit = threading.Timer(RUN_SECONDS, self.child.kill)
+        limit.start()
+        try:
+            for line in self.child.stdout:
+                self.lines.append((0, line.strip()))
+                if part in line:
+                    return
+        finally:
+            limit.cancel()
         raise AssertionError(f"{part} was not seen in {self.lines[-3:]}")
 
     def finish(self):

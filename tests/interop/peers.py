@@ -59,3 +59,16 @@ PEERS = (
                       **only("2025-03-26")},
          place=f"{DEPS}/rust"),
 )
+
+AUTHORIZATION_SERVER = [*PYTHON, f"{HERE}/auth/authorization_server.py"]
+# Clients that get tokens for our server, and servers that want some of our client; the
+# URL or the issuer follows.
+AUTHORIZED_CLIENTS = {
+    "typescript": ["node", f"{NODE}/ts_auth_client.mjs"],
+    "typescript 1": ["node", f"{NODE}/ts_auth_client.mjs", "--sdk1"],
+    "python": [*PYTHON, f"{HERE}/auth/py_client.py"],
+}
+AUTHORIZING_SERVERS = {
+    "typescript": ["node", f"{NODE}/ts_auth_server.mjs"],
+    "python": [*PYTHON, f"{HERE}/auth/py_server.py"],
+}

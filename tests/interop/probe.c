@@ -43,7 +43,8 @@ static void on_open(void *user, segue_session *session)
 static void on_closed(void *user, segue_session *session, const segue_error *error)
 {
     (void)session;
-    (void)error;
+    if (error)
+        fprintf(stderr, "closed: %s\n", segue_error_message(error));
     ((peer *)user)->closes++;
 }
 
@@ -57,6 +58,9 @@ static void on_notification(void *user, segue_session *session, const char *meth
     p->acknowledged += !strcmp(method, "notifications/subscriptions/acknowledged");
     p->list_changes += !strcmp(method, "notifications/tools/list_changed");
     p->logs += !strcmp(method, "notifications/message");
+    p->updates += !strcmp(method, "notifications/resources/updated");
+    p->resource_lists += !strcmp(method, "notifications/resources/list_changed");
+    p->prompt_lists += !strcmp(method, "notifications/prompts/list_changed");
 }
 
 int is_http(const peer *p)
@@ -86,8 +90,13 @@ int cut_connections(const peer *p)
 static segue_status open_transport(peer *p, int32_t restart, segue_transport **transport)
 {
     segue_spawn_options spawn;
-    if (is_http(p))
-        return segue_transport_http(p->runtime, p->argv[0], NULL, transport, NULL);
+    if (is_http(p)) {
+        segue_status status =
+            segue_transport_http(p->runtime, p->argv[0], NULL, transport, NULL);
+        if (status == SEGUE_OK && p->oauth)
+            status = segue_transport_set_oauth(*transport, p->oauth);
+        return status;
+    }
     segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
     spawn.argv = p->argv;
     spawn.restart = restart;
@@ -104,6 +113,7 @@ segue_status open_session(peer *p, int32_t era, int32_t restart,
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     options.name = "segue-judge";
     options.version = segue_version();
+    options.capabilities = "{\"elicitation\":{\"form\":{}},\"sampling\":{},\"roots\":{}}";
     options.era = era;
     options.probe_timeout_ms = PATIENCE_MS;
     options.request_timeout_ms = request_timeout_ms;
@@ -179,6 +189,28 @@ static void on_log(void *user, segue_request *request, const char *json, size_t 
     ((exchange *)user)->log_count++;
 }
 
+static const char *answer_to(const peer *p, const char *method)
+{
+    if (!strcmp(method, "roots/list"))
+        return "{\"roots\":[{\"uri\":\"file:///judged\",\"name\":\"judged\"}]}";
+    if (!strcmp(method, "sampling/createMessage"))
+        return "{\"role\":\"assistant\",\"model\":\"judge\",\"content\":{\"type\":"
+               "\"text\",\"text\":\"Something.\"}}";
+    return p->declines ? "{\"action\":\"decline\"}"
+                       : "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}";
+}
+
+static void on_input(void *user, segue_request *request, const char *key,
+                     const char *method, const char *params, size_t len)
+{
+    exchange *x = user;
+    const char *answer = answer_to(x->owner, method);
+    (void)params;
+    (void)len;
+    x->asked++;
+    segue_request_answer(request, key, answer, strlen(answer));
+}
+
 static void on_task(void *user, segue_request *request, const char *task_id)
 {
     exchange *x = user;
@@ -212,6 +244,7 @@ static void listen_to(peer *p, exchange *x, segue_request_events *events)
     events->user = x;
     events->on_segment = on_segment;
     events->on_progress = on_progress;
+    events->on_input = on_input;
     events->on_task = on_task;
     events->on_complete = on_complete;
 }
@@ -256,4 +289,59 @@ const char *ask(peer *p, exchange *x, const char *method, const char *params)
         return because("%s ended with %s (%d)", method, segue_status_name(x->status),
                        (int)x->code);
     return NULL;
+}
+
+const char *expect(peer *p, const char *method, const char *params, const char *part)
+{
+    exchange x;
+    const char *reason = ask(p, &x, method, params);
+    if (!reason && !strstr(x.json, part))
+        reason = because("%s is not in %.200s", part, x.json);
+    clear(&x);
+    return reason;
+}
+
+const char *expect_text(peer *p, const char *params, const char *text, size_t len)
+{
+    exchange x;
+    const char *reason = ask(p, &x, "tools/call", params);
+    if (!reason && (x.text_len != len || memcmp(x.text, text, len) != 0))
+        reason = because("the text is %.200s", x.text ? x.text : "absent");
+    clear(&x);
+    return reason;
+}
+
+const char *greet(peer *p)
+{
+    return expect_text(p, "{\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}}",
+                       "Hello, Ada!", 11);
+}
+
+/* ---- telling ---- */
+
+/* A reason as part of a JSON string. */
+static void print_escaped(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar((unsigned char)*text < 0x20 ? ' ' : *text);
+    }
+}
+
+void report(const char *what, const char *reason)
+{
+    static const char absent[] = "missing: ";
+    int is_absent = reason && !strncmp(reason, absent, sizeof absent - 1);
+    printf("{\"what\":\"%s\",\"state\":\"%s\"", what,
+           is_absent ? "missing"
+           : reason  ? "FAILED"
+                     : "green");
+    if (reason) {
+        printf(",\"reason\":\"");
+        print_escaped(is_absent ? reason + sizeof absent - 1 : reason);
+        putchar('"');
+    }
+    puts("}");
+    fflush(stdout);
 }

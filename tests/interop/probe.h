@@ -12,13 +12,18 @@ typedef struct peer {
     segue_runtime *runtime;
     const char *const *argv; /* a command, or one URL */
     int era;
-    const char *version; /* that the session must come to have */
+    const char *version;              /* that the session must come to have */
+    const segue_oauth_options *oauth; /* over HTTP; NULL = no tokens */
     segue_session *session;
     int opens;
     int closes;
     int acknowledged;
     int list_changes;
-    int logs; /* that came when no request asked for them */
+    int logs;    /* that came when no request asked for them */
+    int updates; /* of resources */
+    int resource_lists;
+    int prompt_lists;
+    int declines; /* it declines what the server asks */
 } peer;
 
 /* One request and all that was said about it. */
@@ -34,6 +39,7 @@ typedef struct exchange {
     int progress_count;
     int progress_in_order;
     int log_count;
+    int asked; /* questions of the server */
     int tasks; /* that it has become */
     char task_id[128];
     int rank; /* how many ended before it */
@@ -66,6 +72,13 @@ segue_status start(peer *p, exchange *x, const char *method, const char *params,
 segue_status watch(peer *p, exchange *x, segue_task *task);
 /* Starts a request and waits for its end; NULL when that was SEGUE_OK. */
 const char *ask(peer *p, exchange *x, const char *method, const char *params);
+/* Prints what became of a check; reason as it returned it. */
+void report(const char *what, const char *reason);
+/* A request whose result must hold a text. */
+const char *expect(peer *p, const char *method, const char *params, const char *part);
+/* A call of a tool whose text is known, and of the one that greets. */
+const char *expect_text(peer *p, const char *params, const char *text, size_t len);
+const char *greet(peer *p);
 /* Frees what an exchange has; one that has not ended is cancelled. */
 void clear(exchange *x);
 

@@ -19,6 +19,8 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
+import py_server_items
+
 warnings.simplefilter("ignore")  # the SDK's own deprecations of what the old eras have
 server = MCPServer("judged", version="1.0.0", log_level="ERROR")
 
@@ -100,6 +102,9 @@ async def toggle(ctx: Context) -> str:
     else:
         await ctx.session.send_tool_list_changed()
     return "changed"
+
+
+py_server_items.add_items(server)
 
 
 class Events(EventStore):

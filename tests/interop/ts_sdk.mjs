@@ -1,5 +1,7 @@
 // The clients of the TypeScript SDK and of its version 1, in one shape. Methods and
 // notifications go by their names, as they do in version 2.
+import { z } from 'zod';
+
 async function load(...names) {
     return Object.assign({}, ...(await Promise.all(names.map(name => import(name)))));
 }
@@ -9,21 +11,31 @@ const v1 = name => `@modelcontextprotocol/sdk/${name}.js`;
 export async function loadSdk1() {
     const sdk = await load(...['client/index', 'client/stdio', 'client/streamableHttp', 'types'].map(v1));
     const results = {
-        'tools/list': sdk.ListToolsResultSchema,
-        'prompts/list': sdk.ListPromptsResultSchema
+        'tools/list': sdk.ListToolsResultSchema
     };
     const notes = {
         'notifications/message': sdk.LoggingMessageNotificationSchema,
-        'notifications/tools/list_changed': sdk.ToolListChangedNotificationSchema
+        'notifications/tools/list_changed': sdk.ToolListChangedNotificationSchema,
+        'notifications/prompts/list_changed': sdk.PromptListChangedNotificationSchema,
+        'notifications/resources/list_changed': sdk.ResourceListChangedNotificationSchema,
+        'notifications/resources/updated': sdk.ResourceUpdatedNotificationSchema
+    };
+    const questions = {
+        'elicitation/create': sdk.ElicitRequestSchema,
+        'sampling/createMessage': sdk.CreateMessageRequestSchema,
+        'roots/list': sdk.ListRootsRequestSchema
     };
     return {
         ...sdk,
         makeClient: (name, _mode, options) => new sdk.Client({ name, version: '1.0.0' }, options),
         on: (client, method, handle) => client.setNotificationHandler(notes[method], handle),
+        answer: (client, method, handle) => client.setRequestHandler(questions[method], handle),
         request: (client, request) => client.request(request, results[request.method]),
+        requestOther: (client, request) => client.request(request, sdk.ResultSchema),
         call: (client, params, options) => client.callTool(params, sdk.CallToolResultSchema, options),
         // It keeps the version to itself; over HTTP it has to say it.
         versionOf: (client, wire) => wire.protocolVersion,
+        notFound: -32002,
         choosesVersion: false
     };
 }
@@ -35,9 +47,12 @@ export async function loadSdk2() {
         makeClient: (name, mode, options) =>
             new sdk.Client({ name, version: '1.0.0' }, { versionNegotiation: { mode }, ...options }),
         on: (client, method, handle) => client.setNotificationHandler(method, handle),
+        answer: (client, method, handle) => client.setRequestHandler(method, handle),
         request: (client, request) => client.request(request),
+        requestOther: (client, request) => client.request(request, z.looseObject({})),
         call: (client, params, options) => client.callTool(params, options),
         versionOf: client => client.getNegotiatedProtocolVersion(),
+        notFound: -32602, // that of the handshake eras is the same to it
         choosesVersion: true
     };
 }

@@ -9,6 +9,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 // Version 2 takes it too, and has none of its own.
 import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { z } from 'zod';
+import { addItems, itemCapabilities } from './ts_server_items.mjs';
 
 const sdk1 = process.argv.includes('--sdk1');
 const after = name => process.argv[process.argv.indexOf(name) + 1];
@@ -18,12 +19,18 @@ const legacyOnly = sdk1 || Boolean(versions) || process.argv.includes('--legacy'
 async function load(...names) {
     return Object.assign({}, ...(await Promise.all(names.map(name => import(name)))));
 }
-const {
-    InMemoryTaskStore, McpServer, StdioServerTransport, WebStandardStreamableHTTPServerTransport
-} = sdk1
+const sdk = sdk1
     ? await load(...['server/mcp.js', 'server/stdio.js', 'server/webStandardStreamableHttp.js',
-        'experimental/tasks/stores/in-memory.js'].map(name => `@modelcontextprotocol/sdk/${name}`))
+        'server/completable.js', 'types.js', 'experimental/tasks/stores/in-memory.js'
+    ].map(name => `@modelcontextprotocol/sdk/${name}`))
     : await load('@modelcontextprotocol/server', '@modelcontextprotocol/server/stdio');
+const { InMemoryTaskStore, McpServer, StdioServerTransport, WebStandardStreamableHTTPServerTransport } = sdk;
+sdk.isVersion1 = sdk1;
+const schemas = {
+    'resources/subscribe': sdk.SubscribeRequestSchema, 'resources/unsubscribe': sdk.UnsubscribeRequestSchema
+};
+sdk.answer = (server, method, handle) =>
+    server.server.setRequestHandler(sdk1 ? schemas[method] : method, handle);
 
 // What version 2 calls mcpReq.
 const requestOf = given => given.mcpReq ?? {
@@ -58,16 +65,17 @@ const media = {
     ]
 };
 
-// Over HTTP requests of the modern era have a server each, and share this.
+// Over HTTP requests of the modern era have a server each, and share this. told: whom the
+// modern era tells of changes over HTTP.
 let hasExtra = false;
-let toldOfTools = () => {};
+const shared = { hasExtraItems: false, told: undefined };
 
 function makeServer() {
     const server = new McpServer(
         { name: 'judged', version: '1.0.0' },
         {
             capabilities: {
-                logging: {}, tools: { listChanged: true },
+                logging: {}, tools: { listChanged: true }, ...itemCapabilities,
                 ...(sdk1 && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } })
             },
             taskStore,
@@ -93,13 +101,14 @@ function makeServer() {
     server.registerTool('hang', {}, ctx => new Promise((_, reject) => {
         requestOf(ctx).signal.addEventListener('abort', () => reject(new Error('cancelled')));
     }));
+    addItems(server, sdk, shared);
     if (sdk1) addTasks(server);
     server.registerTool('die', {}, () => process.exit(3));
     server.registerTool('toggle', {}, () => {
         hasExtra = !extra;
         if (extra) extra.remove();
         extra = hasExtra ? addExtra() : undefined;
-        toldOfTools();
+        shared.told?.toolsChanged();
         return text('changed');
     });
     return server;
@@ -148,7 +157,7 @@ async function serveSession(sessions, request) {
 function makeFetch() {
     const sessions = new Map();
     const handler = createMcpHandler(makeServer, { legacy: 'reject', maxRequestBodySize });
-    toldOfTools = () => handler.notify.toolsChanged();
+    shared.told = handler.notify;
     return async request =>
         legacyOnly || (await isLegacyRequest(request, undefined, { maxRequestBodySize }))
             ? serveSession(sessions, request)

@@ -29,6 +29,7 @@ class Ours:
     def __init__(self, role):
         self.role = role
         self.requests = {}  # of the client: id -> (method, version)
+        self.questions = {}  # the same, of the server, which has them before 2026-07-28
         self.answered = set()
         self.cancelled = set()
         self.version = None  # of a handshake
@@ -61,7 +62,7 @@ class Ours:
     def judge_client(self, message):
         method, version = message.get("method"), self.version_of(message)
         if method is None:
-            equal(sum(k in message for k in ("result", "error")), 1, "result or error")
+            self.judge_reply(message)
         elif "id" not in message:
             if (method, version) in wire.CLIENT_NOTIFICATIONS:
                 wire.validate_client_notification(method, version, message.get("params"))
@@ -71,6 +72,14 @@ class Ours:
             meta = message["params"]["_meta"]
             equal(META + "clientCapabilities" in meta, True, "clientCapabilities")
 
+    def judge_reply(self, message):
+        """Of the client, to a question."""
+        equal(sum(k in message for k in ("result", "error")), 1, "result or error")
+        asked = self.questions.pop(json.dumps(message["id"]), None)
+        equal(asked is not None, True, "a reply to a question that is open")
+        if "result" in message and asked in wire.CLIENT_RESULTS:
+            wire.validate_client_result(*asked, message["result"])
+
     # what the server said
 
     def server_said(self, message):
@@ -78,14 +87,25 @@ class Ours:
         asked = self.requests.get(json.dumps(message.get("id")))
         if asked and asked[0] == "initialize" and "result" in message:
             self.version = message["result"]["protocolVersion"]
+        if "id" in message and "method" in message:
+            self.note_question(message)
         if self.role == "server":
             self.count += 1
             self.judge_server(message, asked)
 
+    def note_question(self, message):
+        key = json.dumps(message["id"])
+        question = message["method"], self.version_of(message)
+        if self.role == "server":
+            equal(key in self.questions, False, f"id {key} used before")
+            equal(question in wire.SERVER_REQUESTS, True, "such a question")
+            wire.parse_server_request(*question, message.get("params"))
+        self.questions[key] = question
+
     def judge_server(self, message, asked):
         if "method" in message:
-            equal("id" in message, False, "a request of the server")
-            self.judge_notification(message)
+            if "id" not in message:
+                self.judge_notification(message)
             return
         equal(asked is not None, True, "an answer to a request that was made")
         equal(sum(k in message for k in ("result", "error")), 1, "result or error")
@@ -182,16 +202,21 @@ class Conversations:
         return ours.count - before
 
 
+def is_reply(exchange):
+    return any("method" not in message for message in exchange.up)
+
+
 def check_http(role, paths):
+    """Replies come last: their connection may be older than that of the question."""
     conversations, count = Conversations(role), 0
-    for path in paths:
-        for number, exchange in enumerate(http_exchanges.read(path), 1):
-            try:
-                http_exchanges.judge(exchange, role)
-                count += conversations.judge(exchange)
-            except Exception as error:
-                raise AssertionError(
-                    f"{path}, exchange {number}: {error} in {exchange}") from error
+    exchanges = [(f"{path}, exchange {number}", exchange) for path in paths
+                 for number, exchange in enumerate(http_exchanges.read(path), 1)]
+    for place, exchange in sorted(exchanges, key=lambda item: is_reply(item[1])):
+        try:
+            http_exchanges.judge(exchange, role)
+            count += conversations.judge(exchange)
+        except Exception as error:
+            raise AssertionError(f"{place}: {error} in {exchange}") from error
     return count
 
 

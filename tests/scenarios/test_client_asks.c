@@ -96,6 +96,75 @@ static void a_repeat_gets_the_same_answer(void **state)
     kit_end(&k);
 }
 
+static segue_status refuse(kit *k, record *r, const char *data)
+{
+    segue_status status =
+        segue_request_answer_error(r->request, r->last_key, -32603, "The \"model\" fails",
+                                   data, data ? strlen(data) : 0);
+    kit_run(k);
+    return status;
+}
+
+static void an_error_may_be_the_answer(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    kit_say(&k, ASK("7", ""));
+    assert_int_equal(refuse(&k, r, "{"), SEGUE_E_JSON);
+    assert_int_equal(
+        segue_request_answer_error(r->request, r->last_key, 1, "\xff", NULL, 0),
+        SEGUE_E_INVALID);
+    kit_expect_silence(&k);
+    assert_int_equal(refuse(&k, r, "{\"a\":[1e400]}"), SEGUE_OK);
+    assert_answer(&k, "7", "error",
+                  "{\"code\":-32603,\"message\":\"The \\\"model\\\" fails\","
+                  "\"data\":{\"a\":[1e400]}}");
+    assert_int_equal(refuse(&k, r, NULL), SEGUE_E_NOT_FOUND);
+    assert_int_equal(answer(&k, r, YES), SEGUE_E_NOT_FOUND);
+    kit_say(&k, ASK("7", "")); /* from a replay */
+    assert_answer(&k, "7", "error.code", "-32603");
+    kit_say(&k, ASK("8", ""));
+    assert_int_equal(refuse(&k, r, NULL), SEGUE_OK);
+    const char *line = kit_heard(&k);
+    assert_at(line, "result", "");
+    assert_at(line, "error.data", "");
+    kit_result(&k, call, DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(refuse(&k, r, NULL), SEGUE_E_TERMINAL);
+    kit_end(&k);
+}
+
+/* Each allocation of it fails once: the question stays open, and can be answered. */
+static void without_memory_for_an_error_the_question_stays(void **state)
+{
+    (void)state;
+    bool refused = true;
+    for (size_t n = 1; refused; n++) {
+        kit k = {0};
+        begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+        record *r = kit_call(&k, "t");
+        const char *call = kit_expect(&k, "tools/call");
+        kit_say(&k, ASK("7", ""));
+        test_mem_rearm(&k.mem);
+        k.mem.fail_at = n;
+        segue_status status =
+            segue_request_answer_error(r->request, r->last_key, -1, "no", NULL, 0);
+        refused = k.mem.failed > 0;
+        test_mem_rearm(&k.mem);
+        assert_true(status == SEGUE_OK || (refused && status == SEGUE_E_NOMEM));
+        if (status == SEGUE_OK && !refused) {
+            kit_run(&k);
+            assert_answer(&k, "7", "error.code", "-1");
+            kit_result(&k, call, DONE);
+            assert_int_equal(r->status, SEGUE_OK);
+        }
+        kit_end(&k);
+    }
+}
+
 static void a_withdrawn_one_is_not_answered(void **state)
 {
     (void)state;
@@ -237,6 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_revision_asks),
         cmocka_unit_test(a_repeat_gets_the_same_answer),
+        cmocka_unit_test(an_error_may_be_the_answer),
+        cmocka_unit_test(without_memory_for_an_error_the_question_stays),
         cmocka_unit_test(a_withdrawn_one_is_not_answered),
         cmocka_unit_test(what_cannot_be_asked_is_refused),
         cmocka_unit_test(thinking_takes_no_time_of_the_exchange),

@@ -156,6 +156,36 @@ static void a_modern_error_decides_by_its_list(void **state)
     kit_end(&common);
 }
 
+/* 2026-07-28 basic/versioning: a version that is refused, and listed, is tried again, but
+ * not for ever; then the older ones of the list. */
+static void a_version_that_is_listed_is_tried_once_more(void **state)
+{
+    (void)state;
+    static const char both[] =
+        "{\"supported\":[\"2026-07-28\",\"2025-06-18\"],\"requested\":\"2026-07-28\"}";
+    kit k = {0}, wayward = {0}, stubborn = {0};
+    kit_begin(&k, NULL);
+    kit_error(&k, kit_expect(&k, "server/discover"), -32022, both);
+    kit_handshake(&k, SERVER_PLAIN);
+    assert_int_equal(k.opened, 1);
+    kit_end(&k);
+
+    kit_begin(&wayward, NULL);
+    kit_error(&wayward, kit_expect(&wayward, "server/discover"), -32022, both);
+    kit_error(&wayward, kit_expect(&wayward, "server/discover"), -32022, both);
+    answer_initialize(&wayward, "2025-06-18");
+    check_legacy(&wayward, "\"2025-06-18\"");
+    kit_end(&wayward);
+
+    kit_begin(&stubborn, NULL);
+    for (int i = 0; i < 2; i++)
+        kit_error(&stubborn, kit_expect(&stubborn, "server/discover"), -32022,
+                  "{\"supported\":[\"2026-07-28\"],\"requested\":\"2026-07-28\"}");
+    assert_int_equal(stubborn.closed_status, SEGUE_E_NEGOTIATION);
+    kit_expect_silence(&stubborn);
+    kit_end(&stubborn);
+}
+
 static void an_era_that_is_asked_for_is_not_left(void **state)
 {
     (void)state;
@@ -247,6 +277,7 @@ int main(void)
         cmocka_unit_test(silence_means_initialize),
         cmocka_unit_test(an_answer_without_our_version_means_initialize),
         cmocka_unit_test(a_modern_error_decides_by_its_list),
+        cmocka_unit_test(a_version_that_is_listed_is_tried_once_more),
         cmocka_unit_test(an_era_that_is_asked_for_is_not_left),
         cmocka_unit_test(a_handshake_that_fails_ends_the_session),
         cmocka_unit_test(the_era_is_found_out_anew_after_a_reconnect),

@@ -137,6 +137,49 @@ static void rounds_then_a_task(void **state)
     kit_end(&k);
 }
 
+static segue_status refuse(kit *k, record *r, const char *key)
+{
+    segue_status status =
+        segue_request_answer_error(r->request, key, -32603, "It fails", NULL, 0);
+    kit_run(k);
+    return status;
+}
+
+/* 2026-07-28 has results for answers, and no errors. */
+static void an_error_is_what_comes_nearest(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               ROUND(QUESTION("form") ",\"roots\":{\"method\":\"roots/list\"}"));
+    assert_int_equal(refuse(&k, r, "other"), SEGUE_E_NOT_FOUND);
+    assert_int_equal(refuse(&k, r, "roots"), SEGUE_E_UNSUPPORTED);
+    assert_int_equal(refuse(&k, r, "form"), SEGUE_OK);
+    assert_int_equal(refuse(&k, r, "form"), SEGUE_E_NOT_FOUND);
+    kit_expect_silence(&k);
+    assert_int_equal(segue_request_answer(r->request, "roots", "{\"roots\":[]}", 12),
+                     SEGUE_OK);
+    kit_run(&k);
+    const char *line = kit_expect(&k, "tools/call");
+    assert_at(line, "params.inputResponses",
+              "{\"form\":{\"action\":\"cancel\"},\"roots\":{\"roots\":[]}}");
+    kit_result(&k, line, CREATED("T"));
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "input_required") ",\"inputRequests\":{" QUESTION(
+                   "form") ",\"m\":{\"method\":\"sampling/createMessage\"}}");
+    assert_int_equal(refuse(&k, r, "m"), SEGUE_E_UNSUPPORTED);
+    assert_int_equal(refuse(&k, r, "form"), SEGUE_OK);
+    line = kit_expect(&k, "tasks/update");
+    assert_at(line, "params.inputResponses", "{\"form\":{\"action\":\"cancel\"}}");
+    kit_result(&k, line, "\"resultType\":\"complete\"");
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(refuse(&k, r, "m"), SEGUE_E_TERMINAL);
+    kit_end(&k);
+}
+
 /* ---- limits, and what a server may do wrong ---- */
 
 static void malformed_rounds_end_the_request(void **state)
@@ -171,7 +214,7 @@ static void rounds_are_limited(void **state)
         kit k = {0};
         kit_begin_modern(&k, NULL, SERVER_PLAIN);
         record *r = kit_call(&k, "t");
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < 10; i++) {
             assert_int_equal(r->completed, 0);
             kit_result(&k, kit_expect(&k, "tools/call"), "%s",
                        asks ? ROUND(QUESTION("k"))
@@ -388,7 +431,9 @@ int main(void)
         {"any method may be answered so", any_method_may_be_answered_so, 0, 0, 0},
         {"AS-74 rounds, then a task that asks by itself", rounds_then_a_task, 0, 0, 0},
         {"malformed rounds end the request", malformed_rounds_end_the_request, 0, 0, 0},
-        {"rounds are limited", rounds_are_limited, 0, 0, 0},
+        {"an error as an answer is what comes nearest to it",
+         an_error_is_what_comes_nearest, 0, 0, 0},
+        {"rounds are limited to ten", rounds_are_limited, 0, 0, 0},
         {"coming again takes ever longer", coming_again_takes_ever_longer, 0, 0, 0},
         {"questions are limited", questions_are_limited, 0, 0, 0},
         {"without on_input it ends", nobody_to_ask, 0, 0, 0},

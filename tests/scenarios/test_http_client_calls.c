@@ -195,7 +195,7 @@ static void what_is_no_answer_is_an_error(void **state)
     one_call("200 OK", JSON, nobodys, SEGUE_E_REMOTE, 7);
     one_call("404 Not Found", "", "", SEGUE_E_REFUSED, 0);
     one_call("400 Bad Request", "Content-Type: text/html\r\n", "<p>", SEGUE_E_REFUSED, 0);
-    one_call("401 Unauthorized", JSON, error, SEGUE_E_REFUSED, 0);
+    one_call("401 Unauthorized", JSON, error, SEGUE_E_UNAUTHORIZED, 0);
     one_call("202 Accepted", "", "", SEGUE_E_REFUSED, 0);
     one_call("204 No Content", "", "", SEGUE_E_REFUSED, 0);
     one_call("200 OK", "Content-Type: text/html\r\n", "<p>", SEGUE_E_REFUSED, 0);

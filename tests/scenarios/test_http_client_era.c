@@ -93,6 +93,23 @@ static void a_modern_error_that_lists_old_versions_means_initialize(void **state
                "\"no\",\"data\":{\"supported\":[\"2025-06-18\"]}}}");
 }
 
+/* As the suite's request-metadata has it: one of several servers behind an address. */
+static void a_version_that_is_listed_is_tried_once_more(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_say(script_expect(&s, "server/discover"), "400 Bad Request", JSON,
+               "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":"
+               "\"no\",\"data\":{\"supported\":[\"2026-07-28\"]}}}");
+    heard *h = script_expect(&s, "server/discover");
+    assert_header(h, "MCP-Protocol-Version", "2026-07-28");
+    script_result(h, "\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+                     "\"capabilities\":{}");
+    call_works(&s);
+    script_end(&s);
+}
+
 static void ends(const char *status, const char *headers, const char *body,
                  segue_status expected)
 {
@@ -122,7 +139,7 @@ static void who_is_not_let_in_is_refused(void **state)
     (void)state;
     static const char foreign[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,"
                                   "\"message\":\"Origin\"}}";
-    ends("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", SEGUE_E_REFUSED);
+    ends("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", SEGUE_E_UNAUTHORIZED);
     ends("403 Forbidden", "", "", SEGUE_E_REFUSED);
     ends("403 Forbidden", JSON, foreign, SEGUE_E_REFUSED);
     ends("200 OK", "Content-Type: text/html\r\n", "<html></html>", SEGUE_E_REFUSED);
@@ -252,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_modern_server_is_known_by_its_answer),
         cmocka_unit_test(any_other_refusal_means_initialize),
         cmocka_unit_test(a_modern_error_that_lists_old_versions_means_initialize),
+        cmocka_unit_test(a_version_that_is_listed_is_tried_once_more),
         cmocka_unit_test(a_modern_error_is_no_reason_to_initialize),
         cmocka_unit_test(who_is_not_let_in_is_refused),
         cmocka_unit_test(a_server_that_is_not_up_yet_is_waited_for),

@@ -201,7 +201,7 @@ static void the_application_is_asked_before_each_request(void **state)
     assert_int_equal(a.last_status, 403);
     script_say(h, "401 Unauthorized", "", "");
     script_until(&s, r->completed); /* a second refusal stands */
-    assert_int_equal(r->status, SEGUE_E_REFUSED);
+    assert_int_equal(r->status, SEGUE_E_UNAUTHORIZED);
     script_expect_silence(&s);
     script_end(&s);
     assert_int_equal(a.freed, 1);

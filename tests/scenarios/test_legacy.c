@@ -83,8 +83,7 @@ static void tools_plainly(world *w)
     assert_golden(r, "legacy_task_required");
     assert_code(wire_do_plain(c, "6", "no/such", NULL), -32601);
     assert_code(wire_do_plain(c, "7", "server/discover", NULL), -32601);
-    assert_golden(wire_do_plain(c, "8", "tools/list", "\"cursor\":\"9999\""),
-                  "legacy_tools_list_empty");
+    assert_code(wire_do_plain(c, "8", "tools/list", "\"cursor\":\"9999\""), -32602);
 }
 
 static void two_per_page(segue_server_options *options)

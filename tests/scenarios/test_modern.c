@@ -131,7 +131,7 @@ static void three_per_page(segue_server_options *options)
 static void pages_of_tools(world *w)
 {
     wire *c = world_connect(w, NULL);
-    char params[64] = "", seen[4096] = "";
+    char params[256] = "", seen[4096] = "";
     int pages = 0, tools = 0;
     for (;;) {
         const char *r = wire_do(c, "1", "tools/list", params, NULL);
@@ -157,14 +157,15 @@ static void pages_of_tools(world *w)
 
 static void bad_list_cursors(world *w)
 {
-    static const char *const bad[] = {"\"cursor\":7", "\"cursor\":\"\"",
-                                      "\"cursor\":\"abc\"", "\"cursor\":null",
-                                      "\"cursor\":\"99999999999999999999999\""};
+    static const char *const bad[] = {"\"cursor\":7",
+                                      "\"cursor\":\"\"",
+                                      "\"cursor\":\"abc\"",
+                                      "\"cursor\":null",
+                                      "\"cursor\":\"99999999999999999999999\"",
+                                      "\"cursor\":\"3\""};
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_code(wire_do(c, "1", "tools/list", bad[i], NULL), -32602);
-    assert_golden(wire_do(c, "1", "tools/list", "\"cursor\":\"9999\"", NULL),
-                  "tools_list_empty");
 }
 
 static void bad_calls(world *w)

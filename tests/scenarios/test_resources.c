@@ -54,7 +54,7 @@ static void two_per_page(segue_server_options *options)
 static void pages_of_resources(world *w)
 {
     wire *c = world_connect(w, NULL);
-    char params[64] = "", seen[2048] = "";
+    char params[256] = "", seen[2048] = "";
     int pages = 0, count = 0;
     for (bool more = true; more; pages++) {
         const char *r = wire_do(c, "1", "resources/list", params, NULL);
@@ -108,6 +108,11 @@ static void reads_many_contents(world *w)
     assert_at(r, "result.ttlMs", "5000");
     assert_at(r, "result.cacheScope", "\"public\"");
     assert_at(r, "result.content", "");
+    wire *old = legacy_connect(w, NULL, NULL); /* has no hints for caches */
+    r = wire_do_plain(old, "4", "resources/read", URI("test://many"));
+    assert_at(r, "result.contents.0.text", "\"a\"");
+    assert_at(r, "result.ttlMs", "");
+    assert_at(r, "result.cacheScope", "");
 }
 
 static void contents_fit_the_method(world *w)

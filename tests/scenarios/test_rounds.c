@@ -13,6 +13,7 @@
 #define CAPS_ASK "{\"elicitation\":{}}"
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
 #define ANSWER(key) "\"" key "\":" ACCEPT
+#define STATE_SIZE 256
 #define WAIT_MS 5000 /* of the scenarios that pass some time */
 
 /* tools/call of a tool with {}, a state (NULL = none) and answers (members; NULL = no
@@ -41,18 +42,18 @@ static const char *go(wire *c, const char *id, const char *tool, const char *sta
 }
 
 /* The state of a round, as JSON; fails the test when the message is none. */
-static void take_state(const char *round, char state[64])
+static void take_state(const char *round, char state[STATE_SIZE])
 {
     assert_at(round, "result.resultType", "\"input_required\"");
-    snprintf(state, 64, "%s", json_at(round, "result.requestState"));
-    assert_int_equal(strlen(state), 24); /* 22 characters, 132 bits */
+    snprintf(state, STATE_SIZE, "%s", json_at(round, "result.requestState"));
+    assert_int_equal(strlen(state), 117); /* sealed: its length tells nothing */
     assert_at(round, "result.taskId", "");
     assert_at(round, "result.content", "");
 }
 
 static void asks_and_completes(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     const char *r = go(c, "1", "ask_once", NULL, NULL);
     take_state(r, state);
@@ -71,7 +72,7 @@ static void asks_and_completes(world *w)
 
 static void several_go_out_together(world *w)
 {
-    char state[64], again[64];
+    char state[STATE_SIZE], again[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     const char *r = go(c, "1", "ask_both", NULL, NULL);
     take_state(r, state);
@@ -94,7 +95,7 @@ static void rounds_follow_rounds(world *w)
 {
     static const char *const answers[] = {ANSWER("input-1"), ANSWER("input-2"),
                                           ANSWER("input-3")};
-    char states[3][64];
+    char states[3][STATE_SIZE];
     wire *c = world_connect(w, NULL);
     const char *r = go(c, "1", "ask_rounds", NULL, NULL);
     for (int i = 0; i < 3; i++) {
@@ -112,7 +113,7 @@ static void rounds_follow_rounds(world *w)
 
 static void stray_and_unfit_answers(world *w)
 {
-    char state[64], again[64];
+    char state[STATE_SIZE], again[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     const char *r = go(c, "2", "ask_once", state, ANSWER("input-7"));
@@ -131,7 +132,7 @@ static void stray_and_unfit_answers(world *w)
 
 static void five_unfit_answers_end_it(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     for (int i = 0; i < 4; i++)
@@ -143,7 +144,7 @@ static void five_unfit_answers_end_it(world *w)
 /* R-0-5: all of these are one error. */
 static void a_state_is_good_for_one_call(world *w)
 {
-    char state[64], altered[80], unknown[1024], params[256];
+    char state[STATE_SIZE], altered[STATE_SIZE + 16], unknown[1024], params[512];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     const char *r = go(c, "2", "ask_once", "\"no-such-state-000000000\"", NULL);
@@ -171,7 +172,7 @@ static void a_state_is_good_for_one_call(world *w)
 
 static void a_state_belongs_to_its_principal(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *a = world_connect(w, "ann");
     wire *b = world_connect(w, "bob");
     wire *second = world_connect(w, "ann");
@@ -201,7 +202,7 @@ static void guessing_is_limited(world *w)
 /* AS-74, R-2557-30 */
 static void rounds_then_a_task(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     const char *r = go(c, "1", "test_tool_with_task", NULL, NULL);
     take_state(r, state);
@@ -224,7 +225,7 @@ static void rounds_then_a_task(world *w)
 /* What a request declares counts for that request. */
 static void the_last_round_decides_on_a_task(world *w)
 {
-    char state[64], params[512];
+    char state[STATE_SIZE], params[512];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "test_tool_with_task", NULL, NULL), state);
     snprintf(params, sizeof params,
@@ -243,7 +244,7 @@ static void the_last_round_decides_on_a_task(world *w)
 
 static void undeclared_is_not_asked(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     const char *r = round_with(c, "1", "ask_once", NULL, NULL, NULL, CAPS_TASKS);
     assert_at(r, "result.content.0.text", "\"cannot ask: SEGUE_E_UNSUPPORTED\"");
@@ -277,7 +278,7 @@ static void progress_goes_to_the_request_of_the_round(world *w)
         "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
         "\"2026-07-28\",\"io.modelcontextprotocol/"
         "clientCapabilities\":" CAPS_ASK ",\"progressToken\":\"second\"}";
-    char state[64], line[1024];
+    char state[STATE_SIZE], line[1024];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_rounds", NULL, NULL), state);
     snprintf(line, sizeof line,
@@ -299,7 +300,7 @@ static void short_wait(segue_server_options *options)
 
 static void the_client_may_leave_between_rounds(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     wire_cut(c);
@@ -312,7 +313,7 @@ static void the_client_may_leave_between_rounds(world *w)
 
 static void waiting_ends(world *w)
 {
-    char state[64], again[64];
+    char state[STATE_SIZE], again[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_both", NULL, NULL), state);
     world_jump(w, WAIT_MS - 1000);
@@ -325,7 +326,7 @@ static void waiting_ends(world *w)
 
 static void a_new_round_waits_anew(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_rounds", NULL, NULL), state);
     world_jump(w, WAIT_MS - 1000);
@@ -336,7 +337,7 @@ static void a_new_round_waits_anew(world *w)
 
 static void ten_minutes_are_the_default(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     world_jump(w, 10 * 60 * 1000 - 10);
@@ -349,7 +350,7 @@ static void ten_minutes_are_the_default(world *w)
 /* A handler that does not wait: who comes again gets the result. */
 static void the_end_between_rounds_is_kept(world *w)
 {
-    char state[64], kept[64];
+    char state[STATE_SIZE], kept[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_hastily", NULL, NULL), state);
     take_state(go(c, "2", "ask_hastily", NULL, NULL), kept);
@@ -371,7 +372,7 @@ static void two_at_most(segue_server_options *options)
 static void waiting_calls_are_limited(world *w)
 {
     static const char refused[] = "\"cannot ask: SEGUE_E_LIMIT\"";
-    char state[64], other[64];
+    char state[STATE_SIZE], other[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     take_state(go(c, "2", "ask_hastily", NULL, NULL), other);
@@ -400,7 +401,7 @@ static void two_questions_at_most(segue_server_options *options)
 
 static void questions_are_limited(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_rounds", NULL, NULL), state);
     take_state(go(c, "2", "ask_rounds", state, ANSWER("input-1")), state);
@@ -411,7 +412,7 @@ static void questions_are_limited(world *w)
 /* No task is made that nobody would hear of. */
 static void no_task_between_rounds(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_and_defer", NULL, NULL), state);
     world_jump(w, 1000);
@@ -428,7 +429,7 @@ static void no_task_between_rounds(world *w)
 /* Both are in the server before it looks: the first one counts, the second comes late. */
 static void two_retries_at_once(world *w)
 {
-    char state[64], params[512];
+    char state[STATE_SIZE], params[512];
     wire *a = world_connect(w, NULL);
     wire *b = world_connect(w, NULL);
     take_state(go(a, "1", "ask_once", NULL, NULL), state);
@@ -446,7 +447,7 @@ static void two_retries_at_once(world *w)
 /* ... without the last answer both are asked again. */
 static void two_incomplete_retries_at_once(world *w)
 {
-    char state[64], again[64], params[512];
+    char state[STATE_SIZE], again[STATE_SIZE], params[512];
     wire *a = world_connect(w, NULL);
     wire *b = world_connect(w, NULL);
     take_state(go(a, "1", "ask_both", NULL, NULL), state);
@@ -467,7 +468,7 @@ static void two_incomplete_retries_at_once(world *w)
 /* As for any plain call. */
 static void cancelling_a_round_cancels_the_call(world *w)
 {
-    char state[64], params[512];
+    char state[STATE_SIZE], params[512];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "test_tool_with_task", NULL, NULL), state);
     snprintf(
@@ -487,7 +488,7 @@ static void a_server_that_goes_ends_what_waits(world *w)
 {
     if (w->place == WORLD_HTTP)
         return;
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(go(c, "1", "ask_once", NULL, NULL), state);
     take_state(go(c, "2", "ask_hastily", NULL, NULL), state);
@@ -527,7 +528,7 @@ static const char *keyed(wire *c, const char *id, const char *tool, const char *
 
 static void a_key_finds_its_round_again(world *w)
 {
-    char state[64], again[64];
+    char state[STATE_SIZE], again[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(keyed(c, "1", "ask_rounds", NULL, NULL), state);
     /* the answer was lost: the call is made again */
@@ -551,7 +552,7 @@ static void a_key_finds_its_round_again(world *w)
 
 static void a_keyed_result_outlives_the_server(world *w)
 {
-    char state[64];
+    char state[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(keyed(c, "1", "ask_once", NULL, NULL), state);
     const char *r = keyed(c, "2", "ask_once", state, ANSWER("input-1"));
@@ -565,7 +566,7 @@ static void a_keyed_result_outlives_the_server(world *w)
 /* The handler runs again and asks the same; by its key the client gets the new state. */
 static void a_keyed_round_goes_on_in_the_next_server(world *w)
 {
-    char state[64], next[64];
+    char state[STATE_SIZE], next[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(keyed(c, "1", "ask_once", NULL, NULL), state);
     world_restart(w);

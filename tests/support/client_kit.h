@@ -58,8 +58,9 @@ struct kit {
     char **lines;
     size_t line_count;
     int transport_gone;
-    int quiet;              /* records keep no log, for tests with very much in it */
-    char last_warning[512]; /* of the log */
+    segue_validate_fn validate; /* of the session; set before it is opened */
+    int quiet;                  /* records keep no log, for tests with very much in it */
+    char last_warning[512];     /* of the log */
 };
 
 /* Starts a client. options may be NULL; the handshake is left to the test. */

@@ -141,7 +141,7 @@ void fake_host_init(fake_host *h, const sgi_mem *mem, uint64_t seed)
     LIST_INIT(&h->records);
     TAILQ_INIT(&h->rows);
     sgi_buf_init(&h->said, &sgi_mem_libc);
-    sgi_engine_init(&h->engine, &env, &host, digest);
+    sgi_engine_init(&h->engine, &env, &host, digest, &sgi_crypto_aead);
     sgi_engine_set_limits(&h->engine, (size_t)4 << 20, 64, (size_t)1 << 20);
 }
 
@@ -289,6 +289,9 @@ sgi_op *fake_op_replay(fake_host *h, const sgi_op *op)
     segue_status status =
         sgi_record_read(h->server, &fake_store_find(h, op->id)->record, &copy);
     const sgi_mem *mem = sgi_engine_mem(&h->engine);
+    if (status == SEGUE_OK && (copy->item = sgi_item_find(h->server, SEGUE_ITEM_TOOL,
+                                                          sgi_str_of(copy->item_name))))
+        sgi_item_ref(copy->item);
     while (status == SEGUE_OK &&
            (row = fake_store_next(h, op->id, row ? row->entry.seq : 0))) {
         const segue_store_entry *from = &row->entry;

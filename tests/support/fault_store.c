@@ -33,7 +33,7 @@ struct fault_store {
     uint64_t trim;
     made *all;
     size_t count;
-    int changed, commits, refusals;
+    int changed, commits, refusals, finds, reads;
 };
 
 /* ---- account ---- */
@@ -145,6 +145,7 @@ static segue_status find(void *self, const char *task_id, const uint8_t *key,
                          segue_store_record_fn fn, void *user)
 {
     fault_store *f = self;
+    f->finds++;
     return f->dead ? SEGUE_E_STORE : sgi_store_find(f->inner, task_id, key, fn, user);
 }
 
@@ -165,6 +166,7 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
 {
     fault_store *f = self;
     trimmed t = {f, fn, user};
+    f->reads++;
     return f->dead ? SEGUE_E_STORE : sgi_store_read(f->inner, id, after, pass_entry, &t);
 }
 
@@ -313,6 +315,16 @@ int fault_store_finals(const fault_store *f, size_t i)
 int fault_store_changed(const fault_store *f)
 {
     return f->changed;
+}
+
+int fault_store_finds(const fault_store *f)
+{
+    return f->finds;
+}
+
+int fault_store_reads(const fault_store *f)
+{
+    return f->reads;
 }
 
 int fault_store_commits(const fault_store *f)

@@ -45,6 +45,9 @@ int fault_store_finals(const fault_store *f, size_t i);
 /* Entries that were written a second time with other bytes. */
 int fault_store_changed(const fault_store *f);
 int fault_store_commits(const fault_store *f);
+/* How often it was asked for an operation, and for entries of one. */
+int fault_store_finds(const fault_store *f);
+int fault_store_reads(const fault_store *f);
 int fault_store_refusals(const fault_store *f);
 
 #endif

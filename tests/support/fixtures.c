@@ -307,8 +307,8 @@ static const char ask_form[] =
 
 static void ask(job *j, const char *params)
 {
-    segue_status status = segue_call_require_input(j->call, "elicitation/create", params,
-                                                   strlen(params), on_answer, j, NULL);
+    segue_status status = segue_call_require_input(
+        j->call, NULL, "elicitation/create", params, strlen(params), on_answer, j, NULL);
     if (status != SEGUE_OK && !j->ended) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
         finish_text(j, j->text);
@@ -358,8 +358,9 @@ static void on_turn(void *user, segue_call *call, segue_status status, const cha
 
 static void ask_in_turn(job *j)
 {
-    segue_status status = segue_call_require_input(
-        j->call, "elicitation/create", ask_form, strlen(ask_form), on_turn, j, NULL);
+    segue_status status =
+        segue_call_require_input(j->call, NULL, "elicitation/create", ask_form,
+                                 strlen(ask_form), on_turn, j, NULL);
     if (status != SEGUE_OK) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
         finish_text(j, j->text);
@@ -413,10 +414,10 @@ static void run_tool_with_task(fixtures *f, segue_call *call)
 {
     static const char form[] =
         "{\"mode\":\"form\",\"message\":\"What is your name?\",\"requestedSchema\":"
-        "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"
-        "\"required\":[\"name\"]}}";
+        "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
+        "\"default\":\"you\"}},\"required\":[\"name\"]}}";
     job *j = new_job(f, call, step_never, 3600 * 1000);
-    segue_status status = segue_call_require_input(call, "elicitation/create", form,
+    segue_status status = segue_call_require_input(call, NULL, "elicitation/create", form,
                                                    sizeof form - 1, on_name, j, NULL);
     if (status != SEGUE_OK) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));

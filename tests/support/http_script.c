@@ -53,6 +53,13 @@ static void accept_wires(http_script *s)
     }
 }
 
+/* Else it is no message of the protocol, but metadata or a token. */
+static bool is_message(const heard *h)
+{
+    const char *path = strchr(h->text, ' ');
+    return path && strncmp(path, " /mcp ", 6) == 0;
+}
+
 static void hear(http_script *s, http_wire *tcp)
 {
     heard *h = calloc(1, sizeof *h);
@@ -63,7 +70,8 @@ static void hear(http_script *s, http_wire *tcp)
     char *end = strstr(h->text, "\r\n\r\n");
     end[2] = 0;
     h->body = end + 4;
-    tap_message(s->k.tap, TAP_IN, h->body, strlen(h->body));
+    if (is_message(h))
+        tap_message(s->k.tap, TAP_IN, h->body, strlen(h->body));
     while (*at)
         at = &(*at)->next;
     *at = h;
@@ -264,7 +272,8 @@ static char *compose(const char *format, va_list args)
 void script_say(heard *h, const char *status, const char *headers, const char *body)
 {
     char *text;
-    tap_message(h->script->k.tap, TAP_OUT, body, strlen(body));
+    if (is_message(h))
+        tap_message(h->script->k.tap, TAP_OUT, body, strlen(body));
     if (asprintf(&text, "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers,
                  strlen(body), body) < 0)
         abort();

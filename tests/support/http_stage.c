@@ -75,12 +75,15 @@ void http_stage_begin(http_stage *s)
     make_runtime(s);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.principal = s->principal;
+    options.store = s->store;
     options.on_idle = s->on_idle;
     options.user = s;
     assert_int_equal(segue_server_new(s->rt, &options, &s->server), SEGUE_OK);
     s->fixtures = fixtures_new(fake_now, s);
     assert_int_equal(fixtures_add(s->fixtures, s->rt, s->server), SEGUE_OK);
     assert_int_equal(item_fixtures_add(s->rt, s->server), SEGUE_OK);
+    if (s->add)
+        s->add(s->server);
     s->listen.struct_size = sizeof s->listen;
     segue_status status =
         segue_server_listen(s->server, &s->listen, &s->listener, &error);

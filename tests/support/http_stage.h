@@ -29,7 +29,9 @@ typedef struct http_stage {
     uint64_t turns;              /* that the loop was given */
     segue_listen_options listen; /* set before the stage begins; zero = defaults */
     segue_principal_fn principal;
-    segue_idle_fn on_idle; /* user: the stage */
+    segue_store *store;                /* shared; NULL = one of the server's own */
+    void (*add)(segue_server *server); /* more items, before it listens; NULL = none */
+    segue_idle_fn on_idle;             /* user: the stage */
     int64_t max_message;
 } http_stage;
 

@@ -262,7 +262,7 @@ static void run(void *user, segue_call *call)
     row_user *u = user;
     segue_content *content = NULL;
     if (!u->row->fill) {
-        if (segue_call_require_input(call, "elicitation/create", question,
+        if (segue_call_require_input(call, NULL, "elicitation/create", question,
                                      sizeof question - 1, asked, u, NULL) != SEGUE_OK)
             segue_call_free(call);
         return;

@@ -149,6 +149,7 @@ static int serve(torture *t)
     if (status != SEGUE_OK)
         return 0;
     server.store = t->store;
+    server.on_validate = t->validate;
     if (segue_server_new(t->runtime, &server, &t->server) != SEGUE_OK)
         return 0;
     t->fixtures = fixtures_new(fake_now, t);
@@ -190,11 +191,14 @@ segue_session *torture_open_over(torture *t, segue_transport *transport)
     segue_session *session = NULL;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = t->era;
+    options.no_tasks = t->no_tasks;
     options.capabilities = "{\"elicitation\":{}}";
+    options.fill_defaults = 1;
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = t;
     events.free_user = session_freed;
     events.on_closed = session_closed;
+    events.on_validate = t->validate;
     if (segue_session_open(t->runtime, transport, &options, &events, &session) !=
         SEGUE_OK) {
         segue_transport_free(transport);

@@ -50,10 +50,12 @@ struct torture {
     int asked_count;
     int sqlite; /* the store is a file, with a thread of its own */
     int32_t era;
-    int setup; /* the making of the server fails as well */
+    int no_tasks; /* the clients want none; set before they are opened */
+    int setup;    /* the making of the server fails as well */
     int served;
     size_t fail_at, fail_from;
     char path[64];
+    segue_validate_fn validate; /* of the server and its clients; set before it is made */
     void (*play)(torture *t); /* run at each turn: another end that the scenario plays */
     void *far;
 };

@@ -132,6 +132,8 @@ static void start_server(world *w)
     w->fixtures = fixtures_new(fake_now, w);
     assert_int_equal(fixtures_add(w->fixtures, w->runtime, w->server), SEGUE_OK);
     assert_int_equal(item_fixtures_add(w->runtime, w->server), SEGUE_OK);
+    if (w->furnish)
+        w->furnish(w);
     if (w->place == WORLD_HTTP)
         listen_there(w);
 }

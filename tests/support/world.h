@@ -44,6 +44,7 @@ typedef struct world {
     segue_store *custom; /* used instead of store_kind; freed by the world */
     const char *fault;   /* STDIO: SEGUE_FAULT of the servers spawned from here on */
     int dead;            /* HERE: the process is gone, what it still says is not heard */
+    void (*furnish)(struct world *w); /* HERE: adds what a server it starts has besides */
     void (*between)(
         struct world *w); /* HERE: in world_restart, when the old one is gone */
     uint64_t log_count;   /* lines of log at level error */

@@ -77,6 +77,7 @@ static char *mask(const char *message)
         char end;
     } masks[] = {{"\"taskId\":\"", "taskId", '"'},
                  {"\"requestState\":\"", "requestState", '"'},
+                 {"\"nextCursor\":\"", "nextCursor", '"'},
                  {"\"createdAt\":\"", "createdAt", '"'},
                  {"\"lastUpdatedAt\":\"", "lastUpdatedAt", '"'},
                  {"\"taskIds\":[\"", "taskIds", ']'}};

@@ -78,7 +78,7 @@ static int rounds_of_a_plain_call(torture *t)
 
 static int round_then_a_task(torture *t)
 {
-    return call_once(t, "test_tool_with_task", "{}", "Hello, ");
+    return call_once(t, "test_tool_with_task", "{}", "\\\"name\\\":\\\"you\\\"");
 }
 
 static int failed_task(torture *t)
@@ -146,6 +146,7 @@ int main(void)
         {"round of a plain call", round_of_a_plain_call, 0, 0, 0},
         {"rounds of a plain call", rounds_of_a_plain_call, 0, 0, 0},
         {"round, then a task", round_then_a_task, 0, 0, 0},
+        {"task that asks, of 2025-11-25", round_then_a_task, 0, SEGUE_ERA_LEGACY, 0},
         {"three input rounds", inputs_in_turn, 0, 0, 0},
         {"task that fails", failed_task, 0, 0, 0},
         {"stream resumed by token", resumed_stream, 0, 0, 0},

@@ -96,7 +96,8 @@ enum kind {
     CONTENT,
     CALL,
     TRANSPORT,
-    LISTENER
+    LISTENER,
+    BEARER
 };
 
 /* A probe of a function without a status says INVALID when that did nothing. */
@@ -148,6 +149,10 @@ GIVES(segue_transport_http, segue_transport,
       segue_transport_http(h, "http://localhost/mcp", NULL, &out, NULL),
       segue_transport_free(out))
 STATUS(segue_transport_set_header, segue_transport_set_header(h, "X-Probe", "1"))
+PROBE(segue_transport_set_oauth, segue_oauth_options options;
+      segue_struct_init(&options, sizeof options, SEGUE_STRUCT_OAUTH_OPTIONS);
+      return segue_transport_set_oauth(h, &options);)
+STATUS(segue_runtime_authorize, segue_runtime_authorize(h, "?state=x"))
 STATUS(segue_transport_header,
        segue_transport_header(h, "host") ? SEGUE_OK : SEGUE_E_INVALID)
 EMPTY(segue_transport_peer, segue_transport_peer(h))
@@ -169,6 +174,8 @@ STATUS(segue_content_set_structured, segue_content_set_structured(h, "1", 1))
 STATUS(segue_content_set_error, segue_content_set_error(h, 0))
 IGNORES(segue_content_free, segue_content_free(h))
 STATUS(segue_segment_number, segue_segment_number(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_segment_index, segue_segment_index(h) ? SEGUE_OK : SEGUE_E_INVALID)
+STATUS(segue_segment_replaces, segue_segment_replaces(h) ? SEGUE_OK : SEGUE_E_INVALID)
 EMPTY(segue_segment_get_type, segue_segment_get_type(h))
 EMPTY(segue_segment_data, segue_segment_data(h, NULL))
 STATUS(segue_segment_text, segue_segment_text(h, NULL) ? SEGUE_OK : SEGUE_E_INVALID)
@@ -193,9 +200,17 @@ EMPTY(segue_listener_url, segue_listener_url(h))
 STATUS(segue_listener_reload, segue_listener_reload(h, NULL))
 STATUS(segue_listener_close, segue_listener_close(h))
 IGNORES(segue_listener_free, segue_listener_free(h))
+EMPTY(segue_bearer_token, segue_bearer_token(h, NULL))
+STATUS(segue_bearer_accept, segue_bearer_accept(h, "a", NULL, 0))
+STATUS(segue_bearer_refuse, segue_bearer_refuse(h, NULL))
+IGNORES(segue_bearer_free, segue_bearer_free(h))
 EMPTY(segue_call_method, segue_call_method(h))
 EMPTY(segue_call_name, segue_call_name(h))
+EMPTY(segue_call_principal, segue_call_principal(h))
+STATUS(segue_call_has_scope, segue_call_has_scope(h, "a") ? SEGUE_OK : SEGUE_E_INVALID)
 EMPTY(segue_call_params, segue_call_params(h, NULL))
+PROBE(segue_call_meta, const char *json; size_t len;
+      return segue_call_meta(h, "a", &json, &len);)
 PROBE(segue_call_argument, const char *json; size_t len;
       return segue_call_argument(h, "a", &json, &len);)
 PROBE(segue_call_argument_text, const char *text;
@@ -214,7 +229,7 @@ STATUS(segue_call_progress, segue_call_progress(h, 1, 2, NULL))
 STATUS(segue_call_log, segue_call_log(h, "info", "1", 1))
 STATUS(segue_call_set_status, segue_call_set_status(h, "x"))
 STATUS(segue_call_require_input,
-       segue_call_require_input(h, "roots/list", NULL, 0, ignore_input, NULL, NULL))
+       segue_call_require_input(h, NULL, "roots/list", NULL, 0, ignore_input, NULL, NULL))
 STATUS(segue_call_hang_up, segue_call_hang_up(h, 1))
 STATUS(segue_call_defer, segue_call_defer(h, 0))
 STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1))
@@ -235,6 +250,8 @@ GIVES(segue_request_resume, segue_request,
       segue_request_resume(h, "sg1.x", NULL, NULL, &out), segue_request_free(out))
 PROBE(segue_request_token, size_t len; return segue_request_token(h, NULL, &len);)
 STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2))
+STATUS(segue_request_answer_error,
+       segue_request_answer_error(h, "k", -32603, "x", NULL, 0))
 STATUS(segue_request_grant, segue_request_grant(h, 1))
 STATUS(segue_request_cancel, segue_request_cancel(h))
 STATUS(segue_request_detach, segue_request_detach(h))
@@ -270,6 +287,7 @@ static enum kind kind_of(const char *name)
         {"segue_transport_writable", TRANSPORT},
         {"segue_transport_closed", TRANSPORT},
         {"segue_transport_set_header", TRANSPORT},
+        {"segue_transport_set_oauth", TRANSPORT},
         {"segue_transport_header", TRANSPORT},
         {"segue_transport_peer", TRANSPORT},
         {"segue_transport_", RUNTIME},
@@ -286,6 +304,7 @@ static enum kind kind_of(const char *name)
         {"segue_task_attach", SESSION},
         {"segue_task_", TASK},
         {"segue_listener_", LISTENER},
+        {"segue_bearer_", BEARER},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))
@@ -369,7 +388,8 @@ static int tear_down(void **state)
 static void *handle_of(enum kind kind)
 {
     void *const handles[] = {NULL, runtime, server, session,   request,
-                             task, content, call,   transport, listener};
+                             task, content, call,   transport, listener,
+                             NULL}; /* a bearer has its own tests: test_bearer_ask.c */
     return handles[kind];
 }
 
@@ -555,7 +575,7 @@ static void struct_init_knows_its_kinds(void **state)
     assert_int_equal(bytes[39], 0);
     assert_int_equal(bytes[40], 0xff);
     assert_int_equal(segue_struct_init(bytes, 40, 0), SEGUE_E_INVALID);
-    assert_int_equal(segue_struct_init(bytes, 40, SEGUE_STRUCT_LISTEN_OPTIONS + 1),
+    assert_int_equal(segue_struct_init(bytes, 40, SEGUE_STRUCT_BEARER_OPTIONS + 1),
                      SEGUE_E_INVALID);
     assert_int_equal(segue_struct_init(bytes, sizeof(size_t) - 1, 1), SEGUE_E_INVALID);
 }

@@ -12,13 +12,15 @@
 #define JSON "Content-Type: application/json\r\n"
 #define LOCAL "Host: localhost:80\r\n"
 
-typedef enum place { LOOPBACK, OUTSIDE, LISTED, PAGES, OPEN, CORS } place;
+typedef enum place { LOOPBACK, OUTSIDE, SECURE, TOKENS, LISTED, PAGES, OPEN, CORS } place;
 
 static sgi_http_policy policy_of(place where)
 {
     sgi_http_policy policy = {.path = SGI_STR("/mcp"), .health_path = SGI_STR("/health")};
     policy.local = where == LOOPBACK || where == CORS;
     policy.bound = where == OUTSIDE ? SGI_STR("192.0.2.7") : SGI_STR("127.0.0.9");
+    policy.secure = where == SECURE;
+    policy.tokens = where == TOKENS;
     if (where == LISTED) {
         policy.hosts = SGI_STR("mcp.example.com, other.example:8443");
         policy.origins = SGI_STR("https://app.example.com, http://x.test:81");
@@ -68,7 +70,23 @@ static const row rows[] = {
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: evil.com:localhost\r\n", 400, 0},
     {LOOPBACK, "GET /mcp HTTP/1.0\r\n", 403, 0},
     /* ... from elsewhere */
-    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: anything.example\r\n", 0, SGI_HTTP_GET},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: anything.example\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2.7:80\r\n", 0, SGI_HTTP_GET},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 198.51.100.255\r\n", 0, SGI_HTTP_GET},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n", 0, SGI_HTTP_GET},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n", 0, SGI_HTTP_GET},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2.256\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2.010\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2.7.\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2.7.8\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4.example\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.a\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 999999999999.1\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.0\r\n", 403, 0},
+    {SECURE, "GET /mcp HTTP/1.1\r\nHost: anything.example\r\n", 0, SGI_HTTP_GET},
+    {TOKENS, "GET /mcp HTTP/1.1\r\nHost: anything.example\r\n", 0, SGI_HTTP_GET},
+    {TOKENS, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: http://c.d\r\n", 403, 0},
     {LISTED, "GET /mcp HTTP/1.1\r\nHost: mcp.example.com:99\r\n", 0, SGI_HTTP_GET},
     {LISTED, "GET /mcp HTTP/1.1\r\nHost: other.example:8443\r\n", 0, SGI_HTTP_GET},
     {LISTED, "GET /mcp HTTP/1.1\r\nHost: other.example:8444\r\n", 403, 0},
@@ -88,10 +106,15 @@ static const row rows[] = {
      "GET /mcp HTTP/1.1\r\n" LOCAL
      "Origin: http://localhost\r\nOrigin: http://evil.example.com\r\n",
      400, 0},
-    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: a.b:81\r\nOrigin: http://a.b:81\r\n", 0,
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4:81\r\nOrigin: http://1.2.3.4:81\r\n", 0,
      SGI_HTTP_GET},
-    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: a.b:81\r\nOrigin: http://a.b\r\n", 403, 0},
-    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: http://localhost\r\n", 403, 0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4:81\r\nOrigin: http://1.2.3.4\r\n", 403,
+     0},
+    {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4\r\nOrigin: http://localhost\r\n", 403,
+     0},
+    {SECURE, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: https://a.b\r\n", 0,
+     SGI_HTTP_GET},
+    {SECURE, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: http://a.b\r\n", 403, 0},
     {LISTED,
      "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: https://app.example.com\r\n",
      0, SGI_HTTP_GET},
@@ -102,11 +125,9 @@ static const row rows[] = {
     {LISTED,
      "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: http://mcp.example.com\r\n",
      403, 0},
-    {PAGES, "GET /mcp HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n",
-     403, 0},
-    {PAGES,
-     "GET /mcp HTTP/1.1\r\nHost: any.example\r\nOrigin: https://app.example.com\r\n", 0,
-     SGI_HTTP_GET},
+    {PAGES, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4\r\nOrigin: http://1.2.3.4\r\n", 403, 0},
+    {PAGES, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4\r\nOrigin: https://app.example.com\r\n",
+     0, SGI_HTTP_GET},
     {OPEN, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: null\r\n", 0, SGI_HTTP_GET},
     /* Accept */
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: */*\r\n", 0, SGI_HTTP_POST},

@@ -374,7 +374,7 @@ static void a_browser_of_an_allowed_origin_may_call(void **state)
                         "https://app.test");
     assert_string_equal(http_reply_header(&reply, "Vary"), "Origin");
     assert_string_equal(http_reply_header(&reply, "Access-Control-Expose-Headers"),
-                        "Mcp-Session-Id");
+                        "Mcp-Session-Id, WWW-Authenticate");
     http_reply_free(&reply);
     http_stage_close(&s, &c);
 }

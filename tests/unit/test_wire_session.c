@@ -149,6 +149,46 @@ static void unknown_events_count_as_none(void **state)
     http_wire_finish(call);
 }
 
+/* An id is one of its session: it opens nothing of another, not of the same principal
+ * either, whatever it says. */
+static void events_of_another_session_count_as_none(void **state)
+{
+    static const char *const ids[] = {"2-0",
+                                      "2-1",
+                                      "2-2",
+                                      "3-1",
+                                      "-2-1",
+                                      "2--1",
+                                      "02-00000000000000000001",
+                                      "4294967298-1",
+                                      "18446744073709551618-1",
+                                      "2-18446744073709551617",
+                                      "\"2-1\"",
+                                      " 2-1"};
+    static const char *const names[] = {"ada", "bob"};
+    (void)state;
+    http_rig_open(&t);
+    segue_call *call = http_wire_start(&t.a, "7");
+    sgi_call_progress(call, 1, 0, "the secret");
+    http_wire_cut(&t.a);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        http_wire c;
+        http_wire_init(&c, t.server, names[i]);
+        assert_true(http_wire_open(&c, "2025-11-25"));
+        for (size_t j = 0; j < sizeof ids / sizeof *ids; j++) {
+            int32_t status = http_wire_get(&c, ids[j]);
+            assert_true(status == 0 || status == 404);
+            assert_false(http_wire_says(&c, "secret"));
+            http_wire_cut(&c);
+        }
+        http_wire_free(&c);
+    }
+    assert_int_equal(http_wire_get(&t.a, "2-0"), 0);
+    assert_true(http_wire_says(&t.a, "the secret"));
+    http_wire_cut(&t.a);
+    http_wire_finish(call);
+}
+
 static void answer_without_a_stream_is_for_nobody(void **state)
 {
     (void)state;
@@ -414,6 +454,7 @@ int main(void)
         CASE(second_get_takes_a_stream_over),
         CASE(listening_stream_is_one_and_is_kept),
         CASE(unknown_events_count_as_none),
+        CASE(events_of_another_session_count_as_none),
         CASE(answer_without_a_stream_is_for_nobody),
         CASE(settled_streams_are_bounded),
         CASE(requests_in_flight_are_those_of_the_session),

@@ -19,6 +19,7 @@ const (
 	modernVersion = "2026-07-28"
 	legacyVersion = "2025-11-25"
 	big           = 8 << 20
+	noMethod      = "no/such_method"
 	odd           = "snow \u2603, emoji \U0001F600, tab\t, newline\n, nul \x00, quote \" \\ \u2028"
 )
 
@@ -34,6 +35,9 @@ type judgeClient struct {
 	progress []*mcp.ProgressNotificationParams
 	logs     []*mcp.LoggingMessageParams
 	lists    int
+	asked    []string // messages of elicitations
+	declines bool
+	notes    []string // of resources and prompts that change
 }
 
 func (j *judgeClient) overHTTP() bool { return strings.HasPrefix(j.server[0], "http") }
@@ -63,18 +67,23 @@ func (j *judgeClient) open(ctx context.Context, version string) (*mcp.ClientSess
 		defer j.lock.Unlock()
 		keep()
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "go-judge", Version: "1.0.0"},
-		&mcp.ClientOptions{
-			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-				note(func() { j.lists++ })
-			},
-			LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
-				note(func() { j.logs = append(j.logs, r.Params) })
-			},
-			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-				note(func() { j.progress = append(j.progress, r.Params) })
-			},
-		})
+	handlers := &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			note(func() { j.lists++ })
+		},
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
+			note(func() { j.logs = append(j.logs, r.Params) })
+		},
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			note(func() { j.progress = append(j.progress, r.Params) })
+		},
+	}
+	j.answerQuestions(handlers)
+	client := mcp.NewClient(&mcp.Implementation{Name: "go-judge", Version: "1.0.0"}, handlers)
+	if err := mcp.AddSendingCustomMethod[*mcp.PingParams, *mcp.CallToolResult](client, noMethod); err != nil {
+		return nil, err
+	}
+	client.AddRoots(&mcp.Root{URI: "file:///judged", Name: "judged"})
 	var options *mcp.ClientSessionOptions
 	if version != "" {
 		options = &mcp.ClientSessionOptions{ProtocolVersion: version}
@@ -368,7 +377,20 @@ func (j *judgeClient) cutStream(ctx context.Context) error {
 	if !j.isModern() && err != nil {
 		return err
 	}
-	return j.greet(ctx)
+	return j.greetAgain(ctx)
+}
+
+// greetAgain has an answer in the end. A call is lost with the connection that it took, be
+// it one of a pool whose end the client has not noticed yet.
+func (j *judgeClient) greetAgain(ctx context.Context) error {
+	var err error
+	for range 20 {
+		if err = j.greet(ctx); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 // death ends the server, which is started again over HTTP only.
@@ -376,12 +398,9 @@ func (j *judgeClient) death(ctx context.Context) error {
 	if _, err := j.call(ctx, "die", nil); err == nil {
 		return errors.New("it was answered")
 	}
-	var err error
-	for range 20 {
-		if err = j.greet(ctx); err == nil {
-			return nil
-		}
-		time.Sleep(100 * time.Millisecond)
+	err := j.greetAgain(ctx)
+	if err == nil {
+		return nil
 	}
 	if again := j.openAs(ctx, j.version, j.version); again != nil {
 		return fmt.Errorf("a new session: %w", again)
@@ -418,7 +437,7 @@ func (j *judgeClient) cells() []cell {
 			j.refuse("protocol_error_job", -32603, given{"hint": "on purpose"})},
 		{"error: a tool that must be a task", true, j.refuse("failing_job", taskOnly, nil)},
 		{"error: unknown method", true, func(ctx context.Context) error {
-			_, err := j.session.ListPrompts(ctx, nil)
+			_, err := mcp.CallCustomMethod[*mcp.PingParams, *mcp.CallToolResult](ctx, j.session, noMethod, &mcp.PingParams{})
 			return refused(err, -32601, nil)
 		}},
 		{"progress", true, j.seeProgress},
@@ -428,8 +447,8 @@ func (j *judgeClient) cells() []cell {
 		{"large result, 8 MiB", true, j.bigResult},
 		{"large arguments, 8 MiB", true, j.bigArguments},
 		{"list_changed", true, j.listChanged},
-		{"reconnect: a stream is cut", http, j.cutStream},
 	}
+	cells = append(append(cells, j.itemCells()...), cell{"reconnect: a stream is cut", http, j.cutStream})
 	for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26"} {
 		cells = append(cells, cell{"protocol version " + version, legacy,
 			func(ctx context.Context) error { return j.openAs(ctx, version, version) }})

@@ -91,8 +91,9 @@ func media(none) *mcp.CallToolResult {
 }
 
 func makeServer(versions []string) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "judged", Version: "1.0.0"},
-		&mcp.ServerOptions{SupportedProtocolVersions: versions})
+	options := &mcp.ServerOptions{SupportedProtocolVersions: versions}
+	itemOptions(options)
+	server := mcp.NewServer(&mcp.Implementation{Name: "judged", Version: "1.0.0"}, options)
 	answer(server, "greet", func(given name) *mcp.CallToolResult {
 		if given.Name == "" {
 			given.Name = "World"
@@ -123,6 +124,7 @@ func makeServer(versions []string) *mcp.Server {
 		return nil
 	})
 	addToggle(server)
+	addItems(server)
 	return server
 }
 

@@ -30,7 +30,6 @@ import time
 
 START_SECONDS = 15
 STOP_SECONDS = 5
-TRIES = 3  # a free port may be taken by another before the proxy has it
 
 NGINX = """\
 {user}
@@ -141,10 +140,11 @@ def running(name, prepare, tls):
     try:
         if tls:
             make_certificate(directory)
-        child, port = start(directory, prepare)
-        yield Front(name, port, directory, child.pid, tls)
-        if child.poll() is not None:
-            raise RuntimeError(f"{name} ended by itself with {child.returncode}")
+        with reserved_port() as port:
+            child = start(directory, prepare, port)
+            yield Front(name, port, directory, child.pid, tls)
+            if child.poll() is not None:
+                raise RuntimeError(f"{name} ended by itself with {child.returncode}")
     except BaseException:
         stop(child)
         print(f"{name}, {directory}:", read_logs(directory), sep="\n", file=sys.stderr)
@@ -153,21 +153,18 @@ def running(name, prepare, tls):
     shutil.rmtree(directory)
 
 
-def start(directory, prepare):
-    for _ in range(TRIES):
-        port = free_port()
-        with open(os.path.join(directory, "output.log"), "ab") as output:
-            child = subprocess.Popen(prepare(directory, port), stdin=subprocess.DEVNULL,
-                                     stdout=output, stderr=subprocess.STDOUT,
-                                     start_new_session=True)
-        try:
-            if accepts(child, port):
-                return child, port
-        except BaseException:
-            stop(child)
-            raise
+def start(directory, prepare, port):
+    with open(os.path.join(directory, "output.log"), "ab") as output:
+        child = subprocess.Popen(prepare(directory, port), stdin=subprocess.DEVNULL,
+                                 stdout=output, stderr=subprocess.STDOUT,
+                                 start_new_session=True)
+    try:
+        if accepts(child, port):
+            return child
+        raise RuntimeError("the proxy does not start")
+    except BaseException:
         stop(child)
-    raise RuntimeError("the proxy does not start")
+        raise
 
 
 def accepts(child, port):
@@ -197,10 +194,14 @@ def stop(child):
         child.wait()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+@contextlib.contextmanager
+def reserved_port():
+    """A port that nobody gets who takes any, and that a proxy may listen on: it sets
+    SO_REUSEADDR too, and this socket does not listen."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def find_program(name):

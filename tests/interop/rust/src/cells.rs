@@ -17,6 +17,14 @@ pub enum Problem {
 
 pub type Outcome = Result<(), Problem>;
 
+impl Problem {
+    pub fn text(&self) -> &str {
+        match self {
+            Problem::Missing(why) | Problem::Failed(why) => why,
+        }
+    }
+}
+
 pub fn failed(why: impl Display) -> Problem {
     Problem::Failed(why.to_string())
 }

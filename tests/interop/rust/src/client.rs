@@ -4,80 +4,31 @@ use std::{
 };
 
 use rmcp::{
-    ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient,
+    ClientLifecycleMode, ClientServiceExt,
     model::{
-        CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-        Implementation, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
-        PingRequest, ProgressNotificationParam, ProtocolVersion, Request, RequestMetaObject,
-        SetLevelRequestParams, SubscriptionFilter,
+        ClientRequest, CustomRequest, LoggingLevel, PaginatedRequestParams, PingRequest,
+        ProtocolVersion, Request, RequestMetaObject, SetLevelRequestParams, SubscriptionFilter,
     },
-    service::{NotificationContext, PeerRequestOptions, RunningService, ServiceError},
+    service::{PeerRequestOptions, ServiceError},
     transport::{
         StreamableHttpClientTransport, TokioChildProcess,
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    process::Command,
-};
+use tokio::process::Command;
 
-use crate::cells::{Outcome, Problem, cell, equal, failed, until};
+use crate::{
+    calls::{Session, call, cut_connections, expect, greet, greet_again, params, refused, text_of},
+    cells::{Outcome, Problem, cell, equal, failed, until},
+    items::Items,
+    notes::Notes,
+};
 
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 const BIG: usize = 8 << 20;
 const ODD: &str = "snow \u{2603}, emoji \u{1F600}, tab\t, newline\n, nul \0, quote \" \\ \u{2028}";
-
-/// What the server has said without being asked.
-#[derive(Clone, Default)]
-struct Notes {
-    version: Option<ProtocolVersion>,
-    progress: Arc<Mutex<Vec<Value>>>,
-    logs: Arc<Mutex<Vec<Value>>>,
-    lists: Arc<Mutex<u32>>,
-}
-
-impl ClientHandler for Notes {
-    fn get_info(&self) -> ClientConfig {
-        let mut config = ClientConfig::new(
-            ClientCapabilities::default(),
-            Implementation::new("rust-judge", "1.0.0"),
-        );
-        if let Some(version) = &self.version {
-            config.protocol_version = version.clone();
-        }
-        config
-    }
-
-    async fn on_progress(
-        &self,
-        note: ProgressNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let seen = json!([note.progress, note.total, note.message]);
-        self.progress.lock().expect("a lock").push(seen);
-    }
-
-    async fn on_logging_message(
-        &self,
-        note: LoggingMessageNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        self.logs
-            .lock()
-            .expect("a lock")
-            .push(json!([note.level, note.data]));
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        *self.lists.lock().expect("a lock") += 1;
-    }
-}
-
-type Session = RunningService<RoleClient, Notes>;
 
 struct Judge {
     modern: bool,
@@ -88,44 +39,6 @@ struct Judge {
 
 fn version(name: &str) -> ProtocolVersion {
     serde_json::from_value(json!(name)).expect("a version")
-}
-
-fn params(tool: &str, given: Value) -> CallToolRequestParams {
-    let arguments = given.as_object().cloned().unwrap_or_default();
-    CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)
-}
-
-async fn call(session: &Session, tool: &str, given: Value) -> Result<CallToolResult, ServiceError> {
-    session.call_tool(params(tool, given)).await
-}
-
-fn text_of(result: &CallToolResult) -> &str {
-    let block = result.content.first().and_then(|block| block.as_text());
-    block.map_or("no text", |block| &block.text)
-}
-
-async fn expect(session: &Session, tool: &str, given: Value, want: &str) -> Outcome {
-    equal(
-        text_of(&call(session, tool, given).await?),
-        want,
-        "the text",
-    )
-}
-
-async fn greet(session: &Session) -> Outcome {
-    expect(session, "greet", json!({"name": "Ada"}), "Hello, Ada!").await
-}
-
-/// The outcome must be a JSON-RPC error with that code and, unless null, that data.
-fn refused<T>(outcome: Result<T, ServiceError>, code: i32, data: Value) -> Outcome {
-    match outcome {
-        Ok(_) => Err(failed("it was not refused")),
-        Err(ServiceError::McpError(error)) => {
-            equal(error.code.0, code, "the code")?;
-            equal(error.data.unwrap_or_default(), data, "the data")
-        }
-        Err(error) => Err(failed(format!("no JSON-RPC error but {error}"))),
-    }
 }
 
 impl Judge {
@@ -302,7 +215,9 @@ impl Judge {
         call(self.session()?, "steps", json!({"n": 3})).await?;
         until(|| seen.lock().expect("a lock").len() >= 3, "progress").await?;
         let want: Vec<_> = (1..=3).map(|n| json!([n as f64, 3.0, "a step"])).collect();
-        equal(seen.lock().expect("a lock").clone(), want, "the progress")
+        let mut seen = seen.lock().expect("a lock").clone();
+        seen.sort_by_key(ToString::to_string); // each is handled by a task of its own
+        equal(seen, want, "the progress")
     }
 
     async fn set_level(&self, level: LoggingLevel) -> Outcome {
@@ -452,20 +367,14 @@ impl Judge {
                 .await
         });
         tokio::time::sleep(Duration::from_millis(300)).await;
-        let place = self.server[0]
-            .trim_start_matches("http://")
-            .trim_end_matches("/mcp");
-        let mut tap = TcpStream::connect(place).await?;
-        tap.write_all(b"POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
-            .await?;
-        tap.read_to_end(&mut Vec::new()).await?;
+        cut_connections(&self.server[0]).await?;
         match slow.await? {
             Ok(_) if self.modern => return Err(failed("the call has an answer")),
             Ok(result) => equal(text_of(&result), "arrived", "the text")?,
             Err(_) if self.modern => {}
             Err(error) => return Err(failed(error)),
         }
-        greet(session).await
+        greet_again(session).await
     }
 
     /// Ends the server, which is started again over HTTP only.
@@ -474,18 +383,14 @@ impl Judge {
         if call(session, "die", json!({})).await.is_ok() {
             return Err(failed("it was answered"));
         }
-        let mut last = String::new();
-        for _ in 0..20 {
-            match call(session, "greet", json!({"name": "Ada"})).await {
-                Ok(result) => return equal(text_of(&result), "Hello, Ada!", "the text"),
-                Err(error) => last = error.to_string(),
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        let Err(last) = greet_again(session).await else {
+            return Ok(());
+        };
         self.negotiates(if self.modern { MODERN } else { LEGACY })
             .await?;
         Err(Problem::Missing(format!(
-            "the client stays without a session: {last}"
+            "the client stays without a session: {}",
+            last.text()
         )))
     }
 
@@ -518,7 +423,12 @@ impl Judge {
         .await;
         cell("error: unknown method", async {
             refused(
-                self.session()?.list_prompts(None).await,
+                self.session()?
+                    .send_request(ClientRequest::CustomRequest(CustomRequest::new(
+                        "no/such_method",
+                        Some(json!({})),
+                    )))
+                    .await,
                 -32601,
                 Value::Null,
             )
@@ -555,6 +465,15 @@ impl Judge {
             cell("subscriptions/listen", self.listen()).await;
         } else {
             cell("list_changed", self.list_changed()).await;
+        }
+        if let Some(session) = &self.session {
+            let (asked, modern) = (&self.notes.asked, self.modern);
+            let items = Items {
+                session,
+                asked,
+                modern,
+            };
+            items.run().await;
         }
         if self.over_http() {
             cell("reconnect: a stream is cut", self.cut_stream()).await;

@@ -4,9 +4,13 @@
 //!     peer server [--versions A,B] [--http PORT]    its server for our client
 #![allow(deprecated)] // what only the handshake eras have
 
+mod calls;
 mod cells;
 mod client;
+mod items;
+mod notes;
 mod server;
+mod server_items;
 
 #[tokio::main]
 async fn main() {

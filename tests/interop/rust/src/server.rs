@@ -4,10 +4,14 @@ use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        ListToolsResult, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
-        ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
-        SetLevelRequestParams, SubscriptionFilter, Tool,
+        CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
+        CompleteResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
+        ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+        ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams,
     },
     service::{RequestContext, ServerInitializeError, SubscriptionContext},
     transport::{
@@ -24,6 +28,11 @@ use tokio::{
     sync::watch,
 };
 
+use crate::{
+    items::UPDATED,
+    server_items::{self, ASKING},
+};
+
 const DIED: i32 = 3; // how the tool `die` ends the process
 const MODERN: &str = "2026-07-28";
 
@@ -34,6 +43,9 @@ struct Judged {
     /// Is the tool `extra` there?
     extra: Arc<watch::Sender<bool>>,
     logs: Arc<watch::Sender<bool>>,
+    /// Are the resource and the prompt `extra` there?
+    items: Arc<watch::Sender<bool>>,
+    updates: Arc<watch::Sender<u32>>, // of a resource
 }
 
 fn text(value: impl Into<String>) -> CallToolResult {
@@ -68,7 +80,16 @@ impl Judged {
             Tool::new("add", "", with(&["a", "b"])),
             Tool::new("steps", "", with(&["n", "delayMs"])),
         ];
-        for name in ["media", "fail", "hang", "die", "toggle"] {
+        let others = [
+            "media",
+            "fail",
+            "hang",
+            "die",
+            "toggle",
+            "update",
+            "toggle_items",
+        ];
+        for name in others.into_iter().chain(ASKING) {
             tools.push(Tool::new(name, "", with(&[])));
         }
         if *self.extra.borrow() {
@@ -102,14 +123,35 @@ impl Judged {
 
     async fn toggle(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
         self.extra.send_modify(|there| *there = !*there);
-        if context
-            .protocol_version()
-            .is_none_or(|version| version.as_str() < MODERN)
-        {
+        if is_legacy(context) {
             let _ = context.peer.notify_tool_list_changed().await;
         }
         text("changed")
     }
+
+    async fn toggle_items(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
+        self.items.send_modify(|there| *there = !*there);
+        if is_legacy(context) {
+            let _ = context.peer.notify_resource_list_changed().await;
+            let _ = context.peer.notify_prompt_list_changed().await;
+        }
+        text("changed")
+    }
+
+    async fn update(&self, context: &RequestContext<RoleServer>) -> CallToolResult {
+        self.updates.send_modify(|count| *count += 1);
+        if is_legacy(context) {
+            let note = ResourceUpdatedNotificationParam::new(UPDATED);
+            let _ = context.peer.notify_resource_updated(note).await;
+        }
+        text("updated")
+    }
+}
+
+fn is_legacy(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_none_or(|version| version.as_str() < MODERN)
 }
 
 impl ServerHandler for Judged {
@@ -118,6 +160,12 @@ impl ServerHandler for Judged {
             .enable_logging()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_completions()
             .build();
         ServerConfig::new(capabilities).with_server_info(Implementation::new("judged", "1.0.0"))
     }
@@ -143,6 +191,70 @@ impl ServerHandler for Judged {
         Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(server_items::resources(*self.items.borrow()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(server_items::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        server_items::read(&request.uri)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(server_items::prompts(*self.items.borrow()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        server_items::prompt(request)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Ok(server_items::complete(request))
+    }
+
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
@@ -152,11 +264,20 @@ impl ServerHandler for Judged {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.extra.subscribe();
+        let mut items = self.items.subscribe();
+        let mut updates = self.updates.subscribe();
         loop {
             tokio::select! {
                 _ = context.cancelled() => return Ok(()),
                 _ = changes.changed() => {
                     let _ = context.sink().notify_tool_list_changed().await;
+                }
+                _ = items.changed() => {
+                    let _ = context.sink().notify_resource_list_changed().await;
+                    let _ = context.sink().notify_prompt_list_changed().await;
+                }
+                _ = updates.changed() => {
+                    let _ = context.sink().notify_resource_updated(UPDATED).await;
                 }
             }
         }
@@ -167,6 +288,9 @@ impl ServerHandler for Judged {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if ASKING.contains(&request.name.as_ref()) {
+            return server_items::ask(&request, &context).await;
+        }
         let given = Value::Object(request.arguments.unwrap_or_default());
         let result = match request.name.as_ref() {
             "greet" => text(format!(
@@ -187,6 +311,8 @@ impl ServerHandler for Judged {
             }
             "die" => std::process::exit(DIED),
             "toggle" => self.toggle(&context).await,
+            "toggle_items" => self.toggle_items(&context).await,
+            "update" => self.update(&context).await,
             "extra" => text("extra"),
             _ => return Err(ErrorData::invalid_params("unknown tool", None)),
         };
@@ -246,6 +372,8 @@ pub async fn serve(args: &[String]) {
         versions,
         extra: Arc::new(watch::Sender::new(false)),
         logs: Arc::new(watch::Sender::new(false)),
+        items: Arc::new(watch::Sender::new(false)),
+        updates: Arc::new(watch::Sender::new(0)),
     };
     let Some(port) = after("--http") else {
         return serve_stdio(judged)

@@ -1,0 +1,108 @@
+/* SEP-1034 for an application without a form: whatever way a server asks, an answer gets
+ * the defaults of what it leaves out; and stays as it is for who did not ask for that. */
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define FORM                                                                             \
+    "{\"message\":\"?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{"       \
+    "\"name\":{\"type\":\"string\",\"default\":\"John\"},"                               \
+    "\"age\":{\"type\":\"integer\",\"default\":30}}}}"
+#define ASKS                                                                             \
+    "\"inputRequests\":{\"k\":{\"method\":\"elicitation/create\",\"params\":" FORM "}}"
+#define SAID "{\"action\":\"accept\",\"content\":{\"age\":7}}"
+#define FILLED "{\"action\":\"accept\",\"content\":{\"age\":7,\"name\":\"John\"}}"
+
+static segue_session_options options_of(int32_t fill, int32_t era)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.capabilities = "{\"elicitation\":{}}";
+    options.fill_defaults = fill;
+    options.era = era;
+    return options;
+}
+
+static void answer(kit *k, record *r)
+{
+    assert_int_equal(segue_request_answer(r->request, r->last_key, SAID, strlen(SAID)),
+                     SEGUE_OK);
+    kit_run(k);
+}
+
+/* A request of the server. */
+static void asked_before_2026(int32_t fill, const char *expected)
+{
+    kit k = {0};
+    segue_session_options options = options_of(fill, SEGUE_ERA_LEGACY);
+    kit_begin(&k, &options);
+    kit_result(&k, kit_expect(&k, "initialize"),
+               "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},"
+               "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}");
+    kit_expect(&k, "notifications/initialized");
+    record *r = kit_call(&k, "t");
+    kit_expect(&k, "tools/call");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"elicitation/create\","
+                "\"params\":" FORM "}");
+    answer(&k, r);
+    assert_at(kit_heard(&k), "result", expected);
+    kit_end(&k);
+}
+
+/* A round of questions. */
+static void asked_in_a_round(int32_t fill, const char *expected)
+{
+    kit k = {0};
+    segue_session_options options = options_of(fill, SEGUE_ERA_AUTO);
+    kit_begin_modern(&k, &options, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"resultType\":\"input_required\"," ASKS);
+    answer(&k, r);
+    assert_at(kit_expect(&k, "tools/call"), "params.inputResponses.k", expected);
+    kit_end(&k);
+}
+
+static void asked_by_a_task(int32_t fill, const char *expected)
+{
+    kit k = {0};
+    segue_session_options options = options_of(fill, SEGUE_ERA_AUTO);
+    kit_begin_modern(&k, &options, SERVER_TASKS);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "input_required") "," ASKS);
+    answer(&k, r);
+    assert_at(kit_expect(&k, "tasks/update"), "params.inputResponses.k", expected);
+    kit_end(&k);
+}
+
+static void what_is_left_out_has_its_default(void **state)
+{
+    (void)state;
+    asked_before_2026(1, FILLED);
+    asked_in_a_round(1, FILLED);
+    asked_by_a_task(1, FILLED);
+}
+
+static void a_form_that_was_shown_is_left_alone(void **state)
+{
+    (void)state;
+    asked_before_2026(0, SAID);
+    asked_in_a_round(0, SAID);
+    asked_by_a_task(0, SAID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_left_out_has_its_default),
+        cmocka_unit_test(a_form_that_was_shown_is_left_alone),
+    };
+    return cmocka_run_group_tests_name("client_defaults", tests, NULL, NULL);
+}

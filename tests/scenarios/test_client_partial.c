@@ -1,0 +1,388 @@
+/* A client and the result of a plain call as it grows: responses that have more behind
+ * them (PR 776), notifications beside the request (SEP-2998); from a server that the test
+ * plays and that may do what none should. */
+#include "engine/asking/request.h"
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define NAMED(name, test)                                                                \
+    {                                                                                    \
+        name, test, NULL, NULL, NULL                                                     \
+    }
+#define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define CONTENT(blocks) "\"content\":[" blocks "]"
+#define PART(blocks) CONTENT(blocks) ",\"_meta\":{\"hasMore\":true}"
+#define PLACED(blocks, index)                                                            \
+    CONTENT(blocks) ",\"_meta\":{\"hasMore\":true,\"index\":" #index "}"
+
+static record *begin(kit *k, const char **call)
+{
+    kit_begin_2025(k, NULL, SERVER_PLAIN);
+    record *r = kit_call(k, "t");
+    *call = kit_expect(k, "tools/call");
+    assert_at(*call, "params._meta.allowPartial", "true");
+    return r;
+}
+
+static record *begin_modern(kit *k, const char **call, const char **token)
+{
+    kit_begin_modern(k, NULL, SERVER_PLAIN);
+    record *r = kit_call(k, "t");
+    *call = kit_expect(k, "tools/call");
+    assert_non_null(strstr(*call, "\"partialResults\":{}"));
+    *token = json_at(*call, "params._meta.partialResultToken");
+    assert_true(**token);
+    return r;
+}
+
+static void assert_ok(record *r, const char *content, const char *log)
+{
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content", content);
+    assert_non_null(strstr(r->log, log));
+}
+
+/* ---- P ---- */
+
+static void pieces_make_one_result(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call, PART(BLOCK("a")));
+    kit_result(&k, call, PART(BLOCK("b") "," BLOCK("c")));
+    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\nsegment 3 c\n");
+    kit_result(&k, call, CONTENT(BLOCK("d")) ",\"structuredContent\":{\"x\":1}");
+    assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "," BLOCK("d") "]",
+              "segment 4 d\n");
+    assert_at(r->result, "structuredContent", "{\"x\":1}");
+    assert_at(r->result, "_meta", "");
+    kit_result(&k, call, PART(BLOCK("e"))); /* nobody waits for it */
+    assert_int_equal(r->segments, 4);
+    kit_end(&k);
+}
+
+static void the_last_may_be_empty(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call, PART(BLOCK("a")));
+    kit_result(&k, call, CONTENT(""));
+    assert_ok(r, "[" BLOCK("a") "]", "segment 1 a\n");
+    kit_end(&k);
+}
+
+static void one_response_is_the_result(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call, CONTENT(BLOCK("a")));
+    assert_ok(r, "[" BLOCK("a") "]", "segment 1 a\n");
+    kit_end(&k);
+}
+
+typedef struct places {
+    char text[256];
+} places;
+
+static void note_place(void *user, segue_request *request, const segue_segment *segment)
+{
+    places *p = user;
+    (void)request;
+    size_t used = strlen(p->text);
+    snprintf(p->text + used, sizeof p->text - used, "%d@%d%s ",
+             (int)segue_segment_number(segment), (int)segue_segment_index(segment),
+             segue_segment_replaces(segment) ? "!" : "");
+}
+
+/* A call whose segments are noted with their places. */
+static segue_request *call_noted(kit *k, places *p)
+{
+    segue_request_events events;
+    segue_request *request;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events.user = p;
+    events.on_segment = note_place;
+    assert_int_equal(segue_request_start(k->session, "tools/call", "{\"name\":\"t\"}", 12,
+                                         NULL, &events, &request),
+                     SEGUE_OK);
+    kit_run(k);
+    return request;
+}
+
+static void pieces_have_places(void **state)
+{
+    kit k = {0};
+    places p = {""};
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    segue_request *request = call_noted(&k, &p);
+    const char *call = kit_expect(&k, "tools/call");
+    kit_result(&k, call, PLACED(BLOCK("con"), 0));
+    kit_result(&k, call, PLACED(BLOCK("tent 1."), 0));
+    kit_result(&k, call, PLACED(BLOCK("cont"), 1));
+    kit_result(&k, call,
+               CONTENT(BLOCK("new")) ",\"_meta\":{\"hasMore\":true,\"mergeStrategy\":"
+                                     "\"replace\"}");
+    kit_result(&k, call, CONTENT(BLOCK("end")));
+    assert_string_equal(p.text, "1@0 2@0 3@1 4@0! 5@1 ");
+    segue_request_free(request);
+    kit_end(&k);
+}
+
+static void malformed(void **state)
+{
+    static const char *const bad[] = {
+        PLACED(BLOCK("a"), 5),
+        PLACED(BLOCK("a"), -1),
+        PLACED(BLOCK("a"), "0"),
+        PLACED(BLOCK("a"), 0.5),
+        CONTENT(BLOCK("a")) ",\"_meta\":{\"hasMore\":true,\"mergeStrategy\":\"deep\"}",
+        "\"content\":{},\"_meta\":{\"hasMore\":true}",
+        "\"content\":[1],\"_meta\":{\"hasMore\":true}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kit k = {0};
+        const char *call;
+        record *r = begin(&k, &call);
+        kit_result(&k, call, "%s", bad[i]);
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+        assert_at(kit_expect(&k, "notifications/cancelled"), "params.requestId",
+                  json_at(call, "id"));
+        record *next = kit_call(&k, "t"); /* the session stays usable */
+        kit_result(&k, kit_expect(&k, "tools/call"), CONTENT(BLOCK("a")));
+        assert_int_equal(next->status, SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
+static void an_error_keeps_what_came(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call, PART(BLOCK("a")));
+    kit_result(&k, call, PART(BLOCK("b")));
+    kit_error(&k, call, -32603, NULL);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_int_equal(r->rpc_code, -32603);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    uint64_t warnings = k.session->engine->warnings;
+    kit_result(&k, call, PART(BLOCK("c")));
+    assert_int_equal(k.session->engine->warnings, warnings + 1);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+static void a_cut_leaves_what_came(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call, PART(BLOCK("a")));
+    kit_result(&k, call, PART(BLOCK("b")));
+    kit_cut(&k);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_end(&k);
+}
+
+static void a_cancel_says_so(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call, PART(BLOCK("a")));
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    kit_run(&k);
+    kit_expect(&k, "notifications/cancelled");
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    assert_at(r->result, "content", "[" BLOCK("a") "]");
+    kit_result(&k, call, PART(BLOCK("b")));
+    assert_int_equal(r->segments, 1);
+    kit_end(&k);
+}
+
+static void more_than_may_be(void **state)
+{
+    kit k = {0};
+    segue_session_options options;
+    char block[400];
+    (void)state;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.max_result_bytes = 1000;
+    kit_begin_2025(&k, &options, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    memset(block, 'x', sizeof block);
+    block[sizeof block - 1] = 0;
+    for (int i = 0; i < 4 && !r->completed; i++)
+        kit_result(&k, call,
+                   "\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
+                   "\"_meta\":{\"hasMore\":true}",
+                   block);
+    assert_int_equal(r->status, SEGUE_E_LIMIT);
+    kit_expect(&k, "notifications/cancelled");
+    kit_end(&k);
+}
+
+/* The same operation, told once more from its start (C-9): nothing twice. */
+static void told_again(void **state)
+{
+    kit k = {0};
+    const char *call;
+    (void)state;
+    record *r = begin(&k, &call);
+    kit_result(&k, call,
+               CONTENT(BLOCK("a") "," BLOCK("b")) ",\"_meta\":{\"hasMore\":true,"
+                                                  "\"dev.segue/seq\":1}");
+    kit_result(&k, call,
+               CONTENT(BLOCK("a")) ",\"_meta\":{\"hasMore\":true,\"dev.segue/seq\":1,"
+                                   "\"mergeStrategy\":\"replace\"}");
+    kit_result(&k, call,
+               CONTENT(BLOCK("b") "," BLOCK("c")) ",\"_meta\":{\"dev.segue/seq\":2}");
+    assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]",
+              "segment 1 a\nsegment 2 b\nsegment 3 c\n");
+    assert_int_equal(r->segments, 3);
+    kit_end(&k);
+}
+
+static void switched_off(void **state)
+{
+    kit k = {0};
+    segue_session_options options;
+    (void)state;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.dialects_off = SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS;
+    kit_begin_2025(&k, &options, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    assert_null(strstr(call, "allowPartial"));
+    kit_result(&k, call, PART(BLOCK("a"))); /* not asked for: the first counts */
+    assert_ok(r, "[" BLOCK("a") "]", "segment 1 a\n");
+    kit_end(&k);
+    k = (kit){0};
+    kit_begin_modern(&k, &options, SERVER_PLAIN);
+    r = kit_call(&k, "t");
+    call = kit_expect(&k, "tools/call");
+    assert_null(strstr(call, "partialResult"));
+    kit_result(&k, call, "\"resultType\":\"complete\"," CONTENT(BLOCK("a")));
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* ---- PN ---- */
+
+static void say_piece(kit *k, const char *token, const char *seq, const char *members)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/partial_result\","
+            "\"params\":{\"partialResultToken\":%s,\"seq\":%s,%s}}",
+            token, seq, members);
+}
+
+#define WHOLE                                                                            \
+    "\"resultType\":\"complete\",\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK(     \
+        "c") "]"
+
+static void notified(void **state)
+{
+    kit k = {0};
+    const char *call, *token;
+    (void)state;
+    record *r = begin_modern(&k, &call, &token);
+    say_piece(&k, token, "0", CONTENT(BLOCK("a")));
+    say_piece(&k, token, "1", CONTENT(BLOCK("b")) ",\"final\":false");
+    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\n");
+    kit_result(&k, call, WHOLE);
+    assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]", "segment 3 c\n");
+    assert_int_equal(r->segments, 3);
+    uint64_t warnings = k.session->engine->warnings;
+    say_piece(&k, token, "2", CONTENT(BLOCK("c")));
+    assert_int_equal(k.session->engine->warnings, warnings + 1);
+    kit_end(&k);
+}
+
+/* One piece was lost on the way: the result is whole, each segment comes once. */
+static void with_a_hole(void **state)
+{
+    kit k = {0};
+    const char *call, *token;
+    (void)state;
+    record *r = begin_modern(&k, &call, &token);
+    say_piece(&k, token, "0", CONTENT(BLOCK("a")));
+    say_piece(&k, token, "2", CONTENT(BLOCK("c")));
+    assert_string_equal(r->log, "segment 1 a\n");
+    assert_int_equal(r->request->holes, 1);
+    kit_result(&k, call, WHOLE);
+    assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]",
+              "segment 1 a\nsegment 2 b\nsegment 3 c\n");
+    assert_int_equal(r->segments, 3);
+    kit_end(&k);
+}
+
+static void malformed_notifications(void **state)
+{
+    static const char *const seqs[] = {"-1", "0.5", "\"0\"", "null", "1e300"};
+    kit k = {0};
+    const char *call, *token;
+    (void)state;
+    record *r = begin_modern(&k, &call, &token);
+    uint64_t warnings = k.session->engine->warnings;
+    for (size_t i = 0; i < sizeof seqs / sizeof *seqs; i++)
+        say_piece(&k, token, seqs[i], CONTENT(BLOCK("x")));
+    say_piece(&k, "\"other\"", "0", CONTENT(BLOCK("x")));
+    say_piece(&k, "99999", "0", CONTENT(BLOCK("x")));
+    say_piece(&k, token, "0", "\"content\":{}");
+    assert_int_equal(k.session->engine->warnings, warnings + 8);
+    say_piece(&k, token, "0", CONTENT(BLOCK("x"))); /* a repeat */
+    assert_int_equal(r->segments, 0);
+    kit_result(&k, call, WHOLE);
+    assert_int_equal(r->segments, 3);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED("AS-79 pieces make one result", pieces_make_one_result),
+        NAMED("AS-81 the last may be empty", the_last_may_be_empty),
+        NAMED("AS-81 one response is the result, as one segment",
+              one_response_is_the_result),
+        NAMED("AS-82 pieces have places", pieces_have_places),
+        NAMED("AS-82 AS-83 malformed places and strategies end the call", malformed),
+        NAMED("AS-85 an error keeps what came", an_error_keeps_what_came),
+        NAMED("AS-88 a cut leaves what came", a_cut_leaves_what_came),
+        NAMED("AS-87 a cancel is told, and late pieces are dropped", a_cancel_says_so),
+        cmocka_unit_test(more_than_may_be),
+        cmocka_unit_test(told_again),
+        cmocka_unit_test(switched_off),
+        NAMED("AS-91 notifications beside the request", notified),
+        NAMED("AS-91 a piece that is lost leaves the result whole", with_a_hole),
+        NAMED("AS-91 unknown tokens and numbers that are none are dropped",
+              malformed_notifications),
+    };
+    return cmocka_run_group_tests_name("client_partial", tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+/* The result of a plain call as it grows: further responses in the handshake eras
+ * (PR 776), notifications in 2026-07-28 (SEP-2998). */
+#include "support/legacy_wire.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define ALLOW "{\"allowPartial\":true}"
+#define CAPS_PARTIAL "{\"partialResults\":{}}"
+#define TOKEN "\"partialResultToken\":\"prt\","
+
+static void ask_plain(wire *c, const char *id, const char *tool, const char *arguments,
+                      const char *meta)
+{
+    char params[1024];
+    snprintf(params, sizeof params, "\"name\":\"%s\",\"arguments\":{%s}%s%s", tool,
+             arguments ? arguments : "", meta ? ",\"_meta\":" : "", meta ? meta : "");
+    wire_ask_plain(c, id, "tools/call", params);
+}
+
+static int has_more(const char *response)
+{
+    return !strcmp(json_at(response, "result._meta.hasMore"), "true");
+}
+
+/* What a client of P makes of responses: blocks one behind the other. */
+typedef struct merging {
+    wire *c;
+    const char *id;
+    char content[16384];
+    int blocks, responses;
+    const char *last;
+} merging;
+
+static void take_response(merging *m)
+{
+    char path[64], index[16];
+    m->last = wire_response(m->c, m->id);
+    m->responses++;
+    assert_true(*json_at(m->last, "result.content"));
+    if (strstr(m->last, "\"mergeStrategy\":\"replace\"")) {
+        m->content[0] = 0;
+        m->blocks = 0;
+    }
+    snprintf(index, sizeof index, "%d", m->blocks);
+    if (*json_at(m->last, "result.content.0") && has_more(m->last))
+        assert_at(m->last, "result._meta.index", index);
+    for (int i = 0;; i++, m->blocks++) {
+        snprintf(path, sizeof path, "result.content.%d", i);
+        const char *block = json_at(m->last, path);
+        if (!*block)
+            return;
+        snprintf(m->content + strlen(m->content), sizeof m->content - strlen(m->content),
+                 "%s%s", m->blocks ? "," : "", block);
+    }
+}
+
+static void merge_all(merging *m)
+{
+    do {
+        if (m->c->w->place != WORLD_STDIO)
+            world_advance(m->c->w, 10);
+        take_response(m);
+    } while (has_more(m->last));
+}
+
+/* The same call of a client that knows nothing of this. */
+static void assert_whole(merging *m, const char *tool, const char *arguments)
+{
+    char content[sizeof m->content + 2];
+    ask_plain(m->c, "\"whole\"", tool, arguments, NULL);
+    world_advance(m->c->w, 1000);
+    const char *whole = wire_response(m->c, "\"whole\"");
+    snprintf(content, sizeof content, "[%s]", m->content);
+    assert_at(whole, "result.content", content);
+    assert_false(json_mentions(whole, "hasMore"));
+    assert_false(json_mentions(whole, "index"));
+}
+
+/* ---- P ---- */
+
+#define STORY "\"n\":4,\"delayMs\":10"
+
+static void as_it_grows(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    merging m = {.c = c, .id = "1"};
+    ask_plain(c, "1", "story", STORY, ALLOW);
+    merge_all(&m);
+    if (w->place != WORLD_STDIO)
+        assert_true(m.responses >= 4);
+    assert_int_equal(m.blocks, 4);
+    assert_false(json_mentions(m.last, "hasMore"));
+    assert_whole(&m, "story", STORY);
+    wire_quiet(c);
+}
+
+static void in_other_revisions(world *w)
+{
+    static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18"};
+    for (size_t i = 0; i < 3; i++) {
+        wire *c = legacy_connect_as(w, NULL, versions[i], NULL);
+        merging m = {.c = c, .id = "1"};
+        ask_plain(c, "1", "story", STORY, ALLOW);
+        merge_all(&m);
+        assert_int_equal(m.blocks, 4);
+    }
+}
+
+static void all_is_there(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    ask_plain(c, "1", "greet", "\"name\":\"X\"", ALLOW);
+    const char *only = wire_response(c, "1");
+    assert_at(only, "result.content.0.text", "\"Hello, X!\"");
+    assert_at(only, "result._meta", "");
+    wire_quiet(c);
+}
+
+static void nobody_asked(world *w)
+{
+    static const char *const metas[] = {NULL,
+                                        "{\"allowPartial\":false}",
+                                        "{\"allowPartial\":\"yes\"}",
+                                        "{\"allowPartial\":1}",
+                                        "{\"allowPartial\":null}",
+                                        "{\"partialResultToken\":\"prt\"}"};
+    wire *c = legacy_connect(w, NULL, "{\"partialResults\":{}}");
+    char id[16];
+    for (size_t i = 0; i < sizeof metas / sizeof *metas; i++) {
+        snprintf(id, sizeof id, "%d", (int)i + 1);
+        ask_plain(c, id, "story", STORY, metas[i]);
+        world_advance(w, 1000);
+        const char *whole = wire_response(c, id);
+        assert_true(*json_at(whole, "result.content.3"));
+        assert_false(json_mentions(whole, "hasMore"));
+    }
+    assert_null(strstr(wire_history(c), "partial_result"));
+    wire_quiet(c);
+}
+
+static void members_and_replaced(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    merging m = {.c = c, .id = "1"};
+    ask_plain(c, "1", "fields", NULL, ALLOW);
+    world_advance(w, 1000);
+    merge_all(&m);
+    assert_at(m.last, "result.structuredContent", "{\"a\":2}");
+    assert_string_equal(m.content, "{\"type\":\"text\",\"text\":\"right\"}");
+    assert_non_null(strstr(m.last, "\"com.example/k\":true"));
+}
+
+static void failures(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    merging m = {.c = c, .id = "1"};
+    ask_plain(c, "1", "fail_after", "\"n\":2,\"delayMs\":10", ALLOW);
+    merge_all(&m);
+    assert_at(m.last, "result.isError", "true");
+    assert_int_equal(m.blocks, 3);
+    ask_plain(c, "2", "fail_after", "\"n\":0", ALLOW);
+    const char *none = wire_response(c, "2");
+    assert_at(none, "result.isError", "true");
+    assert_at(none, "result._meta", "");
+}
+
+static void ids_alike(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    merging number = {.c = c, .id = "1"}, text = {.c = c, .id = "\"1\""};
+    ask_plain(c, "1", "story", "\"n\":3,\"delayMs\":10", ALLOW);
+    ask_plain(c, "\"1\"", "story", "\"n\":5,\"delayMs\":10", ALLOW);
+    world_advance(w, 1000);
+    merge_all(&number);
+    merge_all(&text);
+    assert_int_equal(number.blocks, 3);
+    assert_int_equal(text.blocks, 5);
+}
+
+static void cancelled(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    merging m = {.c = c, .id = "1"};
+    ask_plain(c, "1", "story", "\"n\":50,\"delayMs\":10", ALLOW);
+    while (m.blocks < 3) {
+        world_advance(w, 10);
+        take_response(&m);
+    }
+    while (wire_next(c))
+        m.blocks++; /* sent before the cancel */
+    wire_notify(c, "notifications/cancelled", "\"requestId\":1");
+    world_advance(w, 1000);
+    if (w->place == WORLD_HTTP) /* the exchange has to end */
+        assert_code(wire_next(c), -32603);
+    wire_quiet(c);
+    assert_true(m.blocks <= 4);
+}
+
+/* S governs where a task is asked for (C-14). */
+static void beside_modes(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    wire_ask_plain(c, "1", "tools/call",
+                   "\"name\":\"story\",\"arguments\":{" STORY
+                   "},\"task\":{\"responseModes\":[\"streaming\"]},\"_meta\":" ALLOW);
+    world_advance(w, 1000);
+    for (const char *r = NULL; !r || strcmp(json_at(r, "result.isComplete"), "true");)
+        r = wire_response(c, "1");
+    assert_null(strstr(wire_history(c), "hasMore"));
+    assert_null(strstr(wire_history(c), "\"index\""));
+}
+
+/* Without an opt-in the server would have to hold it all (R-776-16). */
+static void too_large_to_collect(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    ask_plain(c, "1", "story", "\"n\":20000,\"chunk\":3400", NULL);
+    world_advance(w, 100);
+    const char *refused = wire_response(c, "1");
+    assert_code(refused, -32603);
+    assert_at(refused, "error.data.reason", "\"partial_results_required\"");
+}
+
+/* 64 MiB pass through a server that holds a few of them. */
+static void slow_reader(world *w)
+{
+    wire *c = legacy_connect(w, NULL, NULL);
+    size_t base = w->mem.live, most = 0;
+    int blocks = 0;
+    const char *r;
+    wire_stall(c, 1);
+    ask_plain(c, "1", "story", "\"n\":20000,\"chunk\":3400", ALLOW);
+    world_advance(w, 100);
+    wire_stall(c, 0);
+    do {
+        r = wire_response(c, "1");
+        for (const char *at = r; (at = strstr(at, "segment ")); at++)
+            blocks++;
+        if (w->mem.live > base + most)
+            most = w->mem.live - base;
+    } while (has_more(r));
+    assert_int_equal(blocks, 20000);
+    assert_true(most < (size_t)8 * 1024 * 1024);
+}
+
+/* ---- PN ---- */
+
+static void ask_modern(wire *c, const char *id, const char *meta, const char *caps,
+                       const char *params)
+{
+    char line[2048];
+    char *text = wire_line(id, "tools/call", params, caps);
+    const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
+    snprintf(line, sizeof line, "%.*s%s%s", (int)(at - text), text, meta, at);
+    free(text);
+    wire_send(c, line);
+}
+
+#define TELL "\"name\":\"story\",\"arguments\":{" STORY "}"
+
+static void notified(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    char content[4096] = "[", seq[16];
+    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, TELL);
+    for (int i = 0; i < 4; i++) {
+        world_advance(w, 10);
+        const char *piece = wire_notification(c, "notifications/tools/partial_result");
+        snprintf(seq, sizeof seq, "%d", i);
+        assert_at(piece, "params.partialResultToken", "\"prt\"");
+        assert_at(piece, "params.seq", seq);
+        snprintf(content + strlen(content), sizeof content - strlen(content), "%s%s",
+                 i ? "," : "", json_at(piece, "params.content.0"));
+        if (!i)
+            assert_golden(piece, "partial_result");
+    }
+    strcat(content, "]");
+    world_advance(w, 100);
+    const char *result = wire_response(c, "1");
+    assert_at(result, "result.content", content);
+    assert_at(result, "result.resultType", "\"complete\"");
+    wire_quiet(c);
+}
+
+static void not_notified(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    ask_modern(c, "1", TOKEN, "{}", TELL);
+    ask_modern(c, "2", "", CAPS_PARTIAL, TELL);
+    ask_modern(c, "3", "\"partialResultToken\":{},", CAPS_PARTIAL, TELL);
+    ask_modern(c, "4", "\"allowPartial\":true,", "{}", TELL);
+    world_advance(w, 1000);
+    static const char *const ids[] = {"1", "2", "3", "4"};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(*json_at(wire_response(c, ids[i]), "result.content.3"));
+    assert_null(strstr(wire_history(c), "partial_result"));
+    assert_null(strstr(wire_history(c), "hasMore"));
+    wire_quiet(c);
+}
+
+/* The channel ends with the task (R-776-20). */
+static void became_a_task(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    ask_modern(c, "1", TOKEN,
+               "{\"partialResults\":{},\"extensions\":{"
+               "\"io.modelcontextprotocol/tasks\":{}}}",
+               TELL);
+    assert_at(wire_response(c, "1"), "result.resultType", "\"task\"");
+    world_advance(w, 1000);
+    assert_null(strstr(wire_history(c), "partial_result"));
+    wire_quiet(c);
+}
+
+static void without_pieces(segue_server_options *options)
+{
+    options->dialects_off = SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS;
+}
+
+static void switched_off(world *w)
+{
+    wire *old = legacy_connect(w, NULL, NULL);
+    wire *c = world_connect(w, NULL);
+    ask_plain(old, "1", "story", STORY, ALLOW);
+    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, TELL);
+    world_advance(w, 1000);
+    assert_true(*json_at(wire_response(old, "1"), "result.content.3"));
+    assert_true(*json_at(wire_response(c, "1"), "result.content.3"));
+    assert_null(strstr(wire_history(old), "hasMore"));
+    assert_null(strstr(wire_history(c), "partial_result"));
+}
+
+static const scenario scenarios[] = {
+    {"AS-79 a result in several responses", as_it_grows, 0, NULL},
+    {"AS-79 in each handshake revision", in_other_revisions, ONE_DRIVE | ONLY_HERE, NULL},
+    {"AS-81 one response is the result", all_is_there, 0, NULL},
+    {"AS-80 AS-90 AS-92 who did not ask gets one whole response", nobody_asked, 0, NULL},
+    {"AS-83 AS-84 members come with the end, and what is void is said",
+     members_and_replaced, 0, NULL},
+    {"AS-85 a failure ends the pieces", failures, 0, NULL},
+    {"AS-86 two ids that look alike", ids_alike, 0, NULL},
+    {"AS-87 nothing comes after a cancel", cancelled, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-93 modes govern where there are both", beside_modes, 0, NULL},
+    {"AS-89 a result too large to be collected", too_large_to_collect,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-89 a large result passes a slow reader", slow_reader, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"AS-91 notifications beside the request", notified, 0, NULL},
+    {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
+    {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},
+    {"AS-119 switched off there are no pieces", switched_off, ONE_DRIVE | ONLY_HERE,
+     without_pieces},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}

@@ -1,0 +1,492 @@
+/* The keys of an authorization server by URL and by file: when they are fetched, what
+ * waits for them, and what a flood of inventions costs. The test plays the server. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "support/bearer_kit.h"
+#include "support/http_peer.h"
+#include "transport/http_listener.h"
+
+#define UNKNOWN "{\"alg\":\"ES256\",\"kid\":\"two\"}"
+
+typedef struct scene {
+    bearer_kit k;
+    http_peer peer;
+    http_line line;
+    http_caller c;
+    char url[64];
+    char *token, *claims;
+} scene;
+
+static void begin(scene *s)
+{
+    setenv("no_proxy", "*", 1);
+    http_peer_open(&s->peer);
+    s->line = (http_line){.fd = -1};
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/jwks", s->peer.port);
+    s->k.options.jwks_url = s->url;
+    bearer_kit_begin(&s->k);
+    s->token = bearer_token(&s->k, "ada", "", 100000);
+    http_caller_open(&s->k.s, &s->c);
+}
+
+static void end(scene *s)
+{
+    http_caller_close(&s->c);
+    if (s->line.fd >= 0)
+        http_line_close(&s->line);
+    http_peer_close(&s->peer);
+    bearer_kit_end(&s->k);
+    free(s->token);
+}
+
+/* Turns until it holds. */
+#define UNTIL(scene_, holds)                                                             \
+    do {                                                                                 \
+        int turns_ = 0;                                                                  \
+        while (!(holds)) {                                                               \
+            assert_true(turns_++ < 2000);                                                \
+            assert_int_equal(segue_runtime_dispatch((scene_)->k.s.rt, 1, 0, NULL),       \
+                             SEGUE_OK);                                                  \
+        }                                                                                \
+    } while (0)
+
+static bool is_asked(scene *s)
+{
+    if (s->line.fd < 0 && !http_peer_accept(&s->peer, &s->line))
+        return false;
+    if (http_line_asked(&s->line))
+        return true;
+    if (s->line.ended) {
+        http_line_close(&s->line);
+        s->line = (http_line){.fd = -1};
+    }
+    return false;
+}
+
+/* The keys are asked for, and this is the answer. */
+static void give(scene *s, const char *status, const char *body)
+{
+    char head[256];
+    UNTIL(s, is_asked(s));
+    assert_int_equal(strncmp(s->line.in, "GET /jwks HTTP/1.1\r\n", 20), 0);
+    assert_null(strstr(s->line.in, "Authorization")); /* it is no business of theirs */
+    http_line_clear(&s->line);
+    snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", status,
+             strlen(body));
+    http_line_say(&s->line, head);
+    size_t at = 0, len = strlen(body);
+    UNTIL(s, (at += http_line_push(&s->line, body + at, len - at)) == len);
+}
+
+static bool is_quiet(scene *s)
+{
+    http_stage_run(&s->k.s);
+    return !is_asked(s);
+}
+
+static void say(http_caller *c, const char *token)
+{
+    char *request = bearer_with(http_call("1", "greet", "{\"name\":\"x\"}"), token);
+    http_caller_say(c, request);
+    free(request);
+}
+
+static void expect(http_caller *c, int status)
+{
+    assert_int_equal(http_caller_status(c), status);
+}
+
+static char *invention(const scene *s, int n)
+{
+    char header[64], claims[256];
+    snprintf(header, sizeof header, "{\"alg\":\"ES256\",\"kid\":\"x%d\"}", n);
+    snprintf(claims, sizeof claims,
+             "{\"iss\":\"" KIT_ISSUER "\",\"aud\":\"" KIT_RESOURCE
+             "\",\"sub\":\"eve\",\"exp\":1764009999}");
+    return token_sign(&s->k.key, "ES256", header, claims);
+}
+
+/* ---- the first keys ---- */
+
+static void requests_wait_for_the_first_keys(void **state)
+{
+    scene s = {0};
+    http_caller second;
+    (void)state;
+    begin(&s);
+    http_caller_open(&s.k.s, &second);
+    say(&s.c, s.token);
+    say(&second, s.token);
+    http_stage_run(&s.k.s);
+    http_caller_quiet(&s.c);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    expect(&second, 200);
+    say(&s.c, s.token);
+    expect(&s.c, 200);
+    assert_true(is_quiet(&s)); /* once is enough */
+    http_caller_close(&second);
+    end(&s);
+}
+
+/* None of these gives keys: 503, to come again; and a little later it is tried anew. */
+static void without_keys_nobody_can_be_checked(void **state)
+{
+    static const struct {
+        const char *status, *body;
+    } rows[] = {{"404 Not Found", "{}"},
+                {"500 Oops", ""},
+                {"200 OK", "{\"keys\":{}}"},
+                {"200 OK", "<html>"},
+                {"302 Found", ""}};
+    scene s = {0};
+    http_reply reply;
+    (void)state;
+    begin(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        say(&s.c, s.token);
+        give(&s, rows[i].status, rows[i].body);
+        http_caller_read(&s.c, &reply);
+        assert_int_equal(reply.status, 503);
+        assert_string_equal(http_reply_header(&reply, "Retry-After"), "5");
+        assert_string_equal(http_reply_header(&reply, "WWW-Authenticate"), "");
+        http_reply_free(&reply);
+        say(&s.c, s.token); /* at once: nobody is asked again so soon */
+        expect(&s.c, 503);
+        http_stage_advance(&s.k.s, 1000);
+    }
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    end(&s);
+}
+
+static void a_set_that_is_too_large_is_none(void **state)
+{
+    scene s = {0};
+    char *large = malloc(SGI_JWKS_BYTES + 2);
+    (void)state;
+    begin(&s);
+    memset(large, ' ', SGI_JWKS_BYTES + 1);
+    large[SGI_JWKS_BYTES + 1] = 0;
+    memcpy(large, s.k.set, strlen(s.k.set));
+    say(&s.c, s.token);
+    give(&s, "200 OK", large);
+    expect(&s.c, 503);
+    large[SGI_JWKS_BYTES] = 0;
+    http_stage_advance(&s.k.s, 1000);
+    say(&s.c, s.token);
+    give(&s, "200 OK", large); /* the limit itself */
+    expect(&s.c, 200);
+    free(large);
+    end(&s);
+}
+
+static void keys_that_do_not_come_are_not_waited_for(void **state)
+{
+    scene s = {.k = {.options = {.check_timeout_ms = 2000}}};
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    UNTIL(&s, is_asked(&s));
+    http_stage_advance(&s.k.s, 1900);
+    http_caller_quiet(&s.c);
+    http_stage_advance(&s.k.s, 200);
+    expect(&s.c, 503);
+    http_line_close(&s.line);
+    s.line = (http_line){.fd = -1};
+    http_stage_advance(&s.k.s, 1000);
+    http_caller_close(&s.c);
+    http_caller_open(&s.k.s, &s.c);
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    end(&s);
+}
+
+/* Whoever waits may leave; the keys come all the same. */
+static void a_caller_that_leaves_is_forgotten(void **state)
+{
+    scene s = {0};
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    UNTIL(&s, is_asked(&s));
+    http_caller_reset(&s.c);
+    http_stage_run(&s.k.s);
+    assert_int_equal(s.k.s.listener->bearer->waiting_count, 0);
+    give(&s, "200 OK", s.k.set);
+    http_caller_open(&s.k.s, &s.c);
+    say(&s.c, s.token);
+    expect(&s.c, 200);
+    end(&s);
+}
+
+/* ... and the runtime may end while one waits. */
+static void the_end_may_come_while_keys_are_fetched(void **state)
+{
+    scene s = {0};
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    UNTIL(&s, is_asked(&s));
+    end(&s);
+}
+
+/* At the bound: who comes then is told to come again. */
+static void those_who_wait_are_bounded(void **state)
+{
+    scene s = {0};
+    http_caller second;
+    (void)state;
+    begin(&s);
+    http_caller_open(&s.k.s, &second);
+    say(&s.c, s.token);
+    UNTIL(&s, is_asked(&s));
+    sgi_bearer_gate *gate = s.k.s.listener->bearer;
+    assert_int_equal(gate->waiting_count, 1);
+    gate->waiting_count = SGI_BEARER_WAITING_MAX; /* the others are imagined */
+    say(&second, s.token);
+    expect(&second, 503);
+    gate->waiting_count = 1;
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    http_caller_close(&second);
+    end(&s);
+}
+
+/* ---- new keys ---- */
+
+static void a_new_key_is_fetched_when_it_is_met(void **state)
+{
+    scene s = {0};
+    token_key two;
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    token_key_make(&two, TOKEN_RSA, "two");
+    const token_key *only[] = {&two};
+    char *set = token_key_set(only, 1);
+    char *fresh = token_sign(&two, "RS256", "{\"alg\":\"RS256\",\"kid\":\"two\"}",
+                             "{\"iss\":\"" KIT_ISSUER "\",\"aud\":\"" KIT_RESOURCE
+                             "\",\"sub\":\"ada\",\"exp\":1764009999}");
+    http_stage_advance(&s.k.s, 30000);
+    say(&s.c, fresh);
+    give(&s, "200 OK", set);
+    expect(&s.c, 200);
+    /* the old key is gone, and with it what it had signed, remembered or not */
+    http_stage_advance(&s.k.s, 30000);
+    say(&s.c, s.token);
+    give(&s, "200 OK", set);
+    expect(&s.c, 401);
+    say(&s.c, fresh);
+    expect(&s.c, 200);
+    free(fresh);
+    free(set);
+    token_key_free(&two);
+    end(&s);
+}
+
+/* However many tokens name keys that there are not: one fetch per jwks_refresh_ms, and
+ * others are served meanwhile. */
+static void a_flood_of_inventions_costs_one_fetch(void **state)
+{
+    scene s = {.k = {.options = {.jwks_refresh_ms = 10000}}};
+    int fetches = 0;
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    http_stage_advance(&s.k.s, 10000);
+    for (int i = 0; i < 300; i++) {
+        char *token = invention(&s, i);
+        say(&s.c, token);
+        if (i % 100 == 0) {
+            give(&s, "200 OK", s.k.set);
+            fetches++;
+        }
+        expect(&s.c, 401);
+        assert_true(is_quiet(&s));
+        free(token);
+        if (i % 100 == 99) {
+            say(&s.c, s.token);
+            expect(&s.c, 200);
+            http_stage_advance(&s.k.s, 10000);
+        }
+    }
+    assert_int_equal(fetches, 3);
+    end(&s);
+}
+
+/* Behind the back of whoever comes then; when the server is away the old keys do. */
+static void old_keys_are_fetched_anew(void **state)
+{
+    scene s = {.k = {.options = {.jwks_age_ms = 60000, .jwks_refresh_ms = 5000}}};
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    http_stage_advance(&s.k.s, 59000);
+    say(&s.c, s.token);
+    expect(&s.c, 200);
+    assert_true(is_quiet(&s));
+    http_stage_advance(&s.k.s, 2000);
+    say(&s.c, s.token);
+    expect(&s.c, 200); /* not waited for */
+    give(&s, "503 Away", "");
+    http_stage_run(&s.k.s);
+    say(&s.c, s.token);
+    expect(&s.c, 200);
+    assert_true(is_quiet(&s)); /* not again at once */
+    http_stage_advance(&s.k.s, 5000);
+    say(&s.c, s.token);
+    expect(&s.c, 200);
+    give(&s, "200 OK", "{\"keys\":[]}"); /* all keys were withdrawn */
+    http_stage_run(&s.k.s);
+    say(&s.c, s.token);
+    expect(&s.c, 401);
+    end(&s);
+}
+
+/* ---- a file ---- */
+
+static void save(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void a_file_is_read_again_when_told(void **state)
+{
+    bearer_kit k = {0};
+    http_caller c;
+    segue_error *error = NULL;
+    char path[] = "jwks-XXXXXX";
+    token_key two;
+    (void)state;
+    close(mkstemp(path));
+    token_key_make(&two, TOKEN_P256, "two");
+    const token_key *keys[] = {&two};
+    char *set = token_key_set(keys, 1);
+    save(path, set);
+    k.options.jwks_file = path;
+    bearer_kit_begin(&k);
+    http_caller_open(&k.s, &c);
+    char *token = bearer_token(&k, "ada", "", 600);
+    say(&c, token);
+    expect(&c, 401);
+    save(path, "{");
+    assert_int_equal(segue_listener_reload(k.s.listener, &error), SEGUE_E_IO);
+    assert_non_null(strstr(segue_error_message(error), "key set"));
+    segue_error_free(error);
+    assert_int_equal(k.s.listener->bearer->keys.set.count, 1); /* as before */
+    save(path, k.set);
+    assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_OK);
+    say(&c, token);
+    expect(&c, 200);
+    save(path, "{\"keys\":[]}");
+    assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_E_IO);
+    unlink(path);
+    assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_E_IO);
+    say(&c, token);
+    expect(&c, 200);
+    save(path, set); /* the key is gone, and with it what it had signed */
+    assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_OK);
+    say(&c, token);
+    expect(&c, 401);
+    unlink(path);
+    free(set);
+    free(token);
+    token_key_free(&two);
+    http_caller_close(&c);
+    bearer_kit_end(&k);
+}
+
+/* ---- what is remembered ---- */
+
+/* No more than was allowed, the one unused longest goes; none without leave. */
+static void good_tokens_are_remembered_within_bounds(void **state)
+{
+    static const int32_t bounds[] = {3, -1};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        bearer_kit k = {.options = {.max_tokens = bounds[i]}};
+        http_caller c;
+        bearer_kit_begin(&k);
+        http_caller_open(&k.s, &c);
+        char *first = bearer_token(&k, "ada", "", 600);
+        for (int n = 0; n < 10; n++) {
+            char name[16];
+            snprintf(name, sizeof name, "user%d", n);
+            char *token = bearer_token(&k, name, "", 600);
+            say(&c, token);
+            expect(&c, 200);
+            say(&c, first);
+            expect(&c, 200);
+            free(token);
+            const sgi_bearer_cache *cache = &k.s.listener->bearer->cache;
+            size_t expected = bounds[i] < 0 ? 0 : n < 1 ? 2 : 3;
+            assert_int_equal(cache->count, expected);
+            assert_int_equal(cache->by_digest.count, expected);
+        }
+        free(first);
+        http_caller_close(&c);
+        bearer_kit_end(&k);
+    }
+}
+
+static void a_remembered_token_expires(void **state)
+{
+    bearer_kit k = {.options = {.leeway_ms = -1}};
+    http_caller c;
+    (void)state;
+    bearer_kit_begin(&k);
+    http_caller_open(&k.s, &c);
+    char *token = bearer_token(&k, "ada", "", 10);
+    say(&c, token);
+    expect(&c, 200);
+    http_stage_advance(&k.s, 8000); /* the stage began at one second */
+    say(&c, token);
+    expect(&c, 200);
+    http_stage_advance(&k.s, 1500);
+    say(&c, token);
+    expect(&c, 401);
+    assert_int_equal(k.s.listener->bearer->cache.count, 0);
+    free(token);
+    http_caller_close(&c);
+    bearer_kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_wait_for_the_first_keys),
+        cmocka_unit_test(without_keys_nobody_can_be_checked),
+        cmocka_unit_test(a_set_that_is_too_large_is_none),
+        cmocka_unit_test(keys_that_do_not_come_are_not_waited_for),
+        cmocka_unit_test(a_caller_that_leaves_is_forgotten),
+        cmocka_unit_test(the_end_may_come_while_keys_are_fetched),
+        cmocka_unit_test(those_who_wait_are_bounded),
+        cmocka_unit_test(a_new_key_is_fetched_when_it_is_met),
+        cmocka_unit_test(a_flood_of_inventions_costs_one_fetch),
+        cmocka_unit_test(old_keys_are_fetched_anew),
+        cmocka_unit_test(a_file_is_read_again_when_told),
+        cmocka_unit_test(good_tokens_are_remembered_within_bounds),
+        cmocka_unit_test(a_remembered_token_expires),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
