@@ -1,6 +1,7 @@
 /* Session, request, segment, task. */
 #include "api/guard.h"
 #include "engine/asking/request.h"
+#include "engine/serving/server.h"
 #include "transport/transport.h"
 
 /* ---- session ---- */
@@ -44,7 +45,8 @@ static segue_status resolve_session(segue_session_options *o)
         o->cache_bytes = (int64_t)1 << 20;
     if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY || o->probe_timeout_ms < 0 ||
         o->request_timeout_ms < 0 || o->max_result_bytes < 0 || o->max_requests < 0 ||
-        o->cache_bytes < -1 || o->dialects_on & ~(uint32_t)SEGUE_DIALECT_DRAFT_TASKS || !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
+        o->cache_bytes < -1 || o->dialects_on & ~(uint32_t)SEGUE_DIALECT_DRAFT_TASKS ||
+        !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
         !sgi_utf8_valid(sgi_str_of(o->version), NULL))
         return SEGUE_E_INVALID;
     return SEGUE_OK;
@@ -57,7 +59,11 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
 {
     sgi_engine *engine = sgi_runtime_engine(runtime);
     sgi_json capabilities = {0};
+    const segue_server *host = options->host;
     segue_status status = sgi_transport_may_attach(transport, runtime);
+    if (status == SEGUE_OK && host &&
+        (host->handle.magic != SGI_MAGIC_SERVER || host->engine != engine))
+        status = SEGUE_E_INVALID;
     if (status == SEGUE_OK && options->capabilities) {
         status = sgi_engine_json(engine, options->capabilities,
                                  strlen(options->capabilities), &capabilities, NULL);

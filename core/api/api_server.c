@@ -182,7 +182,7 @@ static segue_status resolve_server(segue_server_options *o)
         o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
         o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
         o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
-        o->fetches_per_second < 0 ||
+        o->fetches_per_second < 0 || o->question_ttl_ms < 0 ||
         (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
         !is_freshness(o->list_ttl_ms, o->list_scope) || !is_text(o->name) ||
         !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions) ||
@@ -272,7 +272,7 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
 
 static bool is_item(int32_t item)
 {
-    return item >= SEGUE_ITEM_TOOL && item <= SEGUE_ITEM_PROMPT;
+    return item >= SEGUE_ITEM_TOOL && item <= SEGUE_ITEM_QUESTION;
 }
 
 segue_status segue_server_add(segue_server *server, int32_t item, const char *json,

@@ -24,11 +24,28 @@ typedef struct sgi_call_kind {
     uint32_t shape;   /* of its segments */
     sgi_call_default standard; /* name NULL = there is none */
     bool ages;                 /* 2026-07-28: it has ttlMs and cacheScope, of its item */
+    /* An object: what its result says until its handler says otherwise; NULL = nothing.
+     * Set for questions, whose results have members that are required. */
+    const char *opening;
+    /* The segments are pieces of one message: who gets it whole gets text in one, and an
+     * only block without a list around it. */
+    bool is_message;
 } sgi_call_kind;
 
 extern const sgi_call_kind sgi_call_tool;       /* tools/call */
 extern const sgi_call_kind sgi_call_resource;   /* resources/read */
 extern const sgi_call_kind sgi_call_prompt;     /* prompts/get */
 extern const sgi_call_kind sgi_call_completion; /* completion/complete */
+
+/* Questions: what a server asks its client (engine/hosting). */
+extern const sgi_call_kind sgi_call_sampling;    /* sampling/createMessage */
+extern const sgi_call_kind sgi_call_elicitation; /* elicitation/create */
+
+/* The question that this method asks; NULL when it is none. */
+const sgi_call_kind *sgi_question_kind(sgi_str method);
+static inline bool sgi_call_is_question(const sgi_call_kind *kind)
+{
+    return kind->opening != NULL;
+}
 
 #endif

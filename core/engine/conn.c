@@ -194,7 +194,11 @@ bool sgi_conn_wants_input(const sgi_conn *conn)
 
 void sgi_conn_resume_input(sgi_conn *conn)
 {
-    if (conn->stalled && conn->up && sgi_conn_wants_input(conn))
+    if (!conn->stalled || !conn->up || !sgi_conn_wants_input(conn))
+        return;
+    if (conn->bearer)
+        conn->bearer->input(conn->bearer);
+    else
         conn->engine->host.input(conn->engine->host.user, conn);
 }
 
@@ -220,7 +224,13 @@ void sgi_conn_detach(sgi_conn *conn)
     sgi_conn_lost(conn, "closed");
     conn->detached = true;
     conn->transport = NULL;
+    conn->bearer = NULL;
     conn->role->detached(conn->self);
+}
+
+void sgi_conn_carry(sgi_conn *conn, sgi_bearer *bearer)
+{
+    conn->bearer = bearer;
 }
 
 void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place)
@@ -241,7 +251,10 @@ void sgi_conn_tell(sgi_conn *conn)
     if (conn->told || !conn->up)
         return;
     conn->told = true;
-    conn->engine->host.output(conn->engine->host.user, conn);
+    if (conn->bearer)
+        conn->bearer->output(conn->bearer);
+    else
+        conn->engine->host.output(conn->engine->host.user, conn);
 }
 
 static void ask_sources(sgi_conn *conn)
@@ -262,12 +275,13 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
     if (!conn->up)
         return;
     ask_sources(conn);
+    bool counts = conn->role->passed && conn->role->passed(conn->self);
     sgi_buf filled = conn->out;
     sgi_buf_reset(into, KEEP_ROOM);
     conn->out = *into;
     *into = filled;
     conn->told = false;
-    if (!TAILQ_EMPTY(&conn->sources))
+    if (!TAILQ_EMPTY(&conn->sources) || counts)
         sgi_conn_tell(conn);
     sgi_conn_resume_input(conn);
 }
@@ -277,7 +291,10 @@ void sgi_conn_close(sgi_conn *conn)
     if (conn->closing || conn->detached)
         return;
     conn->closing = true;
-    conn->engine->host.close(conn->engine->host.user, conn);
+    if (conn->bearer)
+        conn->bearer->close(conn->bearer);
+    else
+        conn->engine->host.close(conn->engine->host.user, conn);
 }
 
 void sgi_source_ready(sgi_conn *conn, sgi_source *source)

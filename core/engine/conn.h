@@ -37,7 +37,21 @@ typedef struct sgi_role {
     void (*detached)(
         void *self);           /* the transport is gone for good; drops its reference */
     void (*freed)(void *self); /* the last reference is gone; NULL = nobody minds */
+    /* All output that was given before is written, by a byte stream, and what is there
+     * now is about to be given: true when it is to hear that this is written too. NULL =
+     * it minds nothing. */
+    bool (*passed)(void *self);
 } sgi_role;
+
+/* Who carries a conversation that has no transport: another conversation of this engine
+ * (engine/hosting). Each is called under the lock and may only note that there is
+ * something to do. */
+typedef struct sgi_bearer {
+    sgi_conn *outer;                           /* that it is carried by now, or NULL */
+    void (*output)(struct sgi_bearer *bearer); /* take it with sgi_conn_output */
+    void (*input)(struct sgi_bearer *bearer);  /* it takes messages again */
+    void (*close)(struct sgi_bearer *bearer);  /* it is to end */
+} sgi_bearer;
 
 /* How messages stand in the output. */
 typedef enum sgi_frames {
@@ -57,8 +71,9 @@ struct sgi_conn {
     const sgi_role *role;
     void *self;
     void *transport;
-    bool up;      /* between start and lost */
-    bool closing; /* close once the output is out */
+    sgi_bearer *bearer; /* instead of a transport; NULL nearly always */
+    bool up;            /* between start and lost */
+    bool closing;       /* close once the output is out */
     bool detached;
     bool told;       /* the host knows that there is output */
     bool stalled;    /* the host was told not to read */
@@ -71,6 +86,7 @@ struct sgi_conn {
 
     /* an HTTP exchange, serving */
     sgi_frames frames;
+    bool apart;          /* its messages travel apart: they have no order */
     bool no_events;      /* the client takes no event stream: one message must do */
     bool modern;         /* what HTTP says of an error is 2026-07-28's choice (R-0-4) */
     bool answered;       /* the last message is in the output, or has left */
@@ -104,6 +120,9 @@ bool sgi_conn_is_batch(sgi_engine *engine, sgi_version version, sgi_str text);
 bool sgi_conn_peek(sgi_engine *engine, sgi_json item, sgi_message *message);
 /* Each message of a batch as if it had come alone. */
 void sgi_conn_each(sgi_conn *conn, sgi_str batch);
+
+/* Begins to be carried by another conversation: one message per line. */
+void sgi_conn_carry(sgi_conn *conn, sgi_bearer *bearer);
 
 void sgi_source_ready(sgi_conn *conn, sgi_source *source);
 void sgi_source_remove(sgi_conn *conn, sgi_source *source);

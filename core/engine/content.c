@@ -158,7 +158,7 @@ segue_status sgi_content_set_role(segue_content *content, const char *role)
 
 bool sgi_content_fits(const segue_content *content, const sgi_call_kind *kind)
 {
-    bool is_tool = kind->shape == SGI_SHAPE_BLOCK;
+    bool is_tool = kind == &sgi_call_tool;
     return !(content->shapes & ~kind->shape) &&
            (is_tool || (!content->structured.len && !content->is_error));
 }

@@ -56,7 +56,7 @@ enum sgi_dialect_bit {
 /* D has to be asked for; Z is yet to come. */
 #define SGI_DIALECTS_DEFAULT                                                             \
     (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E |     \
-     SGI_DIALECT_P | SGI_DIALECT_PARTIAL_INDEX | SGI_DIALECT_PN)
+     SGI_DIALECT_P | SGI_DIALECT_PARTIAL_INDEX | SGI_DIALECT_PN | SGI_DIALECT_Z)
 #define SGI_DIALECTS_KNOWN                                                               \
     (SGI_DIALECTS_DEFAULT | SGI_DIALECT_ONE_RESPONSE | SGI_DIALECT_TRACKING |            \
      SGI_DIALECT_UNDECLARED_MODES | SGI_DIALECT_FROM_START | SGI_DIALECT_D)

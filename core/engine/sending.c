@@ -53,9 +53,22 @@ void sgi_send_open_events(sgi_conn *conn)
 
 static void begin_event(sgi_conn *conn)
 {
-    if (conn->frames == SGI_FRAMES_EVENTS && conn->replay)
+    if (conn->frames == SGI_FRAMES_EVENTS && conn->replay &&
+        !sgi_replay_names_last(conn->replay))
         sgi_replay_name(conn->replay, &conn->out);
     sgi_buf_add_str(&conn->out, sgi_frame_head(conn));
+}
+
+static void end_event(sgi_conn *conn)
+{
+    if (conn->frames == SGI_FRAMES_EVENTS && conn->replay &&
+        sgi_replay_names_last(conn->replay)) {
+        sgi_buf_add_char(&conn->out, '\n');
+        sgi_replay_name(conn->replay, &conn->out);
+        sgi_buf_add_char(&conn->out, '\n');
+    } else {
+        sgi_buf_add_str(&conn->out, sgi_frame_tail(conn));
+    }
 }
 
 static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
@@ -92,7 +105,7 @@ static void keep_stand_in(const sgi_sending *sending)
     sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
                           SGI_STR("The answer is too large to be sent again"),
                           (sgi_json){0});
-    sgi_buf_add_str(&conn->out, sgi_frame_tail(conn));
+    end_event(conn);
     sgi_replay_keep(conn->replay,
                     event_from(conn, conn->out.failed ? sending->mark : end));
     sgi_buf_cut(&conn->out, end);
@@ -160,7 +173,7 @@ static bool finish(sgi_sending *sending)
         batch = sgi_batch_of(conn, sending->id);
     if (batch && conn->frames != SGI_FRAMES_EVENTS)
         return collect(sending, batch);
-    sgi_buf_add_str(&conn->out, sgi_frame_tail(conn));
+    end_event(conn);
     if (conn->out.failed || !conn->up || conn->answered ||
         conn->frames == SGI_FRAMES_OPEN)
         return undo(sending);
@@ -212,6 +225,27 @@ void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *met
     sending->depth = 2;
 }
 
+void sgi_send_members(sgi_conn *conn, sgi_str members)
+{
+    sgi_sending sending;
+    open_message(&sending, conn, false);
+    sgi_buf_add_char(&conn->out, ',');
+    sgi_buf_add_str(&conn->out, members);
+    sending.depth = 1;
+    sgi_send_end(&sending);
+}
+
+void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
+                         sgi_str method)
+{
+    open_message(sending, conn, false);
+    sgi_jw_member_raw(&sending->w, "id", id);
+    sgi_jw_member_string(&sending->w, "method", method);
+    sgi_jw_key(&sending->w, "params");
+    sgi_jw_open(&sending->w, '{');
+    sending->depth = 2;
+}
+
 void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method)
 {
     open_message(sending, conn, false);
@@ -227,6 +261,14 @@ bool sgi_send_end(sgi_sending *sending)
     for (; sending->depth > 0; sending->depth--)
         sgi_jw_close(&sending->w, '}');
     return finish(sending);
+}
+
+void sgi_send_text(sgi_conn *conn, sgi_str message)
+{
+    sgi_sending sending;
+    begin(&sending, conn, false);
+    sgi_buf_add_str(&conn->out, message);
+    finish(&sending);
 }
 
 /* What HTTP says of an error that is the whole answer (R-0-4). */

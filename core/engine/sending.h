@@ -28,6 +28,11 @@ void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool la
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method);
 /* {"jsonrpc":"2.0","id":<id>,"method":"<method>","params":{ */
 void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method);
+/* The same under an id that is JSON text. */
+void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
+                         sgi_str method);
+/* A whole message of these members, without "jsonrpc" and braces; not the last one. */
+void sgi_send_members(sgi_conn *conn, sgi_str members);
 /* Closes what is open. Out of memory closes the conversation: a peer that sees the end
  * can try again, one that waits for an answer that was never sent cannot. False when
  * there was no memory or nobody is there; true also for what a client that takes no
@@ -43,6 +48,9 @@ bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error);
 void sgi_send_array(sgi_conn *conn, sgi_str messages);
 /* One of them, as an event. */
 void sgi_send_kept(sgi_conn *conn, sgi_str message);
+
+/* A request or a notification that is JSON already, without line ends. */
+void sgi_send_text(sgi_conn *conn, sgi_str message);
 
 /* ---- HTTP exchanges ---- */
 

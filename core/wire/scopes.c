@@ -5,6 +5,9 @@ bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
 {
     while (list->n && *list->p == ' ')
         *list = (sgi_str){list->p + 1, list->n - 1};
+    *scope = *list;
+    if (!list->n)
+        return false;
     size_t len = 0;
     while (len < list->n && list->p[len] != ' ')
         len++;

@@ -26,7 +26,7 @@ static bool has_prefix(sgi_str text, sgi_str prefix)
 
 static sgi_str behind(sgi_str text, size_t n)
 {
-    return (sgi_str){text.p + n, text.n - n};
+    return n ? (sgi_str){text.p + n, text.n - n} : text;
 }
 
 static size_t find_any(sgi_str text, const char *stops)

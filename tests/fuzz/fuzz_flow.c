@@ -1,10 +1,10 @@
 /* A flow of authorization against servers, browsers and stores that say anything, in any
- * order. Whatever they say: a token is sent only if it can stand in a header, nothing goes
- * to a URL that is not https, no user is asked twice for one refusal, and the flow never
- * waits for nobody.
+ * order. Whatever they say: a token is sent only if it can stand in a header, nothing
+ * goes to a URL that is not https, there is a state wherever a browser is out, and who
+ * waits, waits for something.
  *
- * Input: one byte chooses what happens, further ones what is said: texts that fit, with a
- * piece of them changed, or the rest of the input as it is. */
+ * Input: one byte sets the options; then one byte for each step, and what is said there:
+ * a text that fits, perhaps with a byte of it changed, or bytes of the input. */
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"

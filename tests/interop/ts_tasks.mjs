@@ -9,7 +9,7 @@ import {
     toolDeclarationFromMcpTool
 } from '@modelcontextprotocol/ext-tasks/client';
 import { CreateTaskResultV2Schema, DetailedTaskV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
-import { equal, rejection, runCells, until } from './cells.mjs';
+import { Missing, equal, rejection, runCells, until } from './cells.mjs';
 
 const [era, command, ...args] = process.argv.slice(2);
 const modern = era === 'modern';
@@ -166,6 +166,8 @@ const cells = {
     async 'input: three questions in turn'() {
         asked.length = 0;
         const { outcome } = await settle('ask_in_turn', {});
+        if (!modern && outcome.status === 'completed' && asked.length === 2)
+            throw new Missing('cancels the first, which comes before it knows of the task');
         equal([outcome.status, asked.length], ['completed', 3]);
     },
     async 'detach and find again by id'() {
@@ -209,9 +211,9 @@ const cells = {
     }
 };
 
-// Our server asks clients of 2025-11-25 nothing: segue_call_require_input is refused there.
+// Of the tasks of 2025-11-25 it cancels what is asked at once.
 const modernOnly = [
-    'input', 'input: two questions at once', 'input: three questions in turn',
+    'input', 'input: two questions at once',
     'tasks/list and tasks/result do not exist', 'a subscription shows the task to its end',
     'every answer fits the extension\'s schema'
 ];

@@ -5,6 +5,7 @@
 #include "support/fault_store.h"
 #include "support/fixtures.h"
 #include "support/item_fixtures.h"
+#include "support/model_fixtures.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,8 @@ static int set_option(segue_server_options *options, const char *name, long long
         options->max_tasks = (int32_t)value;
     else if (!strcmp(name, "max_ttl_ms"))
         options->max_ttl_ms = value;
+    else if (!strcmp(name, "question_ttl_ms"))
+        options->question_ttl_ms = value;
     else if (!strcmp(name, "dialects_on"))
         options->dialects_on = (uint32_t)value;
     else if (!strcmp(name, "dialects_off"))
@@ -112,6 +115,8 @@ int main(int argc, char **argv)
         segue_server_new(runtime, &server_options, &server) != SEGUE_OK ||
         fixtures_add(f, runtime, server) != SEGUE_OK ||
         item_fixtures_add(runtime, server) != SEGUE_OK ||
+        (server_options.question_ttl_ms &&
+         model_tools_add(runtime, server) != SEGUE_OK) ||
         segue_transport_stdio(runtime, &transport) != SEGUE_OK ||
         segue_server_attach(server, transport) != SEGUE_OK)
         return 1;

@@ -320,6 +320,27 @@ static void became_a_task(world *w)
     wire_quiet(c);
 }
 
+/* What tools/list says of a tool. */
+static int is_hinted(const char *list, const char *tool)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "{\"name\":\"%s\"", tool);
+    const char *at = strstr(list, mark);
+    const char *hint = at ? strstr(at, "\"streamingHint\":true") : NULL;
+    const char *next = at ? strstr(at + 1, "{\"name\":") : NULL;
+    assert_non_null(at);
+    return hint && (!next || hint < next);
+}
+
+static void hinted(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    const char *list = wire_do(c, "1", "tools/list", NULL, CAPS_PARTIAL);
+    assert_true(is_hinted(list, "story"));
+    assert_false(is_hinted(list, "greet"));
+    assert_null(strstr(wire_do(c, "2", "tools/list", NULL, NULL), "streamingHint"));
+}
+
 static void without_pieces(segue_server_options *options)
 {
     options->dialects_off = SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS;
@@ -356,6 +377,7 @@ static const scenario scenarios[] = {
     {"AS-91 notifications beside the request", notified, 0, NULL},
     {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
     {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},
+    {"R-776-17 a tool that streams says so to who asks", hinted, ONE_DRIVE, NULL},
     {"AS-119 switched off there are no pieces", switched_off, ONE_DRIVE | ONLY_HERE,
      without_pieces},
 };

@@ -114,7 +114,8 @@ class Conversation:
             first = self.judge.first_asked(self.test, message.key)
             asked = Asked(first.message, version) if first else asked
         self.asked[who].setdefault(message.key, []).append(asked)
-        self.versions[who].add(version)
+        if asked.method != "initialize":  # what follows is said in what that agrees on
+            self.versions[who].add(version)
         self.judge.remember(self.test, message.key, asked)
         if is_judged:
             return self.judge.look(version, "request", (who,), message)

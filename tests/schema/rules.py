@@ -30,6 +30,8 @@ EMPTY_RESULTS = {"ping", "logging/setLevel", "resources/subscribe",
                  "resources/unsubscribe"}
 # Handshake revisions without a schema of their own here; README.md says why this holds.
 AS_IF = {"2025-03-26": "2025-06-18", "2024-11-05": "2025-06-18"}
+# A draft that was never published, and the schema that overlays make it of.
+MADE_OF = {"DRAFT-2026-v1": "2025-11-25"}
 
 
 class Revision:
@@ -37,7 +39,8 @@ class Revision:
 
     def __init__(self, name, overlays):
         self.name = name
-        self.schema = json.loads((HERE / "published" / f"{name}.json").read_text())
+        self.schema = json.loads(
+            (HERE / "published" / f"{MADE_OF.get(name, name)}.json").read_text())
         self.key = "$defs" if "$defs" in self.schema else "definitions"
         self.types = self.schema[self.key]
         self.requests = {"client": {}, "server": {}}
@@ -239,7 +242,7 @@ def load():
     for path in sorted((HERE / "overlays").glob("*.json")):
         overlays.append(json.loads(path.read_text()) | {"file": path.name})
     revisions = {name: Revision(name, overlays)
-                 for name in ("2025-06-18", "2025-11-25", "2026-07-28")}
+                 for name in ("2025-06-18", "2025-11-25", *MADE_OF, "2026-07-28")}
     methods = {method for one in revisions.values() for method in one.requests["client"]}
     for revision in revisions.values():
         revision.elsewhere = methods

@@ -71,7 +71,7 @@ static void client_gone(void *self)
     ((kit *)self)->transport_gone = 1;
 }
 
-static void connect(kit *k)
+void kit_connect(kit *k)
 {
     segue_transport_vtable vtable;
     segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
@@ -168,7 +168,7 @@ void kit_open(kit *k, const segue_session_options *options)
 void kit_begin(kit *k, const segue_session_options *options)
 {
     kit_prepare(k, 0);
-    connect(k);
+    kit_connect(k);
     kit_open(k, options);
 }
 
@@ -527,6 +527,24 @@ static void free_record(record *r)
     free(r);
 }
 
+static void free_texts(kit *k)
+{
+    for (size_t i = 0; i < k->line_count; i++)
+        free(k->lines[i]);
+    free(k->lines);
+    tap_close(k->tap);
+    free(k->heard);
+}
+
+void kit_leave(kit *k)
+{
+    segue_session_close(k->session);
+    segue_session_free(k->session);
+    kit_run(k);
+    assert_int_equal(k->closed, 1);
+    free_texts(k);
+}
+
 void kit_end(kit *k)
 {
     if (k->session)
@@ -546,9 +564,5 @@ void kit_end(kit *k)
     }
     assert_int_equal(k->transport_gone, 1);
     assert_int_equal(k->mem.live, 0);
-    for (size_t i = 0; i < k->line_count; i++)
-        free(k->lines[i]);
-    free(k->lines);
-    tap_close(k->tap);
-    free(k->heard);
+    free_texts(k);
 }

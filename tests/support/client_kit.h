@@ -69,6 +69,10 @@ void kit_begin(kit *k, const segue_session_options *options);
  * limit), then the session over k->transport. */
 void kit_prepare(kit *k, int64_t max_message_bytes);
 void kit_open(kit *k, const segue_session_options *options);
+/* In three: k->transport is made between them. */
+void kit_connect(kit *k);
+/* A kit that has only the runtime of another, and no records: its session ends. */
+void kit_leave(kit *k);
 /* As kit_begin, and plays the handshake of a modern server with these capabilities. */
 void kit_begin_modern(kit *k, const segue_session_options *options,
                       const char *capabilities);

@@ -411,7 +411,7 @@ const char *fake_session_said(segue_session *session)
 void fake_session_open(segue_session *session)
 {
     char answer[600];
-    long long id = session->next_id;
+    long long id = session->last_id + 1;
     sgi_conn_start(session->conn);
     snprintf(answer, sizeof answer,
              "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"resultType\":\"complete\","

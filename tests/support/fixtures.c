@@ -783,7 +783,9 @@ segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *ser
         segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
         options.user = tool;
         options.on_call = run_tool;
-        options.flags = rows[i].flags;
+        options.flags = rows[i].flags | SEGUE_TOOL_RESUMABLE;
+        options.resume_min_wait_ms = 1500;
+        options.resume_max_wait_ms = 10000;
         options.task = rows[i].task;
         options.poll_ms = rows[i].poll_ms;
         options.promote_after_ms = rows[i].promote_ms;

@@ -5,6 +5,8 @@
  * back: what hung must end then. */
 #include "support/torture.h"
 
+#include "support/model_fixtures.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,11 +152,13 @@ static int serve(torture *t)
         return 0;
     server.store = t->store;
     server.on_validate = t->validate;
+    server.question_ttl_ms = t->question_ttl_ms;
     if (segue_server_new(t->runtime, &server, &t->server) != SEGUE_OK)
         return 0;
     t->fixtures = fixtures_new(fake_now, t);
     return fixtures_add(t->fixtures, t->runtime, t->server) == SEGUE_OK &&
-           item_fixtures_add(t->runtime, t->server) == SEGUE_OK;
+           item_fixtures_add(t->runtime, t->server) == SEGUE_OK &&
+           (!t->question_ttl_ms || model_tools_add(t->runtime, t->server) == SEGUE_OK);
 }
 
 int torture_serve(torture *t)
@@ -194,6 +198,7 @@ segue_session *torture_open_over(torture *t, segue_transport *transport)
     options.no_tasks = t->no_tasks;
     options.capabilities = "{\"elicitation\":{}}";
     options.fill_defaults = 1;
+    options.host = t->host;
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = t;
     events.free_user = session_freed;

@@ -56,6 +56,8 @@ struct torture {
     size_t fail_at, fail_from;
     char path[64];
     segue_validate_fn validate; /* of the server and its clients; set before it is made */
+    int64_t question_ttl_ms;    /* set before the server is made */
+    segue_server *host;         /* of the sessions that are opened; NULL = none */
     void (*play)(torture *t); /* run at each turn: another end that the scenario plays */
     void *far;
 };

@@ -112,6 +112,10 @@ void wire_mirror_read(wire_mirror *m, const char *line, size_t len, const char *
     else if (!m->initializes) {
         add_text(&out, "Mcp-Session-Id", session);
         add_text(&out, "MCP-Protocol-Version", version);
+        if (strcmp(version, "DRAFT-2026-v1") == 0 && method.n) {
+            add_plain(&out, "Mcp-Method", method);
+            add_name(&out, method, params);
+        }
     }
     sgi_buf_terminate(&out);
     m->text = out.p;

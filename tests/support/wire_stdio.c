@@ -30,7 +30,7 @@ static segue_status some_principal(void *user, segue_transport *transport,
 static void tell_options(const world *w)
 {
     segue_server_options o;
-    char text[256];
+    char text[320];
     if (!w->tune)
         return;
     segue_struct_init(&o, sizeof o, SEGUE_STRUCT_SERVER_OPTIONS);
@@ -38,9 +38,10 @@ static void tell_options(const world *w)
     w->tune(&o);
     snprintf(text, sizeof text,
              "principal=%d page_size=%d max_tasks=%d max_ttl_ms=%lld dialects_on=%u "
-             "dialects_off=%u",
+             "dialects_off=%u question_ttl_ms=%lld",
              o.principal != NULL, (int)o.page_size, (int)o.max_tasks,
-             (long long)o.max_ttl_ms, (unsigned)o.dialects_on, (unsigned)o.dialects_off);
+             (long long)o.max_ttl_ms, (unsigned)o.dialects_on, (unsigned)o.dialects_off,
+             (long long)o.question_ttl_ms);
     setenv("SEGUE_OPTIONS", text, 1);
 }
 

@@ -1,4 +1,5 @@
 /* The server of the stage, its store, its clock. */
+#include "support/model_fixtures.h"
 #include "support/world_inside.h"
 
 #include <stdarg.h>
@@ -134,6 +135,8 @@ static void start_server(world *w)
     assert_int_equal(item_fixtures_add(w->runtime, w->server), SEGUE_OK);
     if (w->furnish)
         w->furnish(w);
+    if (server.question_ttl_ms)
+        assert_int_equal(model_tools_add(w->runtime, w->server), SEGUE_OK);
     if (w->place == WORLD_HTTP)
         listen_there(w);
 }

@@ -49,7 +49,6 @@ int main(void)
     const torture_scenario scenarios[] = {
         {"pieces as responses", pieces, 0, SEGUE_ERA_LEGACY, 0},
         {"pieces as notifications", pieces, 0, SEGUE_ERA_MODERN, 0},
-        {"pieces that are stored", pieces, 1, SEGUE_ERA_MODERN, 0},
         {"responses that replace", replaced, 0, SEGUE_ERA_LEGACY, 0},
         {"notifications that replace", replaced, 0, SEGUE_ERA_MODERN, 0},
         {"responses to a call that is cancelled", cancelled, 0, SEGUE_ERA_LEGACY, 0},

@@ -40,9 +40,9 @@ static void a_client_shows_itself_as_both_sides_know(void **state)
     static const struct {
         const char *server, *client, *asked, *header, *id, *secret;
     } rows[] = {
-        {FLOW_SERVER, SECRET "}", "client_secret_basic", basic, NULL, NULL},
+        {FLOW_SERVER, SECRET "}", "client_secret_basic", basic, "c:1", NULL},
         {FLOW_SERVER_WITH(KNOWS("\"client_secret_basic\"")), SECRET "}",
-         "client_secret_basic", basic, NULL, NULL},
+         "client_secret_basic", basic, "c:1", NULL},
         {FLOW_SERVER_WITH(KNOWS("\"client_secret_post\"")), SECRET "}",
          "client_secret_post", "", "c:1", "s 1"},
         {FLOW_SERVER_WITH(KNOWS("\"none\"")), SECRET "}", "none", "", "c:1", NULL},
@@ -54,7 +54,7 @@ static void a_client_shows_itself_as_both_sides_know(void **state)
         {FLOW_SERVER, SECRET ",\"token_endpoint_auth_method\":\"none\"}",
          "client_secret_basic", "", "c:1", NULL},
         {FLOW_SERVER, SECRET ",\"token_endpoint_auth_method\":\"strange\"}",
-         "client_secret_basic", basic, NULL, NULL},
+         "client_secret_basic", basic, "c:1", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char wanted[80];

@@ -218,6 +218,28 @@ static void without_memory_it_fails_and_says_so(void **state)
     }
 }
 
+#define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define OTHER "{\"type\":\"text\",\"text\":\"c\",\"annotations\":{}}"
+
+/* Pieces of one message: text is joined, and an only block stands by itself. */
+static void a_message_has_its_text_in_one(void **state)
+{
+    (void)state;
+    fold.is_message = true;
+    assert_result(false, (sgi_str){0}, "{\"content\":[]}");
+    sgi_fold_segment(&fold, SGI_STR(BLOCK("a\\n")));
+    sgi_fold_segment(&fold, SGI_STR(BLOCK("\\u0062")));
+    sgi_fold_segment(&fold, SGI_STR(BLOCK("")));
+    assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("a\\n\\u0062") "}");
+    sgi_fold_segment(&fold, SGI_STR(OTHER));
+    sgi_fold_segment(&fold, SGI_STR(BLOCK("d")));
+    assert_result(false, (sgi_str){0},
+                  "{\"content\":[" BLOCK("a\\n\\u0062") "," OTHER "," BLOCK("d") "]}");
+    sgi_fold_replace(&fold);
+    sgi_fold_segment(&fold, SGI_STR(BLOCK("e")));
+    assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("e") "}");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -233,6 +255,7 @@ int main(void)
         CASE(an_escaped_name_may_be_very_long),
         CASE(replace_throws_away_what_came_before),
         CASE(empty_objects_add_nothing),
+        CASE(a_message_has_its_text_in_one),
         CASE(without_memory_it_fails_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

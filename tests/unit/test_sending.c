@@ -230,7 +230,7 @@ static void errors_have_the_status_of_their_code(void **state)
         {SGI_RPC_METHOD_NOT_FOUND, 404, 200, 200},
         {SGI_RPC_INVALID_PARAMS, 200, 200, 200},
         {SGI_RPC_INTERNAL_ERROR, 200, 200, 200},
-        {SGI_RPC_HEADER_MISMATCH, 400, 200, 200},
+        {SGI_RPC_HEADER_MISMATCH, 400, 400, 200},
         {SGI_RPC_MISSING_CAPABILITY, 400, 200, 200},
         {SGI_RPC_UNSUPPORTED_VERSION, 400, 200, 200},
         {-1, 200, 200, 200},

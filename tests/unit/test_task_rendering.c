@@ -1,5 +1,5 @@
-/* R-2557-1: the same task as tasks/get shows it in 2025-11-25 (L) and in 2026-07-28 (X).
- * The whole way there is the scenarios'; here are the states that a client of L cannot
+/* R-2557-1: the same task as tasks/get shows it in 2025-11-25 (L), in DRAFT-2026-v1 (D)
+ * and in 2026-07-28 (X). The whole way there is the scenarios'; here are the states that a client of L cannot
  * bring about by itself. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,27 +45,55 @@ static void append(sgi_entry_kind kind, const char *payload)
     assert_int_equal(sgi_op_append(op, kind, sgi_str_of(payload)), SEGUE_OK);
 }
 
-/* The answer to tasks/get; dialect: "L" or "X". Lives until the next one. */
-static const char *rendered(const char *dialect)
+typedef struct rendering {
+    const char *dialect;
+    char text[4096];
+} rendering;
+
+static void render(void *user, sgi_op *task, const sgi_fold *fold)
 {
-    static char text[4096];
+    rendering *r = user;
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
     sgi_jw w = sgi_jw_on(&out);
     sgi_buf_add_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":");
     sgi_jw_open(&w, '{');
-    if (*dialect == 'L') {
-        sgi_tasks_2025_write(&w, op, NULL);
+    if (*r->dialect == 'L') {
+        sgi_tasks_2025_write(&w, task, NULL);
+    } else if (*r->dialect == 'D') {
+        sgi_jw_member_string(&w, "resultType", SGI_STR("task"));
+        sgi_tasks_2557_write(&w, task, fold);
     } else {
         sgi_jw_member_string(&w, "resultType", SGI_STR("complete"));
-        sgi_tasks_ext_write(&w, op, NULL);
+        sgi_tasks_ext_write(&w, task, fold);
     }
     sgi_jw_close(&w, '}');
     sgi_buf_add_char(&out, '}');
     assert_false(out.failed);
-    snprintf(text, sizeof text, "%.*s", (int)out.len, out.p);
+    snprintf(r->text, sizeof r->text, "%.*s", (int)out.len, out.p);
     sgi_buf_free(&out);
-    return text;
+}
+
+/* The answer to tasks/get; dialect: "L", "D" or "X". Lives until the next one. */
+static const char *rendered(const char *dialect)
+{
+    static rendering r;
+    r.dialect = dialect;
+    render(&r, op, NULL);
+    return r.text;
+}
+
+/* With the result in it, if there is one. */
+static const char *rendered_whole(const char *dialect)
+{
+    static rendering r;
+    if (sgi_op_state(op) != SGI_STATE_COMPLETED)
+        return rendered(dialect);
+    r = (rendering){.dialect = dialect};
+    sgi_op_fold(op, render, &r);
+    fake_store_settle(&host);
+    assert_true(r.text[0]);
+    return r.text;
 }
 
 #define ASK                                                                              \
@@ -86,6 +114,9 @@ static void a_question_is_a_status_in_one_and_a_request_in_the_other(void **stat
     assert_at(text, "result.status", "\"input_required\"");
     assert_at(text, "result.inputRequests.input-1.method", "\"elicitation/create\"");
     assert_at(text, "result.ttl", "");
+    text = rendered("D");
+    assert_at(text, "result.status", "\"input_required\"");
+    assert_at(text, "result.inputRequests.input-1.method", "\"elicitation/create\"");
 }
 
 static void names_of_numbers_differ(void **state)
@@ -104,6 +135,15 @@ static void names_of_numbers_differ(void **state)
     assert_at(text, "result.ttlMs", ttl);
     assert_at(text, "result.pollIntervalMs", poll);
     assert_false(json_mentions(text, "ttl") || json_mentions(text, "pollInterval"));
+    snprintf(ttl, sizeof ttl, "%lld", (long long)(op->ttl_ms / 1000));
+    text = rendered("D");
+    assert_at(text, "result.ttl", ttl);
+    assert_at(text, "result.pollInterval", poll);
+    assert_false(json_mentions(text, "ttlMs") || json_mentions(text, "pollIntervalMs"));
+    op->ttl_ms = -1;
+    assert_at(rendered("L"), "result.ttl", "null");
+    assert_at(rendered("D"), "result.ttl", "null");
+    assert_at(rendered("X"), "result.ttlMs", "null");
 }
 
 static void each_end_has_its_word(void **state)
@@ -135,6 +175,74 @@ static void each_end_has_its_word(void **state)
         assert_at(rendered("L"), "result.status", ends[i].in_l);
         assert_at(rendered("L"), "result.error", "");
         assert_at(rendered("X"), "result.status", ends[i].in_x);
+        assert_at(rendered("D"), "result.status", ends[i].in_x);
+    }
+}
+
+/* Which members a dialect has, in a state; 1 = this one. */
+static void assert_members(const char *text, const char *members)
+{
+    static const char *const all[] = {
+        "resultType",     "ttl",          "ttlMs",         "pollInterval",
+        "pollIntervalMs", "requestState", "inputRequests", "result",
+        "error",          "task",         "_meta"};
+    char path[64];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char quoted[64];
+        snprintf(path, sizeof path, "result.%s", all[i]);
+        snprintf(quoted, sizeof quoted, " %s ", all[i]);
+        bool wanted = strstr(members, quoted) != NULL;
+        if (wanted != (*json_at(text, path) != 0))
+            fail_msg("%s %s in %s", all[i], wanted ? "is not" : "is", text);
+    }
+}
+
+static void bring_about(const char *status)
+{
+    append(SGI_ENTRY_SEGMENT, "{\"type\":\"text\",\"text\":\"a\"}");
+    if (!strcmp(status, "input_required"))
+        append(SGI_ENTRY_INPUT_ASK, ASK);
+    else if (!strcmp(status, "completed"))
+        assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_OK);
+    else if (!strcmp(status, "failed"))
+        assert_int_equal(sgi_op_end(op, SGI_ENTRY_ERROR,
+                                    SGI_STR("{\"code\":-32603,\"message\":\"No\"}")),
+                         SEGUE_OK);
+    else if (!strcmp(status, "cancelled"))
+        assert_int_equal(sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")), SEGUE_OK);
+    fake_store_settle(&host);
+}
+
+/* One stored task, three renderings of each of its states (AS-40). */
+static void one_store_three_renderings(void **state)
+{
+    static const struct {
+        const char *status, *in_l, *in_d, *in_x;
+    } rows[] = {
+        {"working", "", "", ""},
+        {"input_required", "", " inputRequests ", " inputRequests "},
+        {"completed", "", " result ", " result "},
+        {"failed", "", " error ", " error "},
+        {"cancelled", "", "", ""},
+    };
+    static const char *const always[] = {" ttl  pollInterval ",
+                                         " resultType  ttl  pollInterval  requestState ",
+                                         " resultType  ttlMs  pollIntervalMs "};
+    static const char *const dialects[] = {"L", "D", "X"};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const more[] = {rows[i].in_l, rows[i].in_d, rows[i].in_x};
+        sgi_op_unref(op);
+        op = fake_task_new(server);
+        bring_about(rows[i].status);
+        for (size_t d = 0; d < 3; d++) {
+            char members[160], name[64];
+            const char *text = rendered_whole(dialects[d]);
+            snprintf(members, sizeof members, "%s%s", always[d], more[d]);
+            assert_members(text, members);
+            snprintf(name, sizeof name, "three_%s_%s", rows[i].status, dialects[d]);
+            assert_golden(text, name);
+        }
     }
 }
 
@@ -146,6 +254,7 @@ int main(void)
         CASE(a_question_is_a_status_in_one_and_a_request_in_the_other),
         CASE(names_of_numbers_differ),
         CASE(each_end_has_its_word),
+        CASE(one_store_three_renderings),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "engine/asking/asked.h"
 #include "engine/asking/request.h"
 #include "engine/asking/tool_headers.h"
+#include "engine/hosting/host.h"
 #include "wire/mcp_headers.h"
 
 #include <stdio.h>
@@ -97,6 +98,7 @@ static void freed(void *self)
         session->telling--;
     sgi_release(mem, exchange, sizeof *exchange);
     sgi_asked_go(session);
+    sgi_hosting_go(session);
     sgi_session_unref(session);
 }
 

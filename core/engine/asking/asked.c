@@ -124,6 +124,11 @@ static bool is_undeclared_mode(sgi_json capability, sgi_json params)
            !sgi_json_get(capability, "url").n;
 }
 
+bool sgi_asked_refuses(const segue_session *session, const sgi_message *msg)
+{
+    return is_undeclared_mode(declared(session, msg->method), msg->params);
+}
+
 /* ---- asking ---- */
 
 static sgi_asked *make(segue_session *session, sgi_str id, sgi_json task_id)

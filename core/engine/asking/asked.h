@@ -13,6 +13,8 @@
 
 /* A request of the server, which may be a question. */
 void sgi_asked_handle(segue_session *session, const sgi_message *msg);
+/* It is one of a kind that was not declared: handling it refuses it. */
+bool sgi_asked_refuses(const segue_session *session, const sgi_message *msg);
 /* The server withdraws it; false: it was never asked. */
 bool sgi_asked_withdraw(segue_session *session, sgi_json params);
 /* SEGUE_E_NOT_FOUND: no such question is open. SEGUE_E_INVALID: no object. */

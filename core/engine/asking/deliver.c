@@ -298,6 +298,8 @@ static void give_completion(segue_request *request)
         sgi_session_ref(session);
         sgi_ready_add(engine, &session->ready);
     }
+    if (request->ended)
+        request->ended(request);
     sgi_request_unref(request);
 }
 

@@ -28,7 +28,7 @@ sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
         sgi_release(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
         return NULL;
     }
-    emitter->id = session->next_id++;
+    emitter->id = ++*session->ids;
     emitter->timeout_ms = session->options.request_timeout_ms;
     sgi_send_request(sending, emitter->conn, emitter->id, method);
     return emitter;

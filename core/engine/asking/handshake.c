@@ -5,6 +5,7 @@
  * be another. */
 #include "engine/asking/emitter.h"
 #include "engine/asking/session.h"
+#include "engine/hosting/host.h"
 
 #define META "io.modelcontextprotocol/"
 
@@ -59,7 +60,8 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
     sgi_json_member member;
     sgi_jw_open(w, '{');
     if (!session->options.no_tasks && !sgi_json_get(given, "tasks").n)
-        sgi_task_calls_write_capability(w);
+        sgi_task_calls_write_capability(w, session->options.host);
+    sgi_hosting_write_questions(w, session->options.host, given);
     for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
         sgi_jw_key_str(w, member.key);
         sgi_jw_raw(w, member.value);
@@ -282,10 +284,10 @@ static void send_initialize(segue_session *session)
         return;
     }
     emitter->done = initialized;
+    sgi_version offer =
+        offers_draft(session) ? SGI_VERSION_DRAFT_2026_V1 : SGI_VERSION_2025_11_25;
     sgi_jw_member_string(&sending.w, "protocolVersion",
-                         sgi_str_of(sgi_version_name(offers_draft(session)
-                                                         ? SGI_VERSION_DRAFT_2026_V1
-                                                         : SGI_VERSION_2025_11_25)));
+                         sgi_str_of(sgi_version_name(offer)));
     sgi_jw_member_raw(&sending.w, "capabilities", sgi_buf_str(&session->capabilities));
     write_client_info(&sending.w, session, "clientInfo");
     send_it(emitter, &sending);

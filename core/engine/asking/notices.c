@@ -36,8 +36,7 @@ static segue_request *find_by_call(segue_session *session, sgi_json token)
     int64_t id;
     if (request && request->calling == emitter)
         return request;
-    bool lasts =
-        session->has_task_calls || session->version == SGI_VERSION_DRAFT_2026_V1;
+    bool lasts = session->has_task_calls || session->version == SGI_VERSION_DRAFT_2026_V1;
     if (emitter || !lasts || !sgi_json_int(token, &id))
         return NULL;
     TAILQ_FOREACH(request, &session->requests, link)

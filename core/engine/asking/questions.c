@@ -212,6 +212,14 @@ void sgi_questions_round(segue_request *request, sgi_json result)
         ask_again(request);
 }
 
+/* The draft before 2026-07-28 had another word for it (requirements 2.1). */
+bool sgi_questions_is_round(const segue_request *request, sgi_json type)
+{
+    return sgi_json_string_is(type, SGI_STR("input_required")) ||
+           (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
+            sgi_json_string_is(type, SGI_STR("incomplete")));
+}
+
 bool sgi_questions_own(const segue_request *request, const sgi_json_member *member)
 {
     return request->rounds && (sgi_json_key_is(member, "inputResponses") ||

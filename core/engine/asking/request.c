@@ -398,31 +398,6 @@ static bool is_complete(sgi_json result)
     return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
 }
 
-/* segue_task_get: its handle remembers what it saw. */
-static void note_task_state(segue_request *request, sgi_json result)
-{
-    int32_t state = sgi_task_state_of(sgi_json_get(result, "status"));
-    if (request->task && state != SEGUE_TASK_UNKNOWN) {
-        request->task->state = state;
-        sgi_task_echo_note(request, result, true);
-    }
-}
-
-/* resultType "task" beside that of tools/call (R-2557-20; 2.1). */
-static bool is_about_task(const segue_request *request)
-{
-    return !strcmp(request->method, "tasks/get") ||
-           (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
-            !strcmp(request->method, "tasks/cancel"));
-}
-
-static bool is_round(const segue_request *request, sgi_json type)
-{
-    return sgi_json_string_is(type, SGI_STR("input_required")) ||
-           (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
-            sgi_json_string_is(type, SGI_STR("incomplete")));
-}
-
 static void take_result(segue_request *request, sgi_json result)
 {
     sgi_json type = sgi_json_get(result, "resultType");
@@ -439,14 +414,14 @@ static void take_result(segue_request *request, sgi_json result)
     } else if (is_complete(result)) {
         if (request->is_call)
             sgi_deliver_rest(request, result);
-        note_task_state(request, result);
+        sgi_task_handle_note(request, result);
         sgi_request_finish(request, result);
     } else if (is_task && request->is_call && request->session->has_tasks) {
         sgi_follow_begin(request, result);
-    } else if (is_task && is_about_task(request)) {
-        note_task_state(request, result);
+    } else if (is_task && sgi_task_is_asked(request)) {
+        sgi_task_handle_note(request, result);
         sgi_request_finish(request, result);
-    } else if (is_round(request, type)) {
+    } else if (sgi_questions_is_round(request, type)) {
         sgi_questions_round(request, result);
     } else {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,

@@ -114,13 +114,13 @@ struct segue_request {
     int32_t state;                   /* segue_task_state */
     int64_t updated_ms; /* lastUpdatedAt of what it was read from; 0 = none */
     int64_t poll_ms;
-    int64_t ttl_ms;           /* -1 = unlimited, 0 = not known */
-    int64_t known_ms;         /* since when it is known; monotonic */
-    sgi_echo echo;            /* of a draft's task without a handle */
-    sgi_emitter *cancelling;  /* a draft's: the answer ends the request */
-    int32_t failures;  /* in a row, of exchanges about the task */
-    bool no_stream;    /* the server streams, but not this */
-    bool look_due;     /* tasks/get is owed, whatever the stream does */
+    int64_t ttl_ms;          /* -1 = unlimited, 0 = not known */
+    int64_t known_ms;        /* since when it is known; monotonic */
+    sgi_echo echo;           /* of a draft's task without a handle */
+    sgi_emitter *cancelling; /* a draft's: the answer ends the request */
+    int32_t failures;        /* in a row, of exchanges about the task */
+    bool no_stream;          /* the server streams, but not this */
+    bool look_due;           /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count; /* all that were ever asked */
     int32_t rounds;         /* answers that were questions (questions.c) */
@@ -161,6 +161,10 @@ struct segue_request {
     sgi_buf result;
     segue_error *error;
     bool completed; /* on_complete has run */
+    /* Of one that the engine itself made: told of the end, under the lock, and in place
+     * of the events (hosting/asker.h). */
+    void (*ended)(segue_request *request);
+    void *owner;
 };
 
 /* ---- request.c ---- */
@@ -221,10 +225,12 @@ void sgi_requests_closed(segue_session *session, segue_status status, const char
 /* false: the notification belongs to no request. */
 bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params);
 
-/* ---- follow.c: a request that is a task ---- */
+/* ---- follow.c, follow_begin.c: a request that is a task ---- */
 
 /* The answer of tools/call was a task. */
 void sgi_follow_begin(segue_request *request, sgi_json task);
+/* A task is followed in the way it was made; false: it cannot be, and that is the end. */
+bool sgi_follow_settle_birth(segue_request *request);
 void sgi_follow_go(segue_request *request);
 /* Members of notifications/tasks/event; views. */
 typedef struct sgi_task_event {
@@ -308,6 +314,8 @@ static inline bool sgi_task_state_is_terminal(int32_t state)
     return state == SEGUE_TASK_COMPLETED || state == SEGUE_TASK_FAILED ||
            state == SEGUE_TASK_CANCELLED;
 }
+/* The request is one whose answer is a task that was there before. */
+bool sgi_task_is_asked(const segue_request *request);
 /* The next look is due after the poll interval. */
 void sgi_task_poll_later(segue_request *request);
 /* How long a server that refuses wants to be left alone; 0 = it does not say. */
@@ -342,7 +350,8 @@ void sgi_question_forget(segue_request *request, sgi_question *question);
 sgi_question *sgi_question_find(segue_request *request, const char *key);
 /* Some have no answer yet. */
 bool sgi_questions_are_open(const segue_request *request);
-/* The answer was a round of questions. */
+/* Is the answer a round of questions, by its resultType? */
+bool sgi_questions_is_round(const segue_request *request, sgi_json type);
 void sgi_questions_round(segue_request *request, sgi_json result);
 /* What goes with the request when it is sent again, into its params; is a member of the
  * application's params one of these? */
@@ -414,6 +423,8 @@ struct segue_task {
 
 segue_status sgi_task_handle_new(segue_session *session, sgi_str id, segue_task **out);
 void sgi_task_handle_unref(segue_task *task);
+/* The answer to a request made from it, if there is one: it remembers what it saw. */
+void sgi_task_handle_note(segue_request *request, sgi_json result);
 segue_status sgi_task_handle_request(segue_task *task, const char *method,
                                      const segue_request_events *events,
                                      segue_request **out);

@@ -44,9 +44,20 @@ static void deliver_whole(segue_request *request, const sgi_response *reply)
         }
 }
 
+/* What is no tool has no results that are errors: it is asked why it failed. */
+static bool is_failure(const segue_request *request, const sgi_response *reply)
+{
+    return request->task_2025 && !request->is_call && reply->complete && reply->is_error;
+}
+
 void sgi_2025_finish(segue_request *request, const sgi_response *reply)
 {
     sgi_buf cleaned;
+    if (is_failure(request, reply)) {
+        request->task_2025->tracker.complete = true;
+        request->task_2025->asks_why = request->look_due = true;
+        return;
+    }
     if (request->state == SEGUE_TASK_CANCELLED) {
         sgi_2025_cancelled(request); /* its result only says so */
         return;
@@ -184,8 +195,9 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     task->tracker.complete = true;
     task->is_error |= reply->is_error;
     /* A push whose last segment is the error says it all (R-1905-44). Without one the
-     * task may have been cancelled, or have failed as a whole. */
-    if (reply->is_error && (pulled || is_empty) && !task->asks_why)
+     * task may have been cancelled, or have failed as a whole; what is no tool has no
+     * results that are errors, so there it has. */
+    if (reply->is_error && (pulled || is_empty || !request->is_call) && !task->asks_why)
         task->asks_why = request->look_due = true;
 }
 

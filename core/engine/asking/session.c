@@ -4,6 +4,7 @@
 #include "engine/asking/asked.h"
 #include "engine/asking/emitter.h"
 #include "engine/error.h"
+#include "engine/hosting/host.h"
 #include "engine/asking/request.h"
 
 #define INBOX_MAX (256 * 1024)
@@ -49,6 +50,7 @@ static void free_session(segue_session *session)
     session->handle.magic = SGI_MAGIC_FREED;
     if (session->gone)
         session->gone(session, session->gone_user);
+    sgi_hosting_free(session);
     sgi_engine_timer_clear(session->engine, &session->timer);
     sgi_engine_timer_clear(session->engine, &session->listen_again);
     sgi_map_free(&session->in_flight);
@@ -68,6 +70,17 @@ static void free_session(segue_session *session)
     sgi_release(mem, session, sizeof *session);
 }
 
+static segue_status set_up(segue_session *session, void *transport, sgi_json capabilities)
+{
+    segue_server *host = session->options.host;
+    session->conn = sgi_conn_new(session->engine, &asking, session, transport);
+    if (!session->conn || !copy_texts(session) ||
+        !sgi_handshake_prepare(session, capabilities))
+        return SEGUE_E_NOMEM;
+    session->options.host = NULL; /* it may go before the session does */
+    return host ? sgi_hosting_new(session, host) : SEGUE_OK;
+}
+
 segue_status sgi_session_new(sgi_engine *engine, void *transport,
                              const segue_session_options *options, sgi_json capabilities,
                              const segue_session_events *events, segue_session **out)
@@ -80,7 +93,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->engine = engine;
     session->options = *options;
     session->ready.run = deliver;
-    session->next_id = 1;
+    session->ids = &session->last_id;
     TAILQ_INIT(&session->requests);
     TAILQ_INIT(&session->exchanges);
     sgi_map_init(&session->in_flight, &engine->env);
@@ -94,13 +107,13 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     sgi_buf_init(&session->capabilities, mem);
     sgi_buf_init(&session->peer, mem);
     sgi_buf_init(&session->inbox, mem);
-    session->conn = sgi_conn_new(engine, &asking, session, transport);
-    if (!session->conn || !copy_texts(session) ||
-        !sgi_handshake_prepare(session, capabilities)) {
-        if (session->conn)
-            sgi_conn_unref(session->conn);
+    segue_status status = set_up(session, transport, capabilities);
+    if (status != SEGUE_OK) {
+        sgi_conn *conn = session->conn;
         free_session(session);
-        return SEGUE_E_NOMEM;
+        if (conn)
+            sgi_conn_unref(conn);
+        return status;
     }
     session->refs = 2; /* the handle and the conversation */
     if (events)
@@ -172,7 +185,7 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
     if (!sgi_json_plain_string(msg->method, &method))
         return;
     if (sgi_str_eq(method, SGI_STR("notifications/cancelled")) &&
-        sgi_asked_withdraw(session, msg->params))
+        (sgi_asked_withdraw(session, msg->params) || sgi_hosting_takes(session, msg)))
         return;
     sgi_cache_notified(session, method, msg->params);
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
@@ -200,7 +213,8 @@ static void message(void *self, const sgi_message *msg)
         handle_notification(session, msg);
         break;
     case SGI_MESSAGE_REQUEST:
-        sgi_asked_handle(session, msg);
+        if (!sgi_hosting_takes(session, msg))
+            sgi_asked_handle(session, msg);
         break;
     case SGI_MESSAGE_INVALID:
         session->engine->warnings++;
@@ -235,7 +249,7 @@ bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str tex
 
 static bool wants_input(void *self)
 {
-    return ((segue_session *)self)->behind == 0;
+    return !((segue_session *)self)->behind && sgi_hosting_wants_input(self);
 }
 
 void sgi_session_resume_input(segue_session *session, const segue_request *request)
@@ -257,7 +271,11 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
 static void start(void *self)
 {
     segue_session *session = self;
-    if (session->stage != SGI_STAGE_CLOSED)
+    if (session->stage == SGI_STAGE_CLOSED)
+        return;
+    if (session->agreed)
+        sgi_session_opened(session);
+    else if (sgi_hosting_is_ready(session))
         sgi_handshake_begin(session);
 }
 
@@ -347,7 +365,10 @@ void sgi_session_lost(segue_session *session, const char *why)
     sgi_session_ref(session);
     lose_emitters(session, why);
     stop_listening(session);
-    if (++session->attempts > most || !session->conn->can_reopen)
+    sgi_hosting_cut(session, why);
+    if (session->agreed)
+        ; /* begins again with what carries it */
+    else if (++session->attempts > most || !session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
     else
         sgi_engine_timer(session->engine, &session->timer,
@@ -362,6 +383,7 @@ void sgi_session_renew(segue_session *session, const char *why)
     sgi_engine_log(session->engine, SEGUE_LOG_INFO, "a new wire session: %s", why);
     session->stage = SGI_STAGE_LOST;
     stop_listening(session);
+    sgi_hosting_cut(session, why);
     sgi_engine_timer(session->engine, &session->timer, 0, try_again);
 }
 
@@ -386,6 +408,7 @@ void sgi_session_opened(segue_session *session)
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
+    sgi_hosting_open(session);
     if (session->conn->exchanging && !sgi_version_is_modern(session->version))
         sgi_ask_listen(session);
     sgi_requests_opened(session);
@@ -407,6 +430,7 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     sgi_requests_closed(session, status, text); /* first: they end with this status */
     lose_emitters(session, text);
     stop_listening(session);
+    sgi_hosting_end(session);
     sgi_conn_close(session->conn);
 }
 

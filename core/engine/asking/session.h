@@ -42,7 +42,10 @@ struct segue_session {
     int32_t attempts;      /* to connect, in a row */
     sgi_timer timer;       /* probe, or the next attempt */
     int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
-    int64_t next_id;
+    int64_t last_id;
+    int64_t *ids; /* the last one that was given; another's for who shares them */
+    bool agreed;  /* there is nothing to shake hands about (hosting/asker.h) */
+    struct sgi_hosting *hosting; /* what the server asks is answered there; or NULL */
     TAILQ_HEAD(, sgi_exchange) exchanges; /* over HTTP: on which there is work */
     sgi_conn *listening; /* the stream on which the server speaks first */
     sgi_timer listen_again;
@@ -51,8 +54,8 @@ struct segue_session {
     bool answers_due;            /* ... were too many: answers wait (asked.c) */
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
-    bool guessed;      /* the era under trial is the one its server spoke last */
-    bool probed_again; /* ... and server/discover was sent once more */
+    bool guessed;       /* the era under trial is the one its server spoke last */
+    bool probed_again;  /* ... and server/discover was sent once more */
     bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */
     sgi_tool_headers tools;
     sgi_tool_schemas tool_schemas;
@@ -131,7 +134,7 @@ static inline bool sgi_session_is_open(const segue_session *session)
 }
 
 /* task_calls.c: what is said of tasks in the handshake of 2025-11-25. */
-void sgi_task_calls_write_capability(sgi_jw *w);
+void sgi_task_calls_write_capability(sgi_jw *w, const segue_server *host);
 uint8_t sgi_task_calls_modes(sgi_json capabilities);
 /* The server has said what it can. */
 void sgi_task_calls_begin(segue_session *session, sgi_json capabilities);

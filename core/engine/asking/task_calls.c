@@ -5,6 +5,7 @@
  * means that nothing was run. */
 #include "engine/asking/request.h"
 #include "engine/dialect/response_modes.h"
+#include "engine/hosting/host.h"
 
 #define PAGES_MAX 100
 
@@ -17,7 +18,7 @@ static uint8_t modes_of(sgi_json list)
     return sgi_response_modes_read(list, &bits) ? bits : 0;
 }
 
-void sgi_task_calls_write_capability(sgi_jw *w)
+void sgi_task_calls_write_capability(sgi_jw *w, const segue_server *host)
 {
     sgi_jw_key(w, "tasks");
     sgi_jw_open(w, '{');
@@ -26,6 +27,7 @@ void sgi_task_calls_write_capability(sgi_jw *w)
     sgi_response_modes_write(w, "modes",
                              SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
     sgi_jw_close(w, '}');
+    sgi_hosting_write_tasks(w, host);
     sgi_jw_close(w, '}');
 }
 

@@ -57,6 +57,15 @@ segue_status sgi_task_handle_request(segue_task *task, const char *method,
     return status;
 }
 
+void sgi_task_handle_note(segue_request *request, sgi_json result)
+{
+    int32_t state = sgi_task_state_of(sgi_json_get(result, "status"));
+    if (!request->task || state == SEGUE_TASK_UNKNOWN)
+        return;
+    request->task->state = state;
+    sgi_task_echo_note(request, result, true);
+}
+
 segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options *options,
                                    const segue_request_events *events,
                                    segue_request **out)

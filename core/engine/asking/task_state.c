@@ -108,6 +108,15 @@ void sgi_task_poll_later(segue_request *request)
     sgi_request_later(request, ms);
 }
 
+/* resultType "task" is no news then: so the examples of SEP-2663 have it (R-2557-20), and
+ * the draft. */
+bool sgi_task_is_asked(const segue_request *request)
+{
+    return !strcmp(request->method, "tasks/get") ||
+           (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
+            !strcmp(request->method, "tasks/cancel"));
+}
+
 int64_t sgi_task_retry_after(sgi_json error)
 {
     int64_t ms = 0;

@@ -72,7 +72,7 @@ static void learn_tool(sgi_tool_tasks *tasks, sgi_json definition)
             forget_tool(tasks, before);
         if (sgi_json_string_is(support, SGI_STR("optional")) ||
             sgi_json_string_is(support, SGI_STR("required")) ||
-            sgi_json_kind_of(support) == SGI_JSON_TRUE) /* as a draft had it (R-2557-58) */
+            sgi_json_kind_of(support) == SGI_JSON_TRUE) /* of a draft (R-2557-58) */
             keep(tasks, sgi_buf_str(&text));
     }
     sgi_buf_free(&text);

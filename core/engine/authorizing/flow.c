@@ -198,9 +198,11 @@ sgi_flow_verdict sgi_flow_refused(sgi_flow *flow, int32_t status, sgi_str challe
     if (has_token && serial != flow->serial)
         return SGI_FLOW_GO;
     if (status == 401 && has_token && flow->is_granted && !flow->accepted) {
+        flow->vain = serial;
         sgi_flow_drop_token(flow);
-        return refuse(flow, "the server refuses the token that was just granted");
     }
+    if (serial && serial == flow->vain)
+        return refuse(flow, "the server refuses the token that was just granted");
     sgi_challenge_find(challenge, "scope", sgi_ft_begin(flow, SGI_FT_WANTED));
     if (is_lack &&
         sgi_scopes_cover(sgi_ft(flow, SGI_FT_ASKED), sgi_ft(flow, SGI_FT_WANTED)))

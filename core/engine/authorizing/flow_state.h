@@ -117,6 +117,7 @@ struct sgi_flow {
     bool is_granted;  /* it came from a grant of this flow, and not by a refresh */
     bool accepted;    /* the server has let it pass */
     bool renewed_in_vain;
+    uint64_t vain; /* the last one that was refused although it was just granted */
 };
 
 static inline sgi_str sgi_ft(const sgi_flow *flow, sgi_flow_text which)

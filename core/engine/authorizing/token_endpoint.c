@@ -338,6 +338,8 @@ void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body)
     bool keeps = flow->refreshing && !sgi_json_get(object, "refresh_token").n;
     if (!keeps && !sgi_flow_member(flow, object, "refresh_token", SGI_FT_REFRESH))
         sgi_ft_clear(flow, SGI_FT_REFRESH);
-    if (!sgi_flow_is_out_of_memory(flow))
+    if (sgi_flow_is_out_of_memory(flow))
+        sgi_flow_drop_token(flow); /* half of it is of the old one */
+    else
         keep_token(flow, object);
 }

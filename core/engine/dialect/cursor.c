@@ -4,7 +4,9 @@ void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *)
 {
     sgi_fold_init(&cursor->fields, sgi_engine_mem(op->engine));
     cursor->fields.only_objects = op->only_objects;
-    cursor->voided = 0;
+    cursor->voided = cursor->replaced = cursor->from = 0;
+    cursor->mute = false;
+    cursor->other = NULL;
     sgi_reader_init(&cursor->reader, op, 0, ready);
 }
 
@@ -23,16 +25,26 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
         if (!fresh)
             return false;
         sgi_fold_replace(&cursor->fields);
-        cursor->voided = entry->segment;
+        cursor->replaced = entry->segment;
+        cursor->voided = entry->seq > cursor->from ? entry->segment : 0;
+    } else if (cursor->other && entry->seq > cursor->from) {
+        if (!fresh && (entry->kind == SGI_ENTRY_NOTIFY ||
+                       entry->kind == SGI_ENTRY_INPUT_ASK))
+            return false;
+        cursor->other(cursor, entry);
     }
     return true;
+}
+
+static bool is_shown(const sgi_cursor *cursor, const sgi_entry *entry)
+{
+    return entry->kind == SGI_ENTRY_SEGMENT && !cursor->mute && entry->seq > cursor->from;
 }
 
 const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
 {
     const sgi_entry *entry;
-    while ((entry = sgi_reader_next(&cursor->reader)) &&
-           entry->kind != SGI_ENTRY_SEGMENT) {
+    while ((entry = sgi_reader_next(&cursor->reader)) && !is_shown(cursor, entry)) {
         if (!take_other(cursor, entry, fresh))
             return NULL;
         sgi_reader_advance(&cursor->reader);

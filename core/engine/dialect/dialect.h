@@ -14,7 +14,7 @@ typedef struct sgi_dialect {
      * NULL = makes no tasks. */
     void (*created)(sgi_reply *reply, sgi_op *op);
     const char *extension; /* its name under capabilities.extensions; NULL = none */
-    int64_t ttl_unit_ms;   /* its tasks live whole multiples of it; 0 = any number of ms */
+    int64_t ttl_unit_ms; /* its tasks live whole multiples of it; 0 = any number of ms */
 } sgi_dialect;
 
 /* All of them, ended by a NULL name. */
@@ -27,12 +27,13 @@ const sgi_dialect *sgi_dialect_named(sgi_str name);
 /* The method of a dialect of the set; NULL when there is none. */
 const sgi_method *sgi_dialect_method(uint32_t set, sgi_str name);
 
-extern const sgi_dialect sgi_dialect_tasks_2025;  /* L, and S with it */
-extern const sgi_dialect sgi_dialect_tasks_2557;  /* D */
-extern const sgi_dialect sgi_dialect_tasks_ext;   /* X */
-extern const sgi_dialect sgi_dialect_task_events; /* E */
-extern const sgi_dialect sgi_dialect_partial;     /* P */
+extern const sgi_dialect sgi_dialect_tasks_2025;     /* L, and S with it */
+extern const sgi_dialect sgi_dialect_tasks_2557;     /* D */
+extern const sgi_dialect sgi_dialect_tasks_ext;      /* X */
+extern const sgi_dialect sgi_dialect_task_events;    /* E */
+extern const sgi_dialect sgi_dialect_partial;        /* P */
 extern const sgi_dialect sgi_dialect_partial_result; /* PN */
+extern const sgi_dialect sgi_dialect_resumable; /* Z */
 
 /* "capabilities":{...}, as server/discover (modern) or initialize has it. */
 void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in);
@@ -90,6 +91,13 @@ void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 /* -32021 for the tasks extension. */
 void sgi_answer_missing_tasks(const sgi_inbound *in);
+
+/* ---- Z ---- */
+
+/* Has its client declared it, and is it on? */
+bool sgi_resumables_are_for(const sgi_peer *peer);
+/* May a request of this method have an id that is in flight? */
+bool sgi_resumable_may_reuse(const sgi_peer *peer, sgi_str method);
 
 #define SGI_TASK_NOT_FOUND "Failed to retrieve task: Task not found"
 

@@ -7,6 +7,7 @@ const sgi_dialect *const sgi_dialects[] = {
     &sgi_dialect_task_events,
     &sgi_dialect_partial,
     &sgi_dialect_partial_result,
+    &sgi_dialect_resumable,
     NULL,
 };
 

@@ -13,8 +13,6 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool 
     const sgi_op *op = pieces->cursor.reader.op;
     bool replaces = pieces->cursor.voided || (pieces->again && !pieces->begun);
     sgi_jw w = sgi_jw_on(meta);
-    if (pieces->cursor.voided)
-        pieces->base = pieces->cursor.voided;
     pieces->cursor.voided = 0;
     if (!last) {
         sgi_jw_key(&w, "hasMore");
@@ -23,9 +21,9 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool 
     if (replaces)
         sgi_jw_member_string(&w, "mergeStrategy", SGI_STR("replace"));
     if (first && op->server->dialects & SGI_DIALECT_PARTIAL_INDEX)
-        sgi_jw_member_int(&w, "index", (int64_t)(first - 1 - pieces->base));
+        sgi_jw_member_int(&w, "index", (int64_t)(first - 1 - pieces->cursor.replaced));
     /* where the same piece may come twice, its number tells (C-9) */
-    if (first && (pieces->reply->peer->session || op->has_key))
+    if (first && (pieces->reply->peer->session || op->has_key || op->resumable))
         sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)first);
 }
 
@@ -88,6 +86,7 @@ static bool send(sgi_pieces *pieces)
     }
     write_meta(pieces, w, first, last);
     sending.last = last;
+    sgi_pieces_mark(pieces);
     sgi_send_end(&sending);
     return last;
 }

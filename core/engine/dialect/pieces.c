@@ -2,10 +2,12 @@
 
 #include "engine/serving/batch.h"
 #include "engine/serving/call.h"
+#include "engine/serving/resumable.h"
 #include "engine/serving/tool_call.h"
 
 static void more_to_read(sgi_reader *reader);
 static void turned(sgi_reply *reply, sgi_op *op);
+static void withdrawn(sgi_reply *reply);
 
 void sgi_pieces_drop(sgi_reply *reply)
 {
@@ -18,6 +20,8 @@ void sgi_pieces_drop(sgi_reply *reply)
     reply->parked = NULL;
     if (reply->turned == turned)
         reply->turned = NULL;
+    if (reply->cancelled == withdrawn)
+        reply->cancelled = NULL;
     sgi_op_ref(op);
     sgi_source_remove(pieces->conn, &pieces->source);
     sgi_conn_unref(pieces->conn);
@@ -56,7 +60,7 @@ static void finish(sgi_pieces *pieces)
     const sgi_op *op = pieces->cursor.reader.op;
     bool is_result =
         op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR;
-    if (!pieces->begun || !pieces->form->finish || !is_result) {
+    if (!pieces->begun || !pieces->form || !pieces->form->finish || !is_result) {
         answer(pieces);
         return;
     }
@@ -81,7 +85,7 @@ static void fail(sgi_pieces *pieces)
 static bool send_piece(sgi_pieces *pieces)
 {
     sgi_op *op = pieces->cursor.reader.op;
-    switch (pieces->form->send(pieces)) {
+    switch (pieces->form->send(pieces)) { /* without a form nothing is shown */
     case SGI_PIECES_SENT:
         pieces->begun = true;
         sgi_op_pass(op, pieces->cursor.reader.seq);
@@ -136,6 +140,12 @@ static void more_to_read(sgi_reader *reader)
         sgi_source_ready(pieces->conn, &pieces->source);
 }
 
+void sgi_pieces_wake(sgi_reply *reply)
+{
+    if (reply->pieces)
+        more_to_read(&reply->pieces->cursor.reader);
+}
+
 static void turned(sgi_reply *reply, sgi_op *op)
 {
     (void)op;
@@ -154,12 +164,59 @@ static bool is_deserted(const sgi_pieces *pieces)
 static void parked(sgi_reply *reply)
 {
     sgi_pieces *pieces = reply->pieces;
-    if (!is_deserted(pieces))
+    if (!is_deserted(pieces) || pieces->resumes)
         sgi_reader_rest(&pieces->cursor.reader);
     else if (pieces->ended)
         answer(pieces);
     else
         sgi_pieces_drop(reply);
+}
+
+/* ---- what else is said of a request that can be resumed ---- */
+
+static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    const sgi_input *input;
+    sgi_sending sending;
+    sgi_json_member member;
+    sgi_buf id;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (input->asked == entry->seq)
+            break;
+    if (!input || input->answered)
+        return;
+    sgi_buf_init(&id, sgi_engine_mem(op->engine));
+    sgi_resumable_ask_id(op->resumable, input, &id);
+    sgi_send_request_as(&sending, pieces->conn, sgi_buf_str(&id),
+                        sgi_str_of(input->method));
+    sgi_json params = {input->params, input->params_len};
+    for (size_t at = 0; sgi_json_next_member(params, &at, &member);) {
+        sgi_jw_key_json(&sending.w, member.key);
+        sgi_jw_raw(&sending.w, member.value);
+    }
+    sending.w.buf->failed |= id.failed;
+    sgi_send_end(&sending);
+    sgi_buf_free(&id);
+}
+
+static void send_other(sgi_cursor *cursor, const sgi_entry *entry)
+{
+    sgi_pieces *pieces = SGI_OWNER(cursor, sgi_pieces, cursor);
+    const sgi_resumable *r = cursor->reader.op->resumable;
+    sgi_str text = {entry->data, entry->len};
+    if (entry->kind != SGI_ENTRY_NOTIFY && entry->kind != SGI_ENTRY_INPUT_ASK)
+        return;
+    sgi_resumable_mark(pieces->reply, entry->seq);
+    if (entry->kind == SGI_ENTRY_INPUT_ASK)
+        send_question(pieces, entry);
+    else if (entry->seq > r->notes.dropped)
+        sgi_send_members(pieces->conn, text);
+}
+
+void sgi_pieces_mark(const sgi_pieces *pieces)
+{
+    sgi_resumable_mark(pieces->reply, pieces->cursor.reader.seq);
 }
 
 /* ---- beginning and ending ---- */
@@ -182,18 +239,15 @@ static bool write_head(sgi_pieces *pieces, sgi_json token)
     return !head->failed;
 }
 
-void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
-                      bool again)
+/* NULL when out of memory. */
+static sgi_pieces *make(sgi_reply *reply, sgi_op *op, const sgi_pieces_form *form)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
-    if (!request->pieces || !takes_pieces(reply))
-        return;
     sgi_pieces *pieces = sgi_zalloc(mem, sizeof *pieces);
     if (!pieces)
-        return;
-    pieces->form = request->pieces;
+        return NULL;
+    pieces->form = form;
     pieces->reply = reply;
-    pieces->again = again;
     pieces->source.fill = fill;
     pieces->conn = reply->peer->conn;
     sgi_conn_ref(pieces->conn);
@@ -202,6 +256,18 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *requ
     pieces->cursor.reader.conn = pieces->conn;
     reply->pieces = pieces;
     reply->parked = parked;
+    return pieces;
+}
+
+void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
+                      bool again)
+{
+    if (!request->pieces || !takes_pieces(reply))
+        return;
+    sgi_pieces *pieces = make(reply, op, request->pieces);
+    if (!pieces)
+        return;
+    pieces->again = again;
     if (!write_head(pieces, request->token)) {
         sgi_pieces_drop(reply);
         return;
@@ -211,6 +277,21 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *requ
         reply->turned = turned;
     else
         turned(reply, op);
+}
+
+bool sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
+{
+    const sgi_resumable *r = op->resumable;
+    sgi_pieces *pieces = make(reply, op, r->partial ? &sgi_pieces_partial : NULL);
+    if (!pieces)
+        return false;
+    pieces->resumes = pieces->open = true;
+    pieces->cursor.from = r->confirmed;
+    pieces->cursor.mute = !r->partial;
+    pieces->cursor.other = send_other;
+    pieces->begun = r->partial && r->confirmed;
+    more_to_read(&pieces->cursor.reader);
+    return true;
 }
 
 static void withdrawn(sgi_reply *reply)
@@ -225,7 +306,7 @@ void sgi_pieces_end(sgi_reply *reply)
     reply->cancelled = withdrawn;
     if (!reply->peer)
         close_reply(pieces);
-    else if (!pieces->begun)
+    else if (!pieces->begun && !pieces->resumes)
         answer(pieces); /* one message says it */
     else
         more_to_read(&pieces->cursor.reader);

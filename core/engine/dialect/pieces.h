@@ -36,11 +36,11 @@ struct sgi_pieces {
     sgi_source source;
     sgi_conn *conn; /* counted */
     sgi_reply *reply;
+    bool resumes;  /* it is the channel of a request that can be resumed */
     bool again;    /* the client may have seen some of them, by an earlier request */
     bool open;     /* something may be sent */
     bool begun;    /* ... and was */
     bool ended;    /* the operation has: the reply is theirs */
-    uint64_t base; /* so many segments were replaced */
     sgi_buf head;  /* PN: what each of its messages begins with */
 };
 
@@ -49,10 +49,18 @@ struct sgi_pieces {
  * there are none. */
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
                       bool again);
+/* The same for the channel of a request that can be resumed (Z): from where its client
+ * has all. False: there is no memory. */
+bool sgi_pieces_resume(sgi_reply *reply, sgi_op *op);
+/* Somebody carries its conversation again. */
+void sgi_pieces_wake(sgi_reply *reply);
 /* The operation has ended, its reply has pieces: takes the reply. */
 void sgi_pieces_end(sgi_reply *reply);
 /* No further piece; the reply is not theirs. */
 void sgi_pieces_drop(sgi_reply *reply);
+
+/* The next message holds the log up to where it was read. */
+void sgi_pieces_mark(const sgi_pieces *pieces);
 
 extern const sgi_pieces_form sgi_pieces_partial;        /* P */
 extern const sgi_pieces_form sgi_pieces_partial_result; /* PN */

@@ -10,6 +10,7 @@
 #include "engine/dialect/cursor.h"
 #include "engine/dialect/response_modes.h"
 #include "engine/serving/call.h"
+#include "engine/serving/resumable.h"
 
 #define BATCH_SEGMENTS 256
 #define BATCH_BYTES ((size_t)64 * 1024)
@@ -49,14 +50,19 @@ static void end_push(sgi_push *push)
 
 /* ---- responses ---- */
 
+/* There is one response, and the rest is asked for. */
+static bool is_single(const sgi_push *push)
+{
+    return push->conn->no_events || push->conn->apart;
+}
+
 /* Which one is the last is known at its end. Over HTTP each begins an event stream, or
  * goes on with it, but where one message must do. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
     if (!push->reply->peer)
         return false;
-    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id),
-                      push->conn->no_events);
+    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id), is_single(push));
     if (with_task)
         sgi_tasks_2025_write_created(&sending->w, push->cursor.reader.op);
     return true;
@@ -98,9 +104,10 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
     sending->last |= complete;
     push->begun = true;
     push->cursor.voided = 0;
+    sgi_resumable_mark(push->reply, push->cursor.reader.seq);
     bool sent = sgi_send_end(sending);
     sgi_tasks_2025_told(push->cursor.reader.op);
-    return sent && !complete && !push->conn->no_events;
+    return sent && !complete && !is_single(push);
 }
 
 static void send_error(sgi_push *push)
@@ -117,7 +124,7 @@ static bool send_task_only(sgi_push *push)
     push->begun = true;
     bool sent = sgi_send_end(&sending);
     sgi_tasks_2025_told(push->cursor.reader.op);
-    return sent && !push->conn->no_events;
+    return sent && !is_single(push);
 }
 
 /* ---- the end ---- */
@@ -214,7 +221,8 @@ static step send_segments(sgi_push *push)
 static step send_next(sgi_push *push)
 {
     bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
-    if (!waits && (sgi_cursor_next(&push->cursor, true) || sgi_cursor_at_end(&push->cursor)))
+    if (!waits &&
+        (sgi_cursor_next(&push->cursor, true) || sgi_cursor_at_end(&push->cursor)))
         return send_segments(push);
     if (push->cursor.reader.failed) {
         send_error(push);
@@ -312,7 +320,7 @@ static void answer_task_only(sgi_reply *reply, sgi_op *op)
     sgi_reply_close(reply);
 }
 
-void sgi_push_begin(sgi_reply *reply, sgi_op *op)
+static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     if (op->server->dialects & SGI_DIALECT_ONE_RESPONSE) {
@@ -330,6 +338,9 @@ void sgi_push_begin(sgi_reply *reply, sgi_op *op)
     sgi_conn_ref(push->conn);
     push->at_end = !(op->item && op->item->options.flags & SEGUE_TOOL_INCREMENTAL);
     sgi_cursor_init(&push->cursor, op, more_to_read);
+    push->cursor.from = from;
+    push->begun = from > 0;
+    push->sent = from > 0; /* which one does not matter any more */
     reply->user = push;
     reply->cancelled = withdrawn;
     reply->parked = parked;
@@ -340,6 +351,16 @@ void sgi_push_begin(sgi_reply *reply, sgi_op *op)
         reply->turned = turned;
     else
         turned(reply, op);
+}
+
+void sgi_push_begin(sgi_reply *reply, sgi_op *op)
+{
+    begin(reply, op, 0);
+}
+
+void sgi_push_resume(sgi_reply *reply, sgi_op *op)
+{
+    begin(reply, op, op->resumable->confirmed);
 }
 
 bool sgi_push_is_open(const sgi_op *op)

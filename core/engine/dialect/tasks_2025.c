@@ -6,6 +6,7 @@
 #include "engine/dialect/response_modes.h"
 #include "engine/serving/call.h"
 #include "engine/serving/task.h"
+#include "engine/serving/tool_call.h"
 
 #define FALLBACK_MODE "io.modelcontextprotocol/fallback-mode"
 
@@ -162,6 +163,10 @@ static void left(sgi_reply *reply)
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_tasks_2025_listen(op, reply);
+    if (!op->origin) { /* it could ask nobody, and nobody would hear of it */
+        sgi_tool_call_give_up(reply, op->has_key ? NULL : op);
+        return;
+    }
     bool tracks = op->is_task && op->modes & SGI_MODE_IMMEDIATE &&
                   op->server->dialects & SGI_DIALECT_TRACKING;
     if (tracks && op->immediate) {
@@ -267,6 +272,9 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
         if (reply->peer)
             sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id),
                                   (sgi_json){op->final_data, op->final_len});
+    } else if (op->final == SGI_FINAL_CANCELLED && op->kind != &sgi_call_tool) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Task was cancelled"),
+                        (sgi_json){0});
     } else if (!fold) {
         sgi_task_answer_unreadable(reply);
     } else if (sgi_reply_result(&sending, reply, NULL)) {

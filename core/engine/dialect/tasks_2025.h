@@ -37,6 +37,8 @@ void sgi_tasks_2025_list(const sgi_inbound *in);
 /* Answers the request of a streaming task, now and as its segments come. Takes the
  * reply. */
 void sgi_push_begin(sgi_reply *reply, sgi_op *op);
+/* The same for a request that is resumed (Z): from where its client has all. */
+void sgi_push_resume(sgi_reply *reply, sgi_op *op);
 /* Has this conversation not been sent the end yet that its own request is owed? */
 bool sgi_push_is_owed(const sgi_op *op, const sgi_peer *peer);
 /* Do responses to its own request still follow, as long as somebody takes them? */

@@ -75,16 +75,16 @@ static segue_status check_state(const sgi_op *op, sgi_json state)
 
 /* ---- rendering ---- */
 
-static void write_head(sgi_jw *w, const sgi_op *op)
+static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
 {
-    sgi_task_write(w, op, sgi_state_name(sgi_op_state(op)), &names);
+    sgi_task_write(w, op, sgi_state_name(state), &names);
     write_state(w, op);
 }
 
 void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     sgi_state state = sgi_op_state(op);
-    write_head(w, op);
+    write_head(w, op, state);
     if (state == SGI_STATE_INPUT_REQUIRED)
         sgi_task_write_inputs(w, op);
     if (state == SGI_STATE_FAILED)
@@ -136,16 +136,19 @@ static void changed(sgi_watch *watch, sgi_op *op)
 
 /* ---- creation ---- */
 
+/* Each task is told of as "working" (R-2557-9); how it stands by now comes after that. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
     if (begin_task(&sending, reply)) {
         sgi_jw_key(&sending.w, "task");
         sgi_jw_open(&sending.w, '{');
-        write_head(&sending.w, op);
+        write_head(&sending.w, op, SGI_STATE_WORKING);
         sgi_jw_close(&sending.w, '}');
         sgi_send_end(&sending);
         sgi_origin_set(op, reply, changed);
+        if (op->origin && sgi_op_state(op) != SGI_STATE_WORKING)
+            changed(&op->origin->watch, op);
     }
     sgi_reply_close(reply);
 }
@@ -202,8 +205,8 @@ static void ask_for_task(const sgi_inbound *in, sgi_json responses, sgi_found_fn
     if (!sgi_task_id_of(in, &id) || !are_readable(in, responses) ||
         !(reply = sgi_reply_open(in, false)))
         return;
-    asking *ask = sgi_alloc(sgi_engine_mem(reply->engine),
-                            sizeof *ask + in->state.n + responses.n);
+    asking *ask =
+        sgi_alloc(sgi_engine_mem(reply->engine), sizeof *ask + in->state.n + responses.n);
     if (!ask) {
         refuse_memory(reply);
         return;
@@ -335,7 +338,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
         return;
     }
     if (begin_task(&sending, reply)) {
-        write_head(&sending.w, op);
+        write_head(&sending.w, op, sgi_op_state(op));
         sgi_send_end(&sending);
     }
     sgi_reply_close(reply);

@@ -25,8 +25,37 @@ size_t sgi_fold_size(const sgi_fold *fold)
     return fold->content.len + fold->fields.len;
 }
 
+/* A block of text, and nothing else, as this library writes them: its text, between the
+ * quotes; empty p = it is another. */
+static sgi_str plain_text(sgi_json block)
+{
+    static const char head[] = "{\"type\":\"text\",\"text\":\"";
+    sgi_json text = sgi_json_get(block, "text");
+    size_t n = sizeof head - 1;
+    if (block.n < n + 2 || memcmp(block.p, head, n) != 0 || text.p + 1 != block.p + n ||
+        text.n != block.n - n)
+        return (sgi_str){0};
+    return (sgi_str){text.p + 1, text.n - 2};
+}
+
+/* Is it more of the text that the message ends with? */
+static bool join(sgi_fold *fold, sgi_json block)
+{
+    sgi_str text = plain_text(block);
+    bool joins = text.p && fold->ends_in_text && !fold->content.failed;
+    fold->ends_in_text = text.p != NULL;
+    if (!joins)
+        return false;
+    sgi_buf_cut(&fold->content, fold->content.len - 2);
+    sgi_buf_add_str(&fold->content, text);
+    sgi_buf_add_lit(&fold->content, "\"}");
+    return true;
+}
+
 void sgi_fold_segment(sgi_fold *fold, sgi_json block)
 {
+    if (fold->is_message && join(fold, block))
+        return;
     if (fold->content.len)
         sgi_buf_add_char(&fold->content, ',');
     sgi_buf_add_str(&fold->content, block);
@@ -120,6 +149,7 @@ void sgi_fold_replace(sgi_fold *fold)
     sgi_buf_reset(&fold->content, SIZE_MAX);
     sgi_buf_reset(&fold->fields, SIZE_MAX);
     fold->count = 0;
+    fold->ends_in_text = false;
 }
 
 static void write_meta(sgi_jw *w, sgi_str extra, sgi_json meta)
@@ -168,15 +198,24 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
+static void write_list(const sgi_fold *fold, sgi_jw *w)
+{
+    sgi_str content = sgi_buf_str(&fold->content);
+    sgi_jw_key(w, fold->list);
+    if (fold->is_message && fold->count == 1) {
+        sgi_jw_raw(w, content);
+        return;
+    }
+    sgi_jw_open(w, '[');
+    sgi_buf_add_str(w->buf, content);
+    sgi_jw_close(w, ']');
+}
+
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
 {
     sgi_json meta = meta_of(fold);
-    if (fold->list) {
-        sgi_jw_key(w, fold->list);
-        sgi_jw_open(w, '[');
-        sgi_buf_add_str(w->buf, sgi_buf_str(&fold->content));
-        sgi_jw_close(w, ']');
-    }
+    if (fold->list)
+        write_list(fold, w);
     write_members(fold, w);
     if (is_error) {
         sgi_jw_key(w, "isError");

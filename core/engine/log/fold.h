@@ -11,6 +11,8 @@ typedef struct sgi_fold {
     sgi_buf fields;    /* a JSON object: members beside the content, last one wins */
     uint64_t count;    /* blocks in content */
     bool only_objects; /* structuredContent that is no object is not written */
+    bool is_message;   /* pieces of one: text is joined, and one block is no list */
+    bool ends_in_text; /* ... that more can be joined to */
 } sgi_fold;
 
 /* The list is "content" until another is named. */

@@ -172,6 +172,8 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
     bool releases = op->releasing && !sgi_op_has_ended(op) && upto + 1 == op->next_log;
     if (ok && releases)
         ok = add_write(mem, batch, SEGUE_STORE_RELEASE, op) != NULL;
+    if (ok && op->deleting && upto + 1 == op->next_log)
+        ok = add_write(mem, batch, SEGUE_STORE_DELETE, op) != NULL;
     if (!ok) {
         batch->count = before;
         batch->op_count--;
@@ -258,8 +260,10 @@ static void write_done(sgi_keeper *keeper, const struct sgi_commit_op *row)
     op->created = true;
     if (row->releases || sgi_op_has_ended(op))
         op->releasing = false;
+    if (row->upto + 1 == op->next_log)
+        op->deleting = false;
     sgi_op_durable(op, row->upto);
-    if (op->pending || op->releasing)
+    if (op->pending || op->releasing || op->deleting)
         sgi_keeper_dirty(keeper, op);
 }
 

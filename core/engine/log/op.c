@@ -12,6 +12,7 @@
 #include "engine/serving/origin.h"
 #include "engine/serving/principal.h"
 #include "engine/serving/recall.h"
+#include "engine/serving/resumable.h"
 #include "engine/log/reader.h"
 #include "engine/log/record.h"
 #include "engine/serving/rounds.h"
@@ -69,6 +70,7 @@ static void free_op(sgi_op *op)
     sgi_engine_timer_clear(op->engine, &op->promote);
     sgi_round_end(op);
     sgi_recall_free(op);
+    sgi_resumable_free(op);
     sgi_origin_free(op);
     sgi_head_free(op);
     sgi_entry_list_free(mem, &op->tail);
@@ -121,17 +123,22 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
     return true;
 }
 
-static segue_status check_limits(const sgi_op *op, const struct sgi_entry_list *list)
+static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
 {
     size_t limit = op->logged ? op->limits.max_log_bytes : op->limits.max_result_bytes;
-    size_t bytes = op->log_bytes;
+    size_t bytes = 0;
     uint64_t segments = op->next_seg - 1;
     const sgi_entry *entry;
     TAILQ_FOREACH(entry, list, link) {
         bytes += entry->len;
         segments += entry->kind == SGI_ENTRY_SEGMENT;
     }
-    return bytes > limit || segments > op->limits.max_segments ? SEGUE_E_LIMIT : SEGUE_OK;
+    while (op->log_bytes + bytes > limit && op->resumable &&
+           sgi_notes_drop(&op->resumable->notes, &op->log_bytes))
+        ;
+    return op->log_bytes + bytes > limit || segments > op->limits.max_segments
+               ? SEGUE_E_LIMIT
+               : SEGUE_OK;
 }
 
 /* The store refused entries and there was no memory to end it: until there is, nothing is
@@ -139,7 +146,8 @@ static segue_status check_limits(const sgi_op *op, const struct sgi_entry_list *
 static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
 {
     const sgi_entry *first = TAILQ_FIRST(list);
-    return op->store_broken && (!first || first->kind <= SGI_ENTRY_RESULT);
+    return op->store_broken && (!first || !sgi_entry_is_final(first->kind) ||
+                                first->kind == SGI_ENTRY_RESULT);
 }
 
 static void wake_readers(sgi_op *op)
@@ -353,7 +361,7 @@ static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
         if (entry->seq <= after)
             return false;
         if (entry->seq <= upto && entry->kind >= SGI_ENTRY_STATUS &&
-            entry->kind != SGI_ENTRY_CHECKPOINT)
+            entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind != SGI_ENTRY_NOTIFY)
             return true;
     }
     return false;

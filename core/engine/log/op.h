@@ -42,12 +42,13 @@ typedef enum sgi_entry_kind {
     SGI_ENTRY_RESULT = 8,       /* final: {} or {"isError":true} */
     SGI_ENTRY_ERROR = 9,        /* final: a JSON-RPC error object */
     SGI_ENTRY_CANCELLED = 10,   /* final: {} */
-    SGI_ENTRY_EXPIRED = 11      /* final: a JSON-RPC error object */
+    SGI_ENTRY_EXPIRED = 11,     /* final: a JSON-RPC error object */
+    SGI_ENTRY_NOTIFY = 12       /* members of a notification: "method":..,"params":.. */
 } sgi_entry_kind;
 
 static inline bool sgi_entry_is_final(int32_t kind)
 {
-    return kind >= SGI_ENTRY_RESULT;
+    return kind >= SGI_ENTRY_RESULT && kind <= SGI_ENTRY_EXPIRED;
 }
 
 /* A fact, from which each dialect makes its own word (C-10). */
@@ -88,7 +89,8 @@ typedef struct sgi_input {
     segue_input_fn on_input;
     void *user;
     segue_free_fn free_user;
-    struct sgi_ask *ask; /* the request that carries it, or NULL; see asks.h */
+    struct sgi_ask *ask;     /* the request that carries it, or NULL; see asks.h */
+    struct sgi_asker *asker; /* ... it is asked as a task by; see hosting/asker.h */
 } sgi_input;
 
 TAILQ_HEAD(sgi_input_list, sgi_input);
@@ -111,7 +113,10 @@ enum sgi_cap {
     SGI_CAP_PARTIAL = 16,
     SGI_CAP_ELICITATION_URL = 32, /* ELICITATION itself means forms */
     SGI_CAP_SAMPLING_TOOLS = 64,
-    SGI_CAP_NOBODY = 1 << 30 /* of what cannot be asked */
+    SGI_CAP_SAMPLING_TASK = 128, /* 2025-11-25: it can be asked as a task */
+    SGI_CAP_ELICITATION_TASK = 256,
+    SGI_CAP_TASK_CANCEL = 512, /* ... that can be cancelled */
+    SGI_CAP_NOBODY = 1 << 30   /* of what cannot be asked */
 };
 /* What it can be asked. */
 #define SGI_CAPS_ASK                                                                     \
@@ -202,6 +207,7 @@ struct sgi_op {
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
     bool releasing;            /* its server goes: the store lets another claim it */
+    bool deleting;             /* nobody can ask for it any more: it leaves the store */
     struct sgi_record *record; /* until it is created; see record.h */
 
     /* who looks */
@@ -209,6 +215,7 @@ struct sgi_op {
     struct sgi_reply *reply; /* the open request: the way for progress and log messages */
     sgi_round *round;        /* a plain one asks its client; see rounds.h */
     struct sgi_recall *recall; /* it was asked elsewhere, or NULL; see recall.h */
+    struct sgi_resumable *resumable; /* its request can be resumed; see resumable.h */
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
     LIST_HEAD(, sgi_watch) watches;

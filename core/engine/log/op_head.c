@@ -3,7 +3,7 @@
  * not. */
 #include "engine/log/op_head.h"
 
-#include "engine/serving/server.h"
+#include "engine/serving/resumable.h"
 
 static void free_input(const sgi_mem *mem, sgi_input *input)
 {
@@ -236,6 +236,8 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
     if (sgi_entry_is_final(entry->kind))
         op->ended_ms = entry->at_ms;
     op->log_bytes += entry->len;
+    if (op->resumable)
+        sgi_resumable_note_entry(op->resumable, entry);
     return true;
 }
 
@@ -269,7 +271,7 @@ void sgi_head_number(const sgi_op *op, sgi_entry *entry)
 static bool continues(const sgi_op *op, const sgi_entry *entry)
 {
     uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
-    return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_EXPIRED &&
+    return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_NOTIFY &&
            entry->seq == op->next_log && entry->event == event &&
            entry->segment == segment_of(op, entry->kind);
 }

@@ -32,7 +32,7 @@ void sgi_reader_end(sgi_reader *reader)
 
 bool sgi_reader_rests(const sgi_reader *reader)
 {
-    return reader->conn && !sgi_conn_transport(reader->conn);
+    return reader->conn && !reader->conn->bearer && !sgi_conn_transport(reader->conn);
 }
 
 void sgi_reader_rest(sgi_reader *reader)
@@ -135,6 +135,15 @@ typedef struct folding {
     bool running; /* inside fold_more: a chunk that arrives at once must not nest */
 } folding;
 
+/* Who is streamed a message merges its pieces as they are (R-1905-34), so that is how it
+ * is told then. */
+static void set_form(sgi_fold *fold, const sgi_op *op)
+{
+    fold->list = op->kind->list;
+    fold->is_message = op->kind->is_message && !op->streams;
+    fold->only_objects = op->only_objects;
+}
+
 static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
@@ -184,8 +193,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     const sgi_entry *entry;
     sgi_fold fold;
     sgi_fold_init(&fold, sgi_engine_mem(engine));
-    fold.list = op->kind->list;
-    fold.only_objects = op->only_objects;
+    set_form(&fold, op);
     sgi_buf content = engine->fold_room;
     engine->fold_room = fold.content;
     fold.content = content;
@@ -214,8 +222,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     f->done = done;
     f->user = user;
     sgi_fold_init(&f->fold, mem);
-    f->fold.list = op->kind->list;
-    f->fold.only_objects = op->only_objects;
+    set_form(&f->fold, op);
     sgi_reader_init(&f->reader, op, 0, fold_more);
     fold_more(&f->reader);
 }

@@ -1,11 +1,12 @@
-/* {"tool","params","caps","task","dialect","streams","ttl","poll","by","scopes",
- * "digest"}: JSON, so that a person with the store's own tools can read what a task was.
+/* {"tool","question"?,"params","caps","task","dialect","streams","ttl","poll","by",
+ * "scopes","digest"}: JSON, so that a person with the store's own tools can read what a task was.
  * "by" is who made it, if he has a name, "scopes" what his token granted then: a run
  * after a restart goes on with what it was allowed, the token itself is not kept. */
 #include "engine/log/record.h"
 
 #include "engine/dialect/dialect.h"
 #include "engine/serving/grant.h"
+#include "engine/serving/resumable.h"
 
 segue_status sgi_record_write(sgi_op *op)
 {
@@ -17,6 +18,8 @@ segue_status sgi_record_write(sgi_op *op)
     sgi_jw w = sgi_jw_on(&record->data);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "tool", sgi_str_of(op->item_name));
+    if (sgi_call_is_question(op->kind))
+        sgi_jw_member_int(&w, "question", 1);
     sgi_jw_member_raw(&w, "params", (sgi_str){op->params, op->params_len});
     sgi_jw_member_int(&w, "caps", op->caps);
     sgi_jw_member_int(&w, "task", op->is_task);
@@ -30,6 +33,7 @@ segue_status sgi_record_write(sgi_op *op)
     if (op->is_scoped)
         sgi_jw_member_string(&w, "scopes",
                              op->grant ? sgi_grant_scopes(op->grant) : SGI_STR(""));
+    sgi_resumable_write(op, &w);
     sgi_jw_key(&w, "digest");
     sgi_buf_add_char(w.buf, '"');
     sgi_buf_add_base64(w.buf, op->digest, sizeof op->digest, true);
@@ -102,9 +106,20 @@ static bool read_caller(sgi_op *op, sgi_json data)
     return ok;
 }
 
+/* Not a tool's name but the method of a question. */
+static void read_kind(sgi_op *op, sgi_json data)
+{
+    const sgi_call_kind *kind = sgi_question_kind(sgi_str_of(op->item_name));
+    if (!kind || !number(data, "question"))
+        return;
+    op->kind = kind;
+    op->arguments = (sgi_json){op->params, op->params_len};
+}
+
 static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
     sgi_str name;
+    read_kind(op, data);
     op->task_id = sgi_text_dup(sgi_engine_mem(op->engine), sgi_str_of(record->task_id));
     op->who = sgi_principal_get(&op->server->principals, op->engine, record->principal);
     if (!op->task_id || !op->who || !read_caller(op, data))
@@ -118,7 +133,10 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     op->streams = number(data, "streams") != 0;
     if (sgi_json_plain_string(sgi_json_get(data, "dialect"), &name))
         op->dialect = sgi_dialect_named(name);
-    op->only_objects = op->dialect && !(op->dialect->bit & SGI_DIALECTS_MODERN);
+    if (!sgi_resumable_read(op, data))
+        return SEGUE_E_STORE_CORRUPT;
+    op->only_objects = op->resumable ||
+                       (op->dialect && !(op->dialect->bit & SGI_DIALECTS_MODERN));
     op->ttl_ms = number(data, "ttl");
     op->poll_ms = number(data, "poll");
     op->logged = op->created = true;

@@ -4,6 +4,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/error.h"
 #include "engine/log/record.h"
+#include "engine/serving/resumable.h"
 #include "engine/serving/task.h"
 
 #define CHUNK_BYTES (1024 * 1024)
@@ -94,7 +95,9 @@ void sgi_rebuild(segue_server *server, const segue_store_record *record,
         done(user, NULL, status);
         return;
     }
-    op->item = sgi_item_find(server, SEGUE_ITEM_TOOL, sgi_str_of(op->item_name));
+    op->item = sgi_item_find(
+        server, sgi_call_is_question(op->kind) ? SEGUE_ITEM_QUESTION : SEGUE_ITEM_TOOL,
+        sgi_str_of(op->item_name));
     if (op->item)
         sgi_item_ref(op->item);
     *build = (rebuilding){op, done, user};
@@ -116,6 +119,16 @@ static void one_done(segue_server *server)
     sgi_server_unref(server);
 }
 
+/* Without memory for what only a client that resumes it is told, it ends without. */
+static void give_up(sgi_op *op)
+{
+    static const char text[] = "Server restarted";
+    if (!op->resumable || op->is_task ||
+        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, SGI_STR(text),
+                    SGI_STR("{\"reason\":\"server_restarted\"}")) != SEGUE_OK)
+        sgi_op_give_up(op, text);
+}
+
 /* Its time may have passed while nobody ran; its tool may be gone or may not be able to
  * run twice. Whatever it is, it is decided here, once. */
 static void go_on(void *user, sgi_op *op, segue_status status)
@@ -125,16 +138,17 @@ static void go_on(void *user, sgi_op *op, segue_status status)
         bool expired = op->ttl_ms >= 0 &&
                        op->created_ms + op->ttl_ms <= sgi_wall(&server->engine->env);
         bool restartable = op->item && op->item->options.flags & SEGUE_TOOL_RESTARTABLE;
-        if (op->is_task) {
+        if (op->is_task || op->resumable) {
             op->who->live_tasks++;
             op->counted = true;
         }
         if (expired)
             sgi_task_expire(op);
         else if (!restartable || sgi_server_run(op, true) != SEGUE_OK)
-            sgi_op_give_up(op, "Server restarted");
+            give_up(op);
         else
             sgi_server_start_ttl(op);
+        sgi_resumable_wake(op);
     }
     (void)status;
     one_done(server);

@@ -4,12 +4,21 @@
  * call.
  *
  * A question that was sent on a stream which broke is in what the client may ask for
- * again, with its id. */
+ * again, with its id.
+ *
+ * One that is asked as a task (hosting/asker.h) stands in the table from the first
+ * message of it to the last: what its asker says goes the way of the question, and what
+ * the client answers to any of that goes to it. */
 #include "engine/serving/asks.h"
 
+#include "engine/dialect/response_modes.h"
 #include "engine/dialect/tasks_2025.h"
+#include "engine/hosting/asker.h"
+#include "engine/serving/ask_place.h"
+#include "engine/serving/ask_wire.h"
 #include "engine/serving/call.h"
 #include "engine/serving/origin.h"
+#include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
 #include "engine/serving/tool_call.h"
@@ -25,6 +34,7 @@ struct sgi_ask {
     sgi_input *input;
     sgi_conn *conn; /* counted: the way that it went; NULL = it waits */
     int64_t id;
+    bool cancels; /* its client cancels tasks */
 };
 
 void sgi_asks_init(sgi_asks *asks, sgi_wire_session *session)
@@ -64,141 +74,125 @@ static void let_next_go(sgi_asks *asks)
     sgi_op_unref(op);
 }
 
-/* ---- where ---- */
-
-typedef struct place {
-    sgi_asks *asks;
-    sgi_conn *conn;
-    uint32_t caps; /* of its client */
-} place;
-
-/* Can more than one message go out on it? */
-static bool is_open(const sgi_conn *conn)
-{
-    return conn->up && !conn->closing && !conn->answered && !conn->no_events &&
-           conn->frames != SGI_FRAMES_BODY;
-}
-
-/* Somebody reads it now. */
-static bool is_read(const sgi_conn *conn)
-{
-    return is_open(conn) && conn->transport && !conn->parting;
-}
-
-static sgi_conn *listening(const sgi_wire_session *session)
-{
-    const sgi_peer *peer = session->listening;
-    return peer && is_read(peer->conn) ? peer->conn : NULL;
-}
-
-/* The conversation of a request. now: only if somebody reads it; else what is sent may
- * be for who comes for it. */
-static bool find_in(const sgi_peer *peer, bool now, place *found)
-{
-    sgi_conn *conn = peer->conn;
-    if (peer->is_exchange && !peer->session)
-        return false; /* its session has ended: no answer could come */
-    if (!(now && peer->is_exchange ? is_read(conn) : is_open(conn)))
-        conn = peer->session ? listening(peer->session) : NULL;
-    *found = (place){peer->asks, conn, peer->handshake->caps};
-    return conn != NULL;
-}
-
-static bool find_by_origin(const sgi_origin *origin, place *found)
-{
-    if (!origin || !origin->told)
-        return false;
-    if (origin->peer && find_in(origin->peer, true, found))
-        return true;
-    sgi_wire_session *session = origin->session;
-    if (!session)
-        return false;
-    *found = (place){&session->asks, listening(session), session->handshake.caps};
-    return found->conn != NULL;
-}
-
-static bool find_place(const sgi_op *op, place *found)
-{
-    const sgi_reply *reply = NULL;
-    if (op->is_task && find_by_origin(op->origin, found))
-        return true;
-    while ((reply = op->is_task ? sgi_tasks_2025_waiting(op, reply)
-                                : sgi_call_listening(op, reply)))
-        if (find_in(reply->peer, op->is_task, found))
-            return true;
-    return false;
-}
-
 /* ---- asking ---- */
 
 /* The handler waits for it, peers may see it, and it is not on its way. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
     return input->bound && !input->answered && !input->ask &&
-           input->asked <= sgi_op_horizon(op);
+           input->asked <= sgi_op_horizon(op) &&
+           !(input->asker && sgi_asker_is_over(input->asker));
 }
 
-static bool is_askable(const sgi_input *input, const place *where)
+static bool is_askable(const sgi_input *input, const sgi_place *where)
 {
     return !(
         sgi_input_needs(input->method, (sgi_json){input->params, input->params_len}) &
         ~where->caps);
 }
 
+/* Where the asker of a question can go on; NULL = nowhere now. */
+static sgi_conn *way_of(const sgi_ask *ask)
+{
+    sgi_place where;
+    if (sgi_place_find(ask->op, &where) && where.asks == ask->asks)
+        return where.conn;
+    if (sgi_place_is_open(ask->conn))
+        return ask->conn;
+    return ask->asks->session ? sgi_place_listening(ask->asks->session) : NULL;
+}
+
+static bool has_words(const sgi_input *input)
+{
+    return input->ask && input->ask->conn && input->asker &&
+           sgi_asker_has_words(input->asker) && way_of(input->ask);
+}
+
 bool sgi_asks_are_due(const sgi_op *op)
 {
     const sgi_input *input;
-    place where;
+    sgi_place where;
+    if (op->resumable && !op->is_task)
+        return false; /* on its channel they go with the rest (dialect/pieces.c) */
     if (TAILQ_EMPTY(&op->inputs) || sgi_op_has_ended(op) || !op->call ||
         op->call->cancelled || op->server->stage == SGI_SERVER_DEAD)
         return false;
     TAILQ_FOREACH(input, &op->inputs, link)
+        if (has_words(input))
+            return true;
+    TAILQ_FOREACH(input, &op->inputs, link)
         if (is_due(op, input))
-            return find_place(op, &where) && is_askable(input, &where);
+            return sgi_place_find(op, &where) && is_askable(input, &where);
     return false;
 }
 
-/* Its params; a task's say which task, beside what the tool has in _meta. */
-static void write_params(sgi_sending *sending, const sgi_op *op, const sgi_input *input)
+static void asker_ended(sgi_op *op, sgi_input *input, sgi_asked_end how, sgi_json json);
+
+static sgi_asker *make_asker(sgi_op *op, sgi_input *input, const sgi_place *where)
 {
-    sgi_json params = {input->params, input->params_len};
-    sgi_json_member member;
-    sgi_buf related;
-    for (size_t at = 0; sgi_json_next_member(params, &at, &member);) {
-        if (op->is_task && sgi_json_key_is(&member, "_meta"))
-            continue;
-        sgi_jw_key_json(&sending->w, member.key);
-        sgi_jw_raw(&sending->w, member.value);
+    sgi_buf params;
+    sgi_buf_init(&params, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&params);
+    sgi_jw_open(&w, '{');
+    sgi_ask_write_params(&w, op, input);
+    sgi_ask_write_task(&w, op, where);
+    sgi_jw_close(&w, '}');
+    sgi_asker *asker = params.failed ? NULL
+                                     : sgi_asker_new(op, input, sgi_buf_str(&params),
+                                                     sgi_asks_place, asker_ended);
+    sgi_buf_free(&params);
+    return asker;
+}
+
+static void send_question(sgi_ask *ask)
+{
+    sgi_sending sending;
+    sgi_input *input = ask->input;
+    ask->id = ++ask->asks->last_id;
+    sgi_send_request(&sending, ask->conn, ask->id, sgi_str_of(input->method));
+    sgi_ask_write_params(&sending.w, ask->op, input);
+    sgi_send_end(&sending); /* without memory the conversation closes: it is lost then */
+}
+
+/* Over HTTP what a client says has no order: it gives one response to a request, and what
+ * is left of an answer is pulled. */
+static void join_asker(const sgi_ask *ask, const sgi_place *where)
+{
+    sgi_asker *asker = ask->input->asker;
+    uint8_t modes = where->modes;
+    if (ask->asks->session)
+        modes = (uint8_t)(modes & ~(unsigned)SGI_MODE_STREAMING);
+    sgi_asker_join(asker, &ask->asks->last_id, modes);
+    sgi_asker_say(asker, ask->conn);
+}
+
+/* As a task, if that can be; one that was made goes on where clients take tasks. False
+ * when out of memory. */
+static bool choose_form(sgi_op *op, sgi_input *input, const sgi_place *where)
+{
+    bool as_task = sgi_ask_is_task(op, input, where);
+    if (as_task && !input->asker)
+        input->asker = make_asker(op, input, where);
+    if (!as_task && input->asker) {
+        sgi_asker_free(input->asker);
+        input->asker = NULL;
     }
-    if (!op->is_task)
-        return;
-    sgi_buf_init(&related, sgi_engine_mem(op->engine));
-    sgi_jw_key(&sending->w, "_meta");
-    sgi_jw_open(&sending->w, '{');
-    sgi_buf_add_str(sending->w.buf, sgi_related_task(&related, op));
-    sending->w.comma = true;
-    sending->w.buf->failed |= related.failed;
-    params = sgi_json_get(params, "_meta");
-    for (size_t at = 0; sgi_json_kind_of(params) == SGI_JSON_OBJECT &&
-                        sgi_json_next_member(params, &at, &member);) {
-        if (sgi_json_key_is(&member, "io.modelcontextprotocol/related-task"))
-            continue;
-        sgi_jw_key_json(&sending->w, member.key);
-        sgi_jw_raw(&sending->w, member.value);
-    }
-    sgi_jw_close(&sending->w, '}');
-    sgi_buf_free(&related);
+    return !as_task || input->asker;
 }
 
 /* False when out of memory. */
-static bool put_out(sgi_op *op, sgi_input *input, const place *where)
+static bool put_out(sgi_op *op, sgi_input *input, const sgi_place *where)
 {
-    sgi_sending sending;
     sgi_asks *asks = where->asks;
+    if (!choose_form(op, input, where))
+        return false;
     sgi_ask *ask = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *ask);
     if (!ask)
         return false;
-    *ask = (sgi_ask){.asks = asks, .op = op, .input = input};
+    *ask = (sgi_ask){.asks = asks,
+                     .op = op,
+                     .input = input,
+                     .cancels = where->caps & SGI_CAP_TASK_CANCEL};
     sgi_op_ref(op);
     input->ask = ask;
     if (asks->out_count >= OUT_MAX) {
@@ -207,25 +201,34 @@ static bool put_out(sgi_op *op, sgi_input *input, const place *where)
     }
     ask->conn = where->conn;
     sgi_conn_ref(ask->conn);
-    ask->id = ++asks->last_id;
     TAILQ_INSERT_TAIL(&asks->out, ask, link);
     asks->out_count++;
-    sgi_send_request(&sending, ask->conn, ask->id, sgi_str_of(input->method));
-    write_params(&sending, op, input);
-    sgi_send_end(&sending); /* without memory the conversation closes: it is lost then */
+    if (input->asker)
+        join_asker(ask, where);
+    else
+        send_question(ask);
     return true;
+}
+
+static void say_more(sgi_op *op)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (has_words(input))
+            sgi_asker_say(input->asker, way_of(input->ask));
 }
 
 void sgi_asks_send(sgi_op *op)
 {
     sgi_input *input;
-    place where;
+    sgi_place where;
     bool ok = true;
     if (!sgi_asks_are_due(op))
         return;
     sgi_op_ref(op);
+    say_more(op);
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (ok && is_due(op, input) && find_place(op, &where) &&
+        if (ok && is_due(op, input) && sgi_place_find(op, &where) &&
             is_askable(input, &where))
             ok = put_out(op, input, &where);
     if (!ok)
@@ -263,45 +266,10 @@ static sgi_ask *find(const sgi_asks *asks, sgi_json id)
     if (sgi_json_kind_of(id) != SGI_JSON_NUMBER || !sgi_json_int(id, &number))
         return NULL;
     TAILQ_FOREACH(ask, &asks->out, link)
-        if (ask->id == number)
+        if (ask->input->asker ? sgi_asker_waits(ask->input->asker, id)
+                              : ask->id == number)
             return ask;
     return NULL;
-}
-
-/* The members of an object but one; false when there are none. */
-static bool write_but(sgi_jw *w, sgi_json object, const char *name)
-{
-    sgi_json_member member;
-    bool any = false;
-    for (size_t at = 0; sgi_json_next_member(object, &at, &member);) {
-        if (sgi_json_key_is(&member, name))
-            continue;
-        any = true;
-        sgi_jw_key_json(w, member.key);
-        sgi_jw_raw(w, member.value);
-    }
-    return any;
-}
-
-/* What a result says of its task is for this library: the handler gets the answer as
- * other revisions carry it. Out of memory fails out. */
-static sgi_json answer_of(sgi_json result, sgi_buf *out)
-{
-    sgi_json meta = sgi_json_get(result, "_meta");
-    if (!sgi_json_get(meta, SGI_RELATED_TASK).n)
-        return result;
-    sgi_jw w = sgi_jw_on(out);
-    sgi_jw_open(&w, '{');
-    write_but(&w, result, "_meta");
-    size_t mark = out->len;
-    sgi_jw_key(&w, "_meta");
-    sgi_jw_open(&w, '{');
-    bool any = write_but(&w, meta, SGI_RELATED_TASK);
-    sgi_jw_close(&w, '}');
-    if (!any)
-        sgi_buf_cut(out, mark);
-    sgi_jw_close(&w, '}');
-    return sgi_buf_str(out);
 }
 
 /* As the call's handler is to have it. */
@@ -309,10 +277,39 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 {
     sgi_buf answer;
     sgi_buf_init(&answer, sgi_engine_mem(op->engine));
-    sgi_json value = answer_of(result, &answer);
+    sgi_json value = sgi_ask_clean_answer(result, &answer);
     segue_status status = answer.failed ? SEGUE_E_NOMEM : sgi_task_answer(op, key, value);
     sgi_buf_free(&answer);
     return status;
+}
+
+/* The question has its answer, or what came instead. The caller holds the operation. */
+static void settle(sgi_op *op, segue_status status)
+{
+    if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
+        sgi_op_give_up(op, "Out of memory for an answer");
+    sgi_round_settle(op);
+    if (op->call)
+        sgi_call_look(op->call); /* one that did not fit is asked again */
+}
+
+static segue_status take(sgi_op *op, sgi_str key, const sgi_message *msg)
+{
+    return msg->kind == SGI_MESSAGE_ERROR ? sgi_task_answer_error(op, key, msg->error)
+                                          : take_result(op, key, msg->result);
+}
+
+/* A question of a request that can be resumed is known by its name, to every session. */
+static bool answer_resumable(const sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_op *op;
+    const sgi_input *input = sgi_resumable_asked(peer, msg->id, &op);
+    if (!input)
+        return false;
+    sgi_op_ref(op);
+    settle(op, take(op, sgi_str_of(input->key), msg));
+    sgi_op_unref(op);
+    return true;
 }
 
 bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
@@ -320,22 +317,58 @@ bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
     sgi_asks *asks = peer->asks;
     sgi_ask *ask = find(asks, msg->id);
     if (!ask)
-        return false;
+        return answer_resumable(peer, msg);
+    if (ask->input->asker) {
+        sgi_asker_hear(ask->input->asker, msg);
+        return true;
+    }
     sgi_op *op = ask->op;
     sgi_str key = sgi_str_of(ask->input->key);
     sgi_op_ref(op);
     forget(ask);
     let_next_go(asks);
-    segue_status status = msg->kind == SGI_MESSAGE_ERROR
-                              ? sgi_task_answer_error(op, key, msg->error)
-                              : take_result(op, key, msg->result);
-    if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
-        sgi_op_give_up(op, "Out of memory for an answer");
-    sgi_round_settle(op);
-    if (op->call)
-        sgi_call_look(op->call); /* one that did not fit is asked again */
+    settle(op, take(op, key, msg));
     sgi_op_unref(op);
     return true;
+}
+
+/* ---- as a task ---- */
+
+/* The asker of a question goes, and with it its place in the table. */
+static void drop_asker(sgi_input *input)
+{
+    sgi_ask *ask = input->ask;
+    sgi_asks *asks = ask ? ask->asks : NULL;
+    sgi_asker *asker = input->asker;
+    input->asker = NULL;
+    sgi_asker_free(asker);
+    if (!ask)
+        return;
+    forget(ask);
+    let_next_go(asks);
+}
+
+static void asker_ended(sgi_op *op, sgi_input *input, sgi_asked_end how, sgi_json json)
+{
+    sgi_str key = sgi_str_of(input->key);
+    segue_status status = SEGUE_OK;
+    sgi_op_ref(op);
+    if (how == SGI_ASKED_ANSWER)
+        status = take_result(op, key, json);
+    else if (how == SGI_ASKED_ERROR)
+        status = json.n ? sgi_task_answer_error(op, key, json) : SEGUE_E_NOMEM;
+    if (input->asker)
+        drop_asker(input);
+    settle(op, status);
+    sgi_op_unref(op);
+}
+
+void sgi_asks_notified(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_ask *ask;
+    TAILQ_FOREACH(ask, &peer->asks->out, link)
+        if (ask->input->asker)
+            sgi_asker_hear(ask->input->asker, msg);
 }
 
 /* ---- the end ---- */
@@ -346,22 +379,41 @@ void sgi_asks_lose(sgi_asks *asks)
     while ((ask = TAILQ_FIRST(&asks->out)) || (ask = TAILQ_FIRST(&asks->waiting))) {
         sgi_op *op = ask->op;
         sgi_op_ref(op);
+        if (ask->input->asker)
+            sgi_asker_cut(ask->input->asker);
         forget(ask);
         sgi_asks_place(op);
         sgi_op_unref(op);
     }
 }
 
+/* Its task is to be cancelled, if it has come to that. */
+static bool cancel_task(const sgi_ask *ask)
+{
+    sgi_asker *asker = ask->input->asker;
+    sgi_conn *conn = ask->conn ? way_of(ask) : NULL;
+    if (!asker || sgi_asker_id(asker))
+        return false;
+    if (conn && ask->cancels)
+        sgi_asker_cancel_task(asker);
+    if (conn && sgi_asker_has_words(asker))
+        sgi_asker_say(asker, conn);
+    return true;
+}
+
 static void tell_withdrawn(const sgi_ask *ask)
 {
     sgi_sending sending;
     sgi_conn *conn = ask->conn;
-    if (conn && !is_open(conn))
-        conn = ask->asks->session ? listening(ask->asks->session) : NULL;
+    const sgi_asker *asker = ask->input->asker;
+    if (cancel_task(ask))
+        return;
+    if (conn && !sgi_place_is_open(conn))
+        conn = ask->asks->session ? sgi_place_listening(ask->asks->session) : NULL;
     if (!conn)
         return;
     sgi_send_notification(&sending, conn, "notifications/cancelled");
-    sgi_jw_member_int(&sending.w, "requestId", ask->id);
+    sgi_jw_member_int(&sending.w, "requestId", asker ? sgi_asker_id(asker) : ask->id);
     if (ask->op->is_task)
         sgi_tasks_2025_write_related(&sending.w, ask->op);
     sgi_send_end(&sending);
@@ -370,12 +422,15 @@ static void tell_withdrawn(const sgi_ask *ask)
 void sgi_ask_withdraw(sgi_input *input)
 {
     sgi_ask *ask = input->ask;
-    if (!ask)
-        return;
-    sgi_asks *asks = ask->asks;
-    tell_withdrawn(ask);
-    forget(ask);
-    let_next_go(asks);
+    if (ask)
+        tell_withdrawn(ask);
+    if (input->asker) {
+        drop_asker(input);
+    } else if (ask) {
+        sgi_asks *asks = ask->asks;
+        forget(ask);
+        let_next_go(asks);
+    }
 }
 
 void sgi_asks_withdraw(sgi_op *op)

@@ -40,6 +40,9 @@ void sgi_asks_lose(sgi_asks *asks);
 /* A response came. false: there is no such question in its session. */
 bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg);
 
+/* A notification about a task of the client's. */
+void sgi_asks_notified(sgi_peer *peer, const sgi_message *msg);
+
 /* Something was asked that is not on its way, and could be. */
 bool sgi_asks_are_due(const sgi_op *op);
 /* Sends it. */

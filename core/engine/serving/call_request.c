@@ -4,6 +4,7 @@
 
 #include "engine/dialect/pieces.h"
 #include "engine/dialect/response_modes.h"
+#include "engine/serving/batch.h"
 #include "engine/serving/grant.h"
 
 #include <stdio.h>
@@ -83,6 +84,15 @@ bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
            sgi_item_is_open_to(in, request->tool) && read_key(in, request);
 }
 
+bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *kind,
+                                    sgi_call_request *request)
+{
+    *request = (sgi_call_request){
+        .kind = kind, .name = sgi_str_of(kind->method), .caps = in->caps};
+    request->tool = sgi_item_find(in->peer->server, SEGUE_ITEM_QUESTION, request->name);
+    return read_task(in, request);
+}
+
 /* ---- deciding ---- */
 
 /* R-1905-8: what the request lists, as far as both sides said they know it. */
@@ -126,6 +136,20 @@ void sgi_call_request_pieces(const sgi_inbound *in, sgi_call_request *request)
                               in->peer->server->dialects));
 }
 
+/* A call that becomes a task has that for its handle, unless it is answered as long as it
+ * runs (C-15). */
+static bool is_resumable(const sgi_inbound *in, const sgi_call_request *request)
+{
+    const sgi_conn *conn = in->peer->conn;
+    bool streams = request->modes & SGI_MODE_STREAMING &&
+                   !(request->modes & SGI_MODE_IMMEDIATE);
+    return request->tool->options.flags & SEGUE_TOOL_RESUMABLE && !conn->no_events &&
+           !sgi_batch_of(conn, in->id) &&
+           in->peer->who->live_tasks < in->peer->server->options.max_tasks &&
+           (request->verdict == SGI_VERDICT_PLAIN ||
+            (request->verdict == SGI_VERDICT_TASK && streams));
+}
+
 static void negotiate(const sgi_inbound *in, sgi_call_request *request)
 {
     uint32_t says = in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
@@ -134,7 +158,7 @@ static void negotiate(const sgi_inbound *in, sgi_call_request *request)
         request->caps |= SGI_CAP_TASKS;
         request->modes = effective_modes(in, request->listed_modes);
     }
-    says |= reads_pieces(in);
+    says |= reads_pieces(in) | (in->peer->handshake->resumable ? SGI_SAYS_RESUMABLE : 0);
     uint32_t dialects = sgi_negotiate(in->version, says, in->peer->server->dialects);
     if (!(request->caps & SGI_CAP_TASKS))
         dialects &= ~(uint32_t)SGI_DIALECT_D; /* R-2557-53 */
@@ -145,6 +169,16 @@ static void negotiate(const sgi_inbound *in, sgi_call_request *request)
     if (request->tool->options.task == SEGUE_TASK_NEVER &&
         request->modes & SGI_MODE_IMMEDIATE)
         request->verdict = SGI_VERDICT_PLAIN;
+    request->resumable = dialects & SGI_DIALECT_Z && is_resumable(in, request);
+}
+
+static const char *wrong_form(const sgi_call_request *request)
+{
+    if (sgi_call_is_question(request->kind))
+        return "This is answered only as a task, which was not asked for";
+    return request->tool->options.task == SEGUE_TASK_NEVER
+               ? "This tool does not run as a task"
+               : "This tool runs only as a task, which was not asked for";
 }
 
 static void refuse_missing_capability(const sgi_inbound *in)
@@ -184,11 +218,7 @@ bool sgi_call_request_decide(const sgi_inbound *in, sgi_call_request *request)
         return false;
     }
     if (request->verdict == SGI_VERDICT_METHOD_NOT_FOUND) {
-        sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND,
-                         request->tool->options.task == SEGUE_TASK_NEVER
-                             ? "This tool does not run as a task"
-                             : "This tool runs only as a task, which was not asked for",
-                         NULL);
+        sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND, wrong_form(request), NULL);
         return false;
     }
     return !too_many_tasks(in, request);

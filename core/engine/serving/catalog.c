@@ -6,6 +6,7 @@
 #include "engine/serving/call.h"
 #include "engine/error.h"
 #include "engine/log/recovery.h"
+#include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
 
@@ -14,6 +15,7 @@
 #define PURGE_MAX_MS 60000
 #define PURGE_MIN_MS 1000
 #define EXPIRE_RETRY_MS 1000
+#define LEAST_KEPT_MS 600000 /* of one that can be resumed, when it has ended */
 
 /* ---- purging ---- */
 
@@ -94,6 +96,10 @@ void sgi_server_op_forget(sgi_op *op)
 int64_t sgi_server_purge_time(const sgi_op *op)
 {
     int64_t grace = op->server->options.grace_ms;
+    if (op->resumable && op->ttl_ms < 0)
+        return sgi_op_has_ended(op)
+                   ? op->ended_ms + 2 * op->resumable->max_wait_ms + LEAST_KEPT_MS + grace
+                   : INT64_MAX;
     if (op->final == SGI_FINAL_EXPIRED)
         return op->ended_ms + grace;
     if (op->ttl_ms < 0)
@@ -129,7 +135,7 @@ static void start_linger(sgi_op *op)
 {
     segue_server *server = op->server;
     int64_t left = sgi_server_purge_time(op) - sgi_wall(&op->engine->env);
-    if (!op->store_broken && left > LINGER_MS)
+    if (!op->store_broken && left > LINGER_MS && !op->resumable)
         left = LINGER_MS;
     sgi_engine_timer(op->engine, &op->timer, left, on_timer);
     if (op->lingers || op->store_broken)
@@ -139,6 +145,12 @@ static void start_linger(sgi_op *op)
     if (++server->linger_count > LINGER_MAX)
         sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
     sgi_server_forget_lingering(server);
+}
+
+void sgi_server_op_closed(sgi_op *op)
+{
+    if (op->known)
+        sgi_engine_timer(op->engine, &op->timer, op->server->options.grace_ms, on_timer);
 }
 
 /* ---- what becomes of one ---- */

@@ -6,6 +6,7 @@
 #include "engine/dialect/response_modes.h"
 #include "engine/dialect/tasks_2025.h"
 #include "engine/serving/origin.h"
+#include "engine/serving/resumable.h"
 #include "engine/serving/task.h"
 #include "engine/serving/tool_check.h"
 #include "engine/serving/wire_session.h"
@@ -149,7 +150,7 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
 segue_status sgi_call_send_text(segue_call *call, sgi_str text)
 {
     segue_status status =
-        call->op->kind == &sgi_call_tool ? may_emit(call) : SEGUE_E_INVALID;
+        call->op->kind->shape == SGI_SHAPE_BLOCK ? may_emit(call) : SEGUE_E_INVALID;
     if (status != SEGUE_OK)
         return status;
     sgi_buf *scratch = &call->handle.engine->scratch;
@@ -163,10 +164,18 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
 
 segue_status sgi_call_replace(segue_call *call)
 {
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    const char *opening = call->op->kind->opening;
     segue_status status = may_emit(call);
-    if (status == SEGUE_OK)
-        status = sgi_op_append(call->op, SGI_ENTRY_REPLACE, SGI_STR("{}"));
-    return after_append(call, status);
+    if (status != SEGUE_OK)
+        return status;
+    if (!add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||
+        (opening && !add_entry(mem, &list, SGI_ENTRY_FIELDS, sgi_str_of(opening)))) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    return after_append(call, sgi_op_append_list(call->op, &list));
 }
 
 /* Of the hints for caches, each has its form. */
@@ -275,8 +284,16 @@ static sgi_conn *way_back(const sgi_op *op)
                : NULL;
 }
 
+/* Its messages go into the log: a client that comes again gets them (SEP-975). */
+static bool is_kept(const sgi_op *op)
+{
+    return op->resumable && !op->is_task;
+}
+
 static const char *progress_token(const sgi_op *op)
 {
+    if (is_kept(op))
+        return op->resumable->progress_token;
     if (op->origin)
         return op->origin->progress_token;
     return op->reply ? op->reply->progress_token : NULL;
@@ -284,6 +301,8 @@ static const char *progress_token(const sgi_op *op)
 
 static int32_t log_level(const sgi_op *op)
 {
+    if (is_kept(op))
+        return op->resumable->log_level;
     if (op->origin)
         return sgi_origin_log_level(op);
     return op->reply ? op->reply->log_level : -1;
@@ -296,52 +315,101 @@ static segue_status end_note(sgi_sending *sending, const sgi_op *op)
     return sgi_send_end(sending) ? SEGUE_OK : SEGUE_E_NOMEM;
 }
 
+/* What of a message differs from one to the next, into its params, which are open. */
+typedef void (*write_note_fn)(sgi_jw *w, const void *what);
+
+static segue_status keep_note(sgi_op *op, const char *method, write_note_fn write,
+                              const void *what)
+{
+    sgi_buf text;
+    sgi_buf_init(&text, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&text);
+    sgi_jw_member_string(&w, "method", sgi_str_of(method));
+    sgi_jw_key(&w, "params");
+    sgi_jw_open(&w, '{');
+    write(&w, what);
+    sgi_jw_close(&w, '}');
+    segue_status status =
+        text.failed ? SEGUE_E_NOMEM : sgi_resumable_note(op, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    return status;
+}
+
+static segue_status tell_note(sgi_op *op, const char *method, write_note_fn write,
+                              const void *what)
+{
+    sgi_sending sending;
+    if (is_kept(op))
+        return keep_note(op, method, write, what);
+    sgi_conn *conn = way_back(op);
+    if (!conn)
+        return SEGUE_OK; /* the next one says more */
+    sgi_send_notification(&sending, conn, method);
+    write(&sending.w, what);
+    return end_note(&sending, op);
+}
+
+typedef struct progress_note {
+    const char *token, *message;
+    double progress, total;
+} progress_note;
+
+static void write_progress(sgi_jw *w, const void *what)
+{
+    const progress_note *note = what;
+    sgi_jw_member_raw(w, "progressToken", sgi_str_of(note->token));
+    sgi_jw_key(w, "progress");
+    sgi_jw_double(w, note->progress);
+    if (note->total > 0) {
+        sgi_jw_key(w, "total");
+        sgi_jw_double(w, note->total);
+    }
+    if (note->message)
+        sgi_jw_member_string(w, "message", sgi_str_of(note->message));
+}
+
 segue_status sgi_call_progress(segue_call *call, double progress, double total,
                                const char *message)
 {
-    sgi_sending sending;
-    const char *token = progress_token(call->op);
+    progress_note note = {progress_token(call->op), message, progress, total};
     if (message && !sgi_utf8_valid(sgi_str_of(message), NULL))
         return SEGUE_E_INVALID;
     if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
-    sgi_conn *conn = token ? way_back(call->op) : NULL;
-    if (!conn)
-        return SEGUE_OK; /* the next one says more */
-    sgi_send_notification(&sending, conn, "notifications/progress");
-    sgi_jw_member_raw(&sending.w, "progressToken", sgi_str_of(token));
-    sgi_jw_key(&sending.w, "progress");
-    sgi_jw_double(&sending.w, progress);
-    if (total > 0) {
-        sgi_jw_key(&sending.w, "total");
-        sgi_jw_double(&sending.w, total);
-    }
-    if (message)
-        sgi_jw_member_string(&sending.w, "message", sgi_str_of(message));
-    return end_note(&sending, call->op);
+    return note.token ? tell_note(call->op, "notifications/progress", write_progress,
+                                  &note)
+                      : SEGUE_OK;
+}
+
+typedef struct log_note {
+    const char *level;
+    sgi_json data;
+} log_note;
+
+static void write_log(sgi_jw *w, const void *what)
+{
+    const log_note *note = what;
+    sgi_jw_member_string(w, "level", sgi_str_of(note->level));
+    sgi_jw_member_raw(w, "data", note->data);
 }
 
 segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
                           size_t len)
 {
-    sgi_sending sending;
-    sgi_json value = {0};
+    log_note note = {level, {0}};
     int32_t rank = sgi_log_level(sgi_str_of(level));
     if (rank < 0)
         return SEGUE_E_INVALID;
-    segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
+    segue_status status =
+        sgi_engine_json(call->handle.engine, json, len, &note.data, NULL);
     if (status != SEGUE_OK)
         return status;
     if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
     int32_t wanted = log_level(call->op);
-    sgi_conn *conn = wanted < 0 || rank < wanted ? NULL : way_back(call->op);
-    if (!conn)
-        return SEGUE_OK;
-    sgi_send_notification(&sending, conn, "notifications/message");
-    sgi_jw_member_string(&sending.w, "level", sgi_str_of(level));
-    sgi_jw_member_raw(&sending.w, "data", value);
-    return end_note(&sending, call->op);
+    return wanted < 0 || rank < wanted
+               ? SEGUE_OK
+               : tell_note(call->op, "notifications/message", write_log, &note);
 }
 
 #define COME_AGAIN_MS 1000

@@ -5,6 +5,25 @@
 #include "engine/dialect/dialect.h"
 #include "engine/dialect/response_modes.h"
 
+static bool has_object(sgi_json object, const char *name)
+{
+    return sgi_json_kind_of(sgi_json_get(object, name)) == SGI_JSON_OBJECT;
+}
+
+/* What the client can be asked as a task. */
+static uint32_t read_task_caps(sgi_json tasks)
+{
+    sgi_json requests = sgi_json_get(tasks, "requests");
+    uint32_t caps = 0;
+    if (has_object(sgi_json_get(requests, "sampling"), "createMessage"))
+        caps |= SGI_CAP_SAMPLING_TASK;
+    if (has_object(sgi_json_get(requests, "elicitation"), "create"))
+        caps |= SGI_CAP_ELICITATION_TASK;
+    if (has_object(tasks, "cancel"))
+        caps |= SGI_CAP_TASK_CANCEL;
+    return caps;
+}
+
 /* They hold for the session (R-C-14). */
 static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
 {
@@ -13,6 +32,10 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
     if (!sgi_response_modes_read(modes, &handshake->modes))
         handshake->modes = 0; /* not declared in a way that could be read */
     handshake->caps = sgi_read_caps(capabilities) & SGI_CAPS_ASK;
+    if (handshake->version == SGI_VERSION_2025_11_25)
+        handshake->caps |= read_task_caps(tasks);
+    handshake->resumable = sgi_json_kind_of(sgi_json_get(
+                               capabilities, "resumableRequests")) == SGI_JSON_OBJECT;
 }
 
 /* One that is not spoken here is answered with our own newest: the client decides. */
@@ -103,6 +126,16 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
             return &methods[i];
     const sgi_method *method =
         sgi_item_method(peer->server, peer->handshake->version, name);
+    uint32_t dialects = task_dialects(peer);
+    if (sgi_resumables_are_for(peer))
+        dialects |= SGI_DIALECT_Z;
+    return method ? method : sgi_dialect_method(dialects, name);
+}
+
+/* A server asks its client: it shook hands as such, and knows no items. */
+static const sgi_method *find_host_method(const sgi_peer *peer, sgi_str name)
+{
+    const sgi_method *method = sgi_question_method(peer->server, name);
     return method ? method : sgi_dialect_method(task_dialects(peer), name);
 }
 
@@ -110,7 +143,8 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
 {
     sgi_inbound in = *given;
     sgi_peer *peer = in.peer;
-    const sgi_method *method = find_method(peer, name);
+    const sgi_method *method =
+        peer->is_host ? find_host_method(peer, name) : find_method(peer, name);
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
     in.caps = peer->handshake->caps;

@@ -52,11 +52,13 @@ static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
 
 /* Before 2026-07-28 structured content was an object, and no outputSchema says anything
  * else. */
-static void write_members(sgi_jw *w, sgi_json json, bool modern_output)
+static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
+                          bool bare_of_annotations)
 {
     sgi_json_member member;
     for (size_t at = 0; sgi_json_next_member(json, &at, &member);) {
-        if (modern_output && sgi_json_key_is(&member, "outputSchema"))
+        if ((modern_output && sgi_json_key_is(&member, "outputSchema")) ||
+            (bare_of_annotations && sgi_json_key_is(&member, "annotations")))
             continue;
         sgi_jw_key_json(w, member.key);
         sgi_jw_raw(w, member.value);
@@ -78,17 +80,48 @@ static const char *task_support(const sgi_inbound *in, const sgi_item *item)
     return policy == SEGUE_TASK_MAY ? "\"optional\"" : "\"required\"";
 }
 
+/* Will a call of it be seen to grow by this client (R-776-17)? */
+static bool is_streamed(const sgi_inbound *in, const sgi_item *item)
+{
+    return item->type == SEGUE_ITEM_TOOL && sgi_version_is_modern(in->version) &&
+           in->caps & SGI_CAP_PARTIAL && in->peer->server->dialects & SGI_DIALECT_PN &&
+           item->options.flags & SEGUE_TOOL_INCREMENTAL;
+}
+
+/* The application's annotations, and what it said itself wins. */
+static void write_hint(sgi_jw *w, sgi_json annotations)
+{
+    sgi_json_member member;
+    bool said = false;
+    sgi_jw_key(w, "annotations");
+    sgi_jw_open(w, '{');
+    for (size_t at = 0;
+         annotations.n && sgi_json_next_member(annotations, &at, &member);) {
+        said |= sgi_json_key_is(&member, "streamingHint");
+        sgi_jw_key_json(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+    if (!said) {
+        sgi_jw_key(w, "streamingHint");
+        sgi_jw_bool(w, true);
+    }
+    sgi_jw_close(w, '}');
+}
+
 static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
 {
     bool modern = sgi_version_is_modern(in->version);
     const char *tells = task_support(in, item);
     sgi_json json = {item->json, item->json_len};
-    if (!tells && (modern || !item->has_modern_output)) {
+    bool streamed = is_streamed(in, item);
+    if (!tells && !streamed && (modern || !item->has_modern_output)) {
         sgi_jw_raw(w, json);
         return;
     }
     sgi_jw_open(w, '{');
-    write_members(w, json, item->has_modern_output && !modern);
+    write_members(w, json, item->has_modern_output && !modern, streamed);
+    if (streamed)
+        write_hint(w, sgi_json_get(json, "annotations"));
     if (tells) {
         sgi_jw_key(w, "execution");
         sgi_jw_open(w, '{');

@@ -1,9 +1,11 @@
 /* The conversation holds the peer; the peer holds the server. */
 #include "engine/serving/peer.h"
 
+#include "engine/dialect/dialect.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/identify.h"
 #include "engine/serving/origin.h"
+#include "engine/serving/resumable.h"
 #include "engine/log/recovery.h"
 
 static void start(void *self);
@@ -12,6 +14,7 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem);
 static void lost(void *self, const char *why);
 static bool wants_input(void *self);
 static void detached(void *self);
+static bool passed(void *self);
 
 static const sgi_role serving = {.start = start,
                                  .message = message,
@@ -19,7 +22,8 @@ static const sgi_role serving = {.start = start,
                                  .batch = sgi_peer_batch,
                                  .lost = lost,
                                  .wants_input = wants_input,
-                                 .detached = detached};
+                                 .detached = detached,
+                                 .passed = passed};
 
 static void free_peer(sgi_peer *peer)
 {
@@ -48,7 +52,8 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
     (void)budget;
     sgi_conn_ref(conn); /* both may be given up by everybody else meanwhile */
     sgi_server_ref(server);
-    segue_status status = sgi_identify(server, conn->transport, &who, &named);
+    sgi_conn *carrier = conn->bearer ? conn->bearer->outer : conn;
+    segue_status status = sgi_identify(server, carrier->transport, &who, &named);
     if (!conn->detached) {
         peer->who = who;
         if (status != SEGUE_OK)
@@ -87,6 +92,7 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
     LIST_INIT(&peer->listens);
     LIST_INIT(&peer->origins);
     LIST_INIT(&peer->replies);
+    LIST_INIT(&peer->resumables);
     sgi_buf_init(&peer->id_text, sgi_engine_mem(engine));
     sgi_map_init(&peer->own_in_flight, &engine->env);
     peer->in_flight = &peer->own_in_flight;
@@ -170,6 +176,8 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
         handle_cancelled(peer, msg->params);
     else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized")))
         peer->handshake->initialized = peer->handshake->version != SGI_VERSION_UNKNOWN;
+    else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status")))
+        sgi_asks_notified(peer, msg);
     /* others are no business of this server: ignored (R-0-3) */
 }
 
@@ -219,24 +227,28 @@ bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
     return true;
 }
 
+/* An error would look like the answer of the first one (C-3). */
+static void refuse_id(const sgi_inbound *in)
+{
+    sgi_peer *peer = in->peer;
+    if (peer->is_exchange) {
+        sgi_answer_error(in, SGI_RPC_INVALID_REQUEST, "This id is in flight", NULL);
+        return;
+    }
+    peer->server->engine->warnings++;
+    sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
+                   "a request reuses an id that is in flight: ignored");
+}
+
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
 {
     sgi_peer *peer = in->peer;
     sgi_str method;
-    if (sgi_map_find(peer->in_flight, in->id)) {
-        if (peer->is_exchange) {
-            sgi_answer_error(in, SGI_RPC_INVALID_REQUEST, "This id is in flight", NULL);
-            return;
-        }
-        /* an error would look like the answer of the first one (C-3) */
-        peer->server->engine->warnings++;
-        sgi_engine_log(peer->server->engine, SEGUE_LOG_WARNING,
-                       "a request reuses an id that is in flight: ignored");
-        return;
-    }
     if (!sgi_json_plain_string(msg->method, &method))
         method = SGI_STR("?"); /* no method of ours needs an escape */
-    if (in->protocol.n || peer->conn->modern)
+    if (sgi_map_find(peer->in_flight, in->id) && !sgi_resumable_may_reuse(peer, method))
+        refuse_id(in);
+    else if (in->protocol.n || peer->conn->modern)
         sgi_modern_request(in, method);
     else
         sgi_legacy_request(in, method);
@@ -300,6 +312,12 @@ static void lost(void *self, const char *why)
         sgi_reply_cancel(reply);
     }
     sgi_asks_lose(&peer->own_asks);
+    sgi_resumables_lost(peer);
+}
+
+static bool passed(void *self)
+{
+    return sgi_resumables_passed(self);
 }
 
 static void detached(void *self)

@@ -18,6 +18,7 @@ typedef struct sgi_handshake {
     uint8_t modes;     /* sgi_response_mode: those the client declared */
     uint8_t lists;     /* whose changes it was promised to hear of; subscriptions.c */
     uint32_t caps;     /* sgi_cap: what it can be asked */
+    bool resumable;    /* it declared resumableRequests (SEP-975) */
 } sgi_handshake;
 
 struct sgi_peer {
@@ -40,6 +41,11 @@ struct sgi_peer {
     LIST_HEAD(, sgi_origin) origins; /* origin.c */
     sgi_marks *marks;                /* resources it subscribed to, or NULL; updates.c */
     sgi_source updates;              /* tells of them */
+    LIST_HEAD(, sgi_resumable) resumables; /* it was told of; resumable.h */
+    char after_tag[9];               /* its Last-Event-ID, as far as it is about one of */
+    uint64_t after_seq;              /* ... them; "" = nothing */
+
+    bool is_host; /* the other end is a server, whose questions are answered here */
 
     /* of an HTTP exchange */
     bool is_exchange;
@@ -91,8 +97,10 @@ struct sgi_reply {
     void (*parked)(sgi_reply *reply);
     bool lost; /* for cancelled: the conversation is gone; else the client said so */
     void *user;
-    sgi_waiter waiter; /* for the owner: one wait on an operation's log */
+    sgi_waiter waiter;         /* for the owner: one wait on an operation's log */
     struct sgi_pieces *pieces; /* of its result, while it is made; NULL = none */
+    struct sgi_resumable *resumable; /* it is the channel of this, or NULL */
+    bool apart;                      /* it does not stand in in_flight */
 };
 
 /* Makes the peer and its conversation; it stands in the server's list. NULL when out of
@@ -122,6 +130,10 @@ static inline bool sgi_peer_lists(const sgi_peer *peer)
 /* NULL when out of memory or over a limit; the request was then answered with an
  * error. */
 sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
+/* The same for a request that has the id of one that may be in flight, perhaps rightly;
+ * sgi_reply_place puts it in its place, false when that is taken. */
+sgi_reply *sgi_reply_open_apart(const sgi_inbound *in);
+bool sgi_reply_place(sgi_reply *reply);
 void sgi_reply_close(sgi_reply *reply);
 /* The other end does not want the answer any more, or is gone. */
 void sgi_reply_cancel(sgi_reply *reply);
@@ -176,6 +188,9 @@ const sgi_method *sgi_item_method(const segue_server *server, sgi_version versio
 int32_t sgi_not_found_code(bool modern);
 /* tool_call.c */
 void sgi_tools_call(const sgi_inbound *in);
+/* question.c: a question, for the host of a session, as a method; NULL when it is none,
+ * or nothing here answers it. */
+const sgi_method *sgi_question_method(const segue_server *server, sgi_str name);
 /* The reply waits for an operation that has been asked about before. */
 void sgi_call_attach(sgi_reply *reply, sgi_op *op);
 /* A reply that waits for its end and can be told to come again; NULL when none does. */

@@ -1,4 +1,5 @@
-/* The items of a server: tools, resources, templates of resources, prompts. An item is
+/* The items of a server: tools, resources, templates of resources, prompts, and the
+ * questions that it answers as the host of a session. An item is
  * counted: removing it takes it out of the lists, the calls that run it keep it until
  * they end; then its user is freed, outside the lock. */
 #include "engine/error.h"
@@ -16,12 +17,14 @@ static segue_status check_tool(sgi_item *item, sgi_json json, segue_error **erro
 static segue_status check_resource(sgi_item *item, sgi_json json, segue_error **error);
 static segue_status check_template(sgi_item *item, sgi_json json, segue_error **error);
 static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **error);
+static segue_status check_question(sgi_item *item, sgi_json json, segue_error **error);
 
 static const sgi_item_type types[SGI_ITEM_TYPES] = {
     {"tool", "name", check_tool},
     {"resource", "uri", check_resource},
     {"resource template", "uriTemplate", check_template},
     {"prompt", "name", check_prompt},
+    {"question", "method", check_question},
 };
 
 static const sgi_item_type *type_of(const sgi_item *item)
@@ -200,6 +203,15 @@ static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **er
     if (item->options.read_ttl_ms || item->options.read_scope)
         return refuse(item, error, "read_ttl_ms and read_scope are for resources");
     return check_texts(item, json, error);
+}
+
+/* Its method tells everything. */
+static segue_status check_question(sgi_item *item, sgi_json json, segue_error **error)
+{
+    (void)json;
+    return sgi_question_kind(sgi_str_of(item->key))
+               ? SEGUE_OK
+               : refuse(item, error, "this method cannot be asked as a task");
 }
 
 /* ---- adding and removing ---- */

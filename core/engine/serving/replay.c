@@ -28,6 +28,12 @@ void sgi_replay_name(const sgi_replay *replay, sgi_buf *out)
     sgi_buf_add_int(out, replay->stream);
     sgi_buf_add_char(out, '-');
     sgi_buf_add_uint(out, replay->next);
+    if (sgi_replay_names_last(replay)) {
+        sgi_buf_add_char(out, '~');
+        sgi_buf_add_str(out, sgi_str_of(replay->tag));
+        sgi_buf_add_char(out, '~');
+        sgi_buf_add_uint(out, replay->at);
+    }
     sgi_buf_add_char(out, '\n');
 }
 
@@ -153,6 +159,8 @@ bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
     int which = 0;
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
+        if (c == '~')
+            break;
         if (c == '-' && which == 0) {
             which = 1;
         } else if (c >= '0' && c <= '9' && ++digits[which] <= 15) {
@@ -164,4 +172,21 @@ bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
     *stream = (int64_t)part[0];
     *event = part[1];
     return which == 1 && digits[0] && digits[1];
+}
+
+bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at)
+{
+    const char *mark = id.n ? memchr(id.p, '~', id.n) : NULL;
+    size_t n = mark ? id.n - (size_t)(mark - id.p) : 0; /* ~tagtagta~digits */
+    *at = 0;
+    if (n < 11 || n > 26 || mark[9] != '~')
+        return false;
+    for (size_t i = 10; i < n; i++) {
+        if (mark[i] < '0' || mark[i] > '9')
+            return false;
+        *at = *at * 10 + (uint64_t)(mark[i] - '0');
+    }
+    memcpy(tag, mark + 1, 8);
+    tag[8] = 0;
+    return true;
 }

@@ -13,6 +13,8 @@ typedef struct sgi_replay {
     uint64_t next;  /* number of the next event */
     uint64_t first; /* the earliest that is kept */
     bool primes;    /* begins with an empty event, so that the client has an id */
+    char tag[9];    /* of the request that it is the channel of (resumable.h), "" = none */
+    uint64_t at;    /* ... and how far its log has been sent */
     sgi_buf kept;   /* the events as they were sent */
     sgi_buf ends;   /* size_t each: where the event ends in kept */
 } sgi_replay;
@@ -22,6 +24,11 @@ void sgi_replay_free(sgi_replay *replay);
 
 /* Appends "id: ..." of the next event. */
 void sgi_replay_name(const sgi_replay *replay, sgi_buf *out);
+/* Can it be told only at its end how far it goes? Then the name follows it. */
+static inline bool sgi_replay_names_last(const sgi_replay *replay)
+{
+    return replay->tag[0] != 0;
+}
 /* Appends the empty event. */
 void sgi_replay_prime(const sgi_replay *replay, sgi_buf *out);
 /* The next event, whole. When it cannot be kept, for lack of memory or because it is
@@ -38,5 +45,8 @@ size_t sgi_replay_size(const sgi_replay *replay);
 void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out);
 /* Splits an event's id; false when it is none of ours. */
 bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event);
+/* What it says of a request that can be resumed: the tag of its operation (8 characters
+ * and a NUL), and how far its log was sent; false when it says nothing of it. */
+bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at);
 
 #endif

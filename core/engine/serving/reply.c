@@ -6,6 +6,7 @@
 
 #include "engine/dialect/pieces.h"
 #include "engine/serving/batch.h"
+#include "engine/serving/resumable.h"
 
 #include <stdio.h>
 
@@ -86,7 +87,7 @@ static sgi_reply *make_reply(const sgi_inbound *in)
     return reply;
 }
 
-sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
+static sgi_reply *open_reply(const sgi_inbound *in, bool is_stream, bool apart)
 {
     sgi_peer *peer = in->peer;
     const char *limit = over_limit(peer, is_stream);
@@ -104,8 +105,32 @@ sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
     peer->stream_count += is_stream;
     peer->who->streams += is_stream;
     LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
-    sgi_map_put(peer->in_flight, &reply->node, sgi_str_of(reply->id));
+    reply->apart = apart;
+    if (!apart)
+        sgi_map_put(peer->in_flight, &reply->node, sgi_str_of(reply->id));
     return reply;
+}
+
+sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
+{
+    return open_reply(in, is_stream, false);
+}
+
+sgi_reply *sgi_reply_open_apart(const sgi_inbound *in)
+{
+    return open_reply(in, false, true);
+}
+
+bool sgi_reply_place(sgi_reply *reply)
+{
+    sgi_map *in_flight = reply->peer->in_flight;
+    if (!reply->apart)
+        return true;
+    if (sgi_map_find(in_flight, sgi_str_of(reply->id)))
+        return false;
+    sgi_map_put(in_flight, &reply->node, sgi_str_of(reply->id));
+    reply->apart = false;
+    return true;
 }
 
 static void unlink_reply(sgi_reply *reply)
@@ -116,7 +141,8 @@ static void unlink_reply(sgi_reply *reply)
     peer->stream_count -= reply->is_stream;
     peer->who->streams -= reply->is_stream;
     LIST_REMOVE(reply, by_peer);
-    sgi_map_remove(peer->in_flight, &reply->node);
+    if (!reply->apart)
+        sgi_map_remove(peer->in_flight, &reply->node);
     reply->peer = NULL;
     sgi_batch_drop(peer->conn, sgi_str_of(reply->id)); /* if it has no answer yet */
 }
@@ -124,6 +150,7 @@ static void unlink_reply(sgi_reply *reply)
 void sgi_reply_close(sgi_reply *reply)
 {
     sgi_pieces_drop(reply);
+    sgi_resumable_unhook(reply);
     sgi_op_wait_end(&reply->waiter);
     unlink_reply(reply);
     free_reply(reply);

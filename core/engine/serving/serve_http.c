@@ -122,6 +122,8 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
     peer->max_streams = head->max_streams;
     sgi_peer_set_grant(peer, head->grant);
     peer->conn->no_events = !head->takes_events;
+    if (!sgi_replay_parse_at(head->last_event, peer->after_tag, &peer->after_seq))
+        peer->after_tag[0] = 0;
     *verdict = (sgi_http_verdict){.conn = peer->conn};
     return peer;
 }

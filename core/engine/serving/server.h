@@ -48,7 +48,7 @@ typedef struct sgi_shelf {
     uint64_t order; /* of the item that came last; 0 = there never was one */
 } sgi_shelf;
 
-#define SGI_ITEM_TYPES 4
+#define SGI_ITEM_TYPES 5
 #define SGI_SERVER_MARK 16
 
 typedef enum sgi_server_stage {
@@ -161,6 +161,8 @@ void sgi_server_op_lost(sgi_op *op, segue_status status);
 segue_status sgi_server_run(sgi_op *op, bool again);
 /* When the store may delete it; wall clock. */
 int64_t sgi_server_purge_time(const sgi_op *op);
+/* It has ended, its client has everything: it stays for a while to say so. */
+void sgi_server_op_closed(sgi_op *op);
 /* Its time to live has come into force. */
 void sgi_server_start_ttl(sgi_op *op);
 

@@ -241,6 +241,8 @@ void sgi_items_changed(segue_server *server, int32_t type)
 {
     sgi_peer *peer;
     sgi_listen *listen;
+    if (type == SEGUE_ITEM_QUESTION)
+        return; /* in no list */
     unsigned list = list_of(type);
     TAILQ_FOREACH(peer, &server->peers, link) {
         tell_legacy(peer, list);

@@ -47,6 +47,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
     if (!op->task_id)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
+    if (op->resumable && !as_task && !op->has_key)
+        op->ttl_ms = -1; /* it has a clock of its own */
     op->poll_ms = op->item->options.poll_ms;
     op->is_task = as_task;
     segue_status status = sgi_op_log(op);
@@ -78,7 +80,12 @@ segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
 
 segue_status sgi_task_make_keyed(sgi_op *op)
 {
-    return give_identity(op, 0, false);
+    segue_status status = give_identity(op, 0, false);
+    if (status == SEGUE_OK && op->resumable) {
+        op->who->live_tasks++;
+        op->counted = true;
+    }
+    return status;
 }
 
 /* ---- status ---- */
@@ -367,7 +374,8 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     sgi_input *input = asked_before(op, key, method, value);
     if (!input && key && sgi_op_input(op, sgi_str_of(key)))
         return SEGUE_E_EXISTS;
-    segue_status status = op->is_task ? SEGUE_OK : sgi_round_begin(op);
+    segue_status status =
+        op->is_task || op->resumable ? SEGUE_OK : sgi_round_begin(op);
     if (status == SEGUE_OK && !input)
         status = ask_or_recall(op, key, method, value, &input);
     if (status != SEGUE_OK)

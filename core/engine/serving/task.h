@@ -10,7 +10,7 @@
  * has too many. ttl_ms 0 = as the tool says, -1 = unlimited. */
 segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
 
-/* Keeps a plain operation in the store for its key's sake. */
+/* Keeps a plain operation in the store, for its key's sake or to be resumed. */
 segue_status sgi_task_make_keyed(sgi_op *op);
 
 /* Appends a STATUS entry; status (a literal) or message may be absent. */

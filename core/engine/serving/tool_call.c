@@ -1,5 +1,6 @@
-/* tools/call: a call is decided on (call_request.h), becomes an operation, and its
- * request waits: for the creation when it is a task, else for the end. */
+/* tools/call, and questions like it: a call is decided on (call_request.h), becomes an
+ * operation, and its request waits: for the creation when it is a task, else for the
+ * end. */
 #include "engine/serving/tool_call.h"
 
 #include "engine/dialect/pieces.h"
@@ -8,6 +9,7 @@
 #include "engine/log/reader.h"
 #include "engine/serving/call.h"
 #include "engine/serving/recall.h"
+#include "engine/serving/resumable.h"
 #include "engine/serving/grant.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
@@ -77,6 +79,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
 static void folded(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_reply *reply = user;
+    sgi_resumable_mark(reply, op->final_seq);
     answer_final(reply, op, fold);
     sgi_reply_close(reply);
 }
@@ -119,6 +122,34 @@ static void call_ended(sgi_waiter *waiter, sgi_op *op, segue_status status)
         sgi_reply_close(reply);
 }
 
+/* Its client is told before anything else (R-975-2). */
+static void begin_resumable(sgi_reply *reply, sgi_op *op)
+{
+    if (op->resumable && !op->resumable->peer && op->resumable->secret[0] &&
+        sgi_resumable_attach(op->resumable, reply))
+        sgi_resumable_tell(op->resumable, reply);
+}
+
+/* One that can be resumed is in the store: its messages may go out. */
+static void resumable_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status != SEGUE_OK) {
+        creation_failed(reply, op, status);
+    } else if (reply->peer) {
+        sgi_op_ref(op);
+        begin_resumable(reply, op);
+        if (!sgi_pieces_resume(reply, op)) /* its end says it all */
+            sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
+        sgi_call_attach(reply, op);
+        sgi_op_unref(op);
+    } else {
+        if (!op->has_key)
+            sgi_task_cancel(op); /* nobody ever learnt of it */
+        sgi_reply_close(reply);
+    }
+}
+
 static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -128,6 +159,7 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
         return;
     }
     if (reply->peer) {
+        begin_resumable(reply, op);
         op->dialect->created(reply, op);
         return;
     }
@@ -143,7 +175,8 @@ static void call_withdrawn(sgi_reply *reply)
     sgi_op_ref(op); /* its pieces may have been what held it */
     op->reply = NULL;
     sgi_pieces_drop(reply);
-    if (!op->has_key || !reply->lost) /* else it can be asked for again (R-2557-11) */
+    /* else it can be asked for again (R-2557-11), or resumed */
+    if (!reply->lost || !(op->has_key || op->resumable))
         sgi_task_cancel(op);
     sgi_op_unref(op);
 }
@@ -228,7 +261,46 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
 static bool will_stream(const sgi_call_request *request)
 {
     bool incremental = request->tool->options.flags & SEGUE_TOOL_INCREMENTAL;
-    return sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
+    return request->kind->list &&
+           sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
+}
+
+/* The handler of a question sees its params as they are. */
+static void set_arguments(sgi_op *op, const sgi_inbound *in)
+{
+    if (sgi_call_is_question(op->kind))
+        op->arguments = (sgi_json){op->params, op->params_len};
+    else if (in->arguments.n)
+        op->arguments =
+            (sgi_json){op->params + (in->arguments.p - in->params.p), in->arguments.n};
+}
+
+/* What its result has from the beginning; out of memory: false. An answer about a task of
+ * the one who asks names it (2025-11-25 basic/utilities/tasks, "Associating Task-Related
+ * Messages"), but where it is a task itself. */
+static bool open_result(sgi_op *op, sgi_verdict verdict)
+{
+    sgi_json meta = sgi_json_get((sgi_json){op->params, op->params_len}, "_meta");
+    sgi_json related = sgi_json_get(meta, SGI_RELATED_TASK);
+    sgi_buf fields;
+    if (!sgi_call_is_question(op->kind))
+        return true;
+    bool ok =
+        sgi_op_append(op, SGI_ENTRY_FIELDS, sgi_str_of(op->kind->opening)) == SEGUE_OK;
+    if (!ok || verdict != SGI_VERDICT_PLAIN || !related.n)
+        return ok;
+    sgi_buf_init(&fields, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_on(&fields);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "_meta");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, SGI_RELATED_TASK, related);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    ok = !fields.failed &&
+         sgi_op_append(op, SGI_ENTRY_FIELDS, sgi_buf_str(&fields)) == SEGUE_OK;
+    sgi_buf_free(&fields);
+    return ok;
 }
 
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
@@ -236,10 +308,9 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     sgi_op *op = sgi_op_new(in->peer->server, request->name, in->params);
     if (!op)
         return NULL;
+    op->kind = request->kind;
     op->item = request->tool;
-    if (in->arguments.n)
-        op->arguments =
-            (sgi_json){op->params + (in->arguments.p - in->params.p), in->arguments.n};
+    set_arguments(op, in);
     sgi_item_ref(op->item);
     op->who = in->peer->who;
     sgi_principal_ref(op->who);
@@ -277,10 +348,12 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->item->options.promote_after_ms;
     bool later = begins_plain(op) && promote_ms > 0;
-    segue_status status = SEGUE_OK;
+    segue_status status = open_result(op, verdict) ? SEGUE_OK : SEGUE_E_NOMEM;
+    if (status != SEGUE_OK)
+        return status;
     if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
         status = sgi_task_make(op, op->asked_ttl_ms);
-    else if (op->has_key)
+    else if (op->has_key || op->resumable)
         status = sgi_task_make_keyed(op);
     if (status == SEGUE_OK && !op->has_key)
         status = sgi_call_start(op, false);
@@ -298,20 +371,37 @@ void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
         sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}"));
 }
 
-static void start_call(const sgi_inbound *in, const sgi_call_request *request)
+static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
+{
+    if (op->resumable && !op->is_task) {
+        reply->waiter.fire = resumable_created;
+        sgi_op_wait(op, &reply->waiter, 0);
+    } else {
+        sgi_pieces_begin(reply, op, request, false);
+        sgi_call_attach(reply, op);
+    }
+}
+
+static bool make_handles(sgi_op *op, const sgi_reply *reply,
+                         const sgi_call_request *request)
+{
+    return (!request->resumable || sgi_resumable_make(op, reply, request)) &&
+           launch(op, request->verdict) == SEGUE_OK;
+}
+
+void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
 {
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
     sgi_op *op = make_op(in, request);
-    if (!op || !sgi_recall_take(op, in) || launch(op, request->verdict) != SEGUE_OK) {
+    if (!op || !sgi_recall_take(op, in) || !make_handles(op, reply, request)) {
         sgi_tool_call_give_up(reply, op);
     } else {
         if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
             !op->item->options.promote_after_ms)
             reply->turned = turned_without_end;
-        sgi_pieces_begin(reply, op, request, false);
-        sgi_call_attach(reply, op);
+        begin_waiting(reply, op, request);
     }
     if (op)
         sgi_op_unref(op);
@@ -328,7 +418,7 @@ void sgi_tools_call(const sgi_inbound *in)
         return;
     sgi_op *known = sgi_rejoin_find(in, &request);
     if (!known) {
-        start_call(in, &request);
+        sgi_tool_call_start(in, &request);
         return;
     }
     sgi_reply *reply = sgi_reply_open(in, false);

@@ -10,6 +10,8 @@
 void sgi_tool_call_wait(sgi_reply *reply, sgi_op *op, uint32_t caps);
 /* Answers with the result, or what came instead; closes the reply. */
 void sgi_call_answer(sgi_reply *reply, sgi_op *op);
+/* Begins the operation of a request that was decided on; its reply waits for it. */
+void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request);
 /* Nothing came of it for lack of memory; op may be NULL. Closes the reply. */
 void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op);
 

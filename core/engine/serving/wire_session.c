@@ -13,6 +13,7 @@
 
 #include "engine/serving/origin.h"
 #include "engine/serving/replay.h"
+#include "engine/serving/resumable.h"
 #include "wire/sse.h"
 
 /* So many streams that are over may still be asked for, per session. */
@@ -83,6 +84,14 @@ static void discard(sgi_peer *peer)
     else
         sgi_conn_detach(conn);
     sgi_conn_unref(conn);
+}
+
+void sgi_wire_session_drop(sgi_peer *peer)
+{
+    if (peer->session)
+        discard(peer);
+    else
+        sgi_conn_close(peer->conn);
 }
 
 /* Is there a transport that waits for an answer, which is there or may still come? */
@@ -402,6 +411,7 @@ bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
     if (ok) {
         count_parked(peer, 0);
         sgi_conn_tell(conn);
+        sgi_resumables_rejoined(peer);
     } else {
         uncount_stream(peer);
         sgi_buf_reset(&conn->out, 0);
@@ -430,6 +440,7 @@ void sgi_wire_session_let_go(sgi_peer *peer)
     LIST_FOREACH(reply, &peer->replies, by_peer)
         if (reply->parked)
             reply->parked(reply);
+    sgi_resumables_parted(peer);
     touch(session);
     sgi_wire_session_kept(peer);
     trim(session);

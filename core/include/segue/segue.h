@@ -911,6 +911,8 @@ enum segue_dialect {
     SEGUE_DIALECT_PARTIAL = 32,       /* PR 776: a result in several responses; on */
     SEGUE_DIALECT_PARTIAL_RESULTS = 64, /* SEP-2998: notifications with what is there of
                                            a result; on */
+    SEGUE_DIALECT_RESUMABLE = 128, /* SEP-975: requests/resume, for calls of tools that
+                                      are SEGUE_TOOL_RESUMABLE; on */
     SEGUE_DIALECT_IMMEDIATE = 256,    /* SEP-1905: a result that is ready is the answer to
                                         a call that asked for a task; on */
     SEGUE_DIALECT_ONE_RESPONSE = 512, /* SEP-1905 without a second response to a request:
@@ -962,6 +964,8 @@ typedef struct segue_server_options {
     size_t seal_key_len;
     const void *seal_key_before; /* opens too, but seals nothing: to replace a key */
     size_t seal_key_before_len;
+    int64_t question_ttl_ms; /* clients of 2025-11-25 that take it are asked as
+                                     tasks which live so long; 0 = default, never */
 } segue_server_options;
 
 /* What a server serves. Tools are always announced; resources, prompts and completion
@@ -970,15 +974,21 @@ enum segue_item {
     SEGUE_ITEM_TOOL = 1,              /* has a "name" */
     SEGUE_ITEM_RESOURCE = 2,          /* a "uri" and a "name" */
     SEGUE_ITEM_RESOURCE_TEMPLATE = 3, /* a "uriTemplate" and a "name" */
-    SEGUE_ITEM_PROMPT = 4             /* a "name", and "arguments" if it takes any */
+    SEGUE_ITEM_PROMPT = 4,            /* a "name", and "arguments" if it takes any */
+    SEGUE_ITEM_QUESTION = 5           /* of the host of a session (segue_session_options):
+                                         a "method", "sampling/createMessage" or
+                                         "elicitation/create" */
 };
 
 /* Flags of a tool. */
 enum segue_tool_flag {
     SEGUE_TOOL_INCREMENTAL = 1, /* its output comes in pieces */
     SEGUE_TOOL_RESTARTABLE = 2, /* after a crash it is run again, from its last segment */
-    SEGUE_TOOL_UNSTOPPABLE = 4  /* tasks/cancel has no effect on its tasks; but 2025-11-25
+    SEGUE_TOOL_UNSTOPPABLE = 4, /* tasks/cancel has no effect on its tasks; but 2025-11-25
                                    wants every task to be cancelled then */
+    SEGUE_TOOL_RESUMABLE = 8    /* before 2026-07-28, clients that declare
+                                   resumableRequests may come again for the answer to a
+                                   call when they were cut off (SEP-975) */
 };
 
 /* May a call of the tool become a task, an operation that outlives the connection? */
@@ -1013,6 +1023,10 @@ typedef struct segue_item_options {
                                     all of them (403 otherwise), and without
                                     authorization there nobody gets in; over stdio and
                                     other byte streams they mean nothing; NULL = none */
+    int64_t resume_min_wait_ms;  /* SEGUE_TOOL_RESUMABLE: a client that was cut off waits
+                                    so long before it comes again; 0 = it is not told */
+    int64_t resume_max_wait_ms;  /* ... and comes within this time, or the call is
+                                    cancelled; default 10 min, -1 = nothing is promised */
 } segue_item_options;
 
 /* Makes a server: tools, resources and prompts, and the operations they run.
@@ -1343,7 +1357,7 @@ typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status
 SEGUE_API const char *segue_call_method(const segue_call *call);
 
 /* Returns the name of the tool or prompt; of resources/read the URI that is read; of a
- * completion the prompt's name or the template's text.
+ * completion the prompt's name or the template's text; of a question its method.
  *
  * Returns   a string that lives as long as the call.
  * Thread    any
@@ -1667,6 +1681,16 @@ enum segue_era {
     SEGUE_ERA_LEGACY = 2  /* initialize only */
 };
 
+/* A session may have a host: a server of the application that answers what the other end
+ * asks in 2025-11-25, where that may be a task (basic/utilities/tasks). Each item of
+ * SEGUE_ITEM_QUESTION that it has when the session is opened is declared, and is asked
+ * instead of on_input, with params.task or without. The handler gets a call like that of
+ * a tool, whose arguments are the params of the question: it sends content, which streams
+ * to a server that takes SEP-1905, sets fields (role, model and stopReason; of an
+ * elicitation action and content), and completes. It asks nothing back. task, flags,
+ * ttl_ms and poll_ms of the item, and store, limits and dialects of the host mean what
+ * they mean for tools; principal is called with the session's transport. The host should
+ * serve nothing else. In other revisions questions come to on_input. */
 typedef struct segue_session_options {
     size_t struct_size;
     const char *name;           /* of the client; default "segue" */
@@ -1691,6 +1715,7 @@ typedef struct segue_session_options {
                                    plain call are not asked for in this way */
     uint32_t dialects_on;       /* SEGUE_DIALECT_DRAFT_TASKS: initialize offers
                                    DRAFT-2026-v1; of no effect with no_tasks */
+    segue_server *host;         /* see above; shared; NULL = none */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per
@@ -1722,7 +1747,8 @@ typedef struct segue_session_events {
  *
  * transport consumed on success. options, events: may be NULL; copied.
  * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before, SEGUE_E_JSON
- *           for capabilities, SEGUE_E_INVALID when the transport is of another runtime.
+ *           for capabilities, SEGUE_E_INVALID when the transport or the host is of
+ *           another runtime, SEGUE_E_CLOSED when the host has closed.
  * Thread    any
  * Callback  allowed
  * Since     0.1

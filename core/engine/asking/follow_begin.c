@@ -1,0 +1,65 @@
+/* How a request becomes one that follows a task: the id is kept, the application hears of
+ * it first (R-2557-60), and the version of the session must be the one that the task was
+ * made in (R-2557-62). */
+#include "engine/asking/request.h"
+
+bool sgi_follow_settle_birth(segue_request *request)
+{
+    sgi_version version = request->session->version;
+    sgi_birth birth = version == SGI_VERSION_2025_11_25      ? SGI_BIRTH_2025
+                      : version == SGI_VERSION_DRAFT_2026_V1 ? SGI_BIRTH_DRAFT
+                                                             : SGI_BIRTH_EXTENSION;
+    if (request->birth == SGI_BIRTH_UNKNOWN)
+        request->birth = birth;
+    if (request->birth != birth)
+        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
+                         "the task is one of another protocol version");
+    else if (birth == SGI_BIRTH_2025 && !request->task_2025 &&
+             !sgi_follow_2025_begin(request))
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task");
+    return request->phase == SGI_PHASE_FOLLOW;
+}
+
+void sgi_follow_begin(segue_request *request, sgi_json task)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
+    sgi_json nested = sgi_json_get(task, "task"); /* as drafts had it */
+    sgi_json id;
+    sgi_buf text;
+    if (sgi_json_kind_of(nested) == SGI_JSON_OBJECT)
+        task = nested;
+    id = sgi_json_get(task, "taskId");
+    if (sgi_json_kind_of(id) != SGI_JSON_STRING || id.n > 4096 + 2) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task without a usable taskId");
+        return;
+    }
+    sgi_buf_init(&text, mem);
+    sgi_json_decode(id, &text);
+    bool plain = text.failed || !memchr(text.p, 0, text.len);
+    if (plain && !text.failed)
+        request->task_id = sgi_text_dup(mem, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    if (!request->task_id) {
+        sgi_request_fail(request, plain ? SEGUE_E_NOMEM : SEGUE_E_PROTOCOL,
+                         "the taskId cannot be kept");
+        return;
+    }
+    request->phase = SGI_PHASE_FOLLOW;
+    sgi_questions_clear(request); /* those of rounds; the task has its own */
+    sgi_task_note_poll(request, task);
+    sgi_task_echo_note(request, task, true);
+    if (!sgi_follow_settle_birth(request))
+        return;
+    request->hook_pending = request->events.on_task != NULL;
+    if (request->hook_pending &&
+        !sgi_deliver(request, &head, sgi_str_of(request->task_id))) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the task's id");
+        return;
+    }
+    sgi_task_note_status(request, task);
+    if (request->task_2025) /* it has just said how it stands */
+        sgi_task_poll_later(request);
+    if (!request->hook_pending)
+        sgi_follow_go(request);
+}

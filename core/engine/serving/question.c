@@ -1,0 +1,44 @@
+/* What the host of a session is asked: sampling/createMessage and elicitation/create, by
+ * the server that its client talks to. They run as tools/call does (tool_call.c), and
+ * where the server says params.task they are tasks of 2025-11-25, streamed or not; only
+ * that the result is another one (call_kind.h), and nothing is ever asked back. */
+#include "engine/serving/tool_call.h"
+
+static void ask(const sgi_inbound *in, const sgi_call_kind *kind)
+{
+    sgi_call_request request;
+    sgi_inbound asked = *in;
+    const sgi_item *item =
+        sgi_item_find(in->peer->server, SEGUE_ITEM_QUESTION, sgi_str_of(kind->method));
+    /* no tasks of it were declared: then params.task says nothing (2025-11-25
+     * basic/utilities/tasks, "Task Support and Handling") */
+    if (item->options.task == SEGUE_TASK_NEVER)
+        asked.task = (sgi_json){0};
+    asked.caps = 0;
+    if (sgi_call_request_read_question(&asked, kind, &request) &&
+        sgi_call_request_decide(&asked, &request))
+        sgi_tool_call_start(&asked, &request);
+}
+
+static void create_message(const sgi_inbound *in)
+{
+    ask(in, &sgi_call_sampling);
+}
+
+static void elicit(const sgi_inbound *in)
+{
+    ask(in, &sgi_call_elicitation);
+}
+
+const sgi_method *sgi_question_method(const segue_server *server, sgi_str name)
+{
+    static const sgi_method methods[] = {
+        {"sampling/createMessage", 0, create_message},
+        {"elicitation/create", 0, elicit},
+    };
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (sgi_str_eq(sgi_str_of(methods[i].name), name) &&
+            sgi_item_find((segue_server *)server, SEGUE_ITEM_QUESTION, name))
+            return &methods[i];
+    return NULL;
+}

@@ -1,0 +1,452 @@
+/* The token is "<the operation's id in the store>.<secret>"; of the secret only the
+ * digest is kept, so what the store holds opens nothing. The first half finds the
+ * operation with one look, in memory or in the store.
+ *
+ * A resumable one that has been closed stays for a while as its own tombstone: it has
+ * nothing any more but the reason (R-975-12). */
+#include "engine/serving/resumable.h"
+
+#include "engine/dialect/pieces.h"
+#include "engine/serving/call_request.h"
+#include "engine/serving/replay.h"
+#include "engine/serving/task.h"
+#include "engine/serving/wire_session.h"
+
+#define UNTOLD_WAIT_MS 600000 /* nothing was promised: so long it is kept */
+#define NOTE_SHARES 16        /* of the log */
+
+static void parted(sgi_resumable *r);
+
+/* ---- making ---- */
+
+static bool make_tag(sgi_engine *engine, sgi_resumable *r)
+{
+    uint8_t digest[SGI_DIGEST_SIZE];
+    sgi_buf text;
+    const sgi_str parts[] = {SGI_STR("segue resume tag 1"),
+                             {(const char *)r->hash, sizeof r->hash}};
+    sgi_buf_init(&text, sgi_engine_mem(engine));
+    if (engine->digest(digest, parts, 2))
+        sgi_buf_add_base64(&text, digest, SGI_RESUME_TAG * 6 / 8, true);
+    bool ok = text.len == SGI_RESUME_TAG;
+    if (ok)
+        memcpy(r->tag, text.p, SGI_RESUME_TAG);
+    sgi_buf_free(&text);
+    return ok;
+}
+
+static void free_it(const sgi_mem *mem, sgi_resumable *r)
+{
+    sgi_text_free(mem, r->id);
+    sgi_text_free(mem, r->progress_token);
+    sgi_release(mem, r, sizeof *r);
+}
+
+static bool copy_request(sgi_resumable *r, const sgi_mem *mem, const sgi_reply *reply)
+{
+    r->id = sgi_text_dup(mem, sgi_str_of(reply->id));
+    if (reply->progress_token)
+        r->progress_token = sgi_text_dup(mem, sgi_str_of(reply->progress_token));
+    r->log_level = reply->log_level;
+    return r->id && (r->progress_token || !reply->progress_token);
+}
+
+bool sgi_resumable_make(sgi_op *op, const sgi_reply *reply,
+                        const sgi_call_request *request)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    const segue_item_options *options = &op->item->options;
+    sgi_resumable *r = sgi_zalloc(mem, sizeof *r);
+    if (!r)
+        return false;
+    r->op = op;
+    r->min_wait_ms = options->resume_min_wait_ms;
+    r->max_wait_ms = options->resume_max_wait_ms ? options->resume_max_wait_ms
+                                                 : UNTOLD_WAIT_MS;
+    if (r->max_wait_ms < 0)
+        r->max_wait_ms = 0;
+    r->partial = request->pieces == &sgi_pieces_partial;
+    const sgi_str secret = {r->secret, SGI_RANDOM_TEXT};
+    if (!copy_request(r, mem, reply) || !sgi_engine_random_text(op->engine, r->secret) ||
+        !op->engine->digest(r->hash, &secret, 1) || !make_tag(op->engine, r)) {
+        free_it(mem, r);
+        return false;
+    }
+    op->resumable = r;
+    return true;
+}
+
+static void leave_peer(sgi_resumable *r)
+{
+    if (r->peer)
+        LIST_REMOVE(r, by_peer);
+    r->peer = NULL;
+}
+
+void sgi_resumable_unhook(sgi_reply *reply)
+{
+    if (reply->resumable)
+        reply->resumable->reply = NULL;
+    reply->resumable = NULL;
+}
+
+void sgi_resumable_free(sgi_op *op)
+{
+    sgi_resumable *r = op->resumable;
+    if (!r)
+        return;
+    op->resumable = NULL;
+    if (r->reply)
+        sgi_resumable_unhook(r->reply);
+    leave_peer(r);
+    sgi_engine_timer_clear(op->engine, &r->clock);
+    free_it(sgi_engine_mem(op->engine), r);
+}
+
+/* ---- the stored form ---- */
+
+void sgi_resumable_write(const sgi_op *op, sgi_jw *w)
+{
+    const sgi_resumable *r = op->resumable;
+    if (!r)
+        return;
+    sgi_jw_key(w, "resume");
+    sgi_jw_open(w, '{');
+    sgi_jw_member_raw(w, "id", sgi_str_of(r->id));
+    sgi_jw_key(w, "token");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, r->hash, sizeof r->hash, true);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+    if (r->progress_token)
+        sgi_jw_member_raw(w, "progress", sgi_str_of(r->progress_token));
+    sgi_jw_member_int(w, "level", r->log_level);
+    sgi_jw_member_int(w, "min", r->min_wait_ms);
+    sgi_jw_member_int(w, "max", r->max_wait_ms);
+    sgi_jw_member_int(w, "partial", r->partial);
+    sgi_jw_close(w, '}');
+}
+
+static bool read_hash(sgi_engine *engine, sgi_resumable *r, sgi_json text)
+{
+    sgi_str plain = {0};
+    sgi_buf bytes;
+    sgi_buf_init(&bytes, sgi_engine_mem(engine));
+    bool ok = sgi_json_plain_string(text, &plain) &&
+              sgi_buf_add_unbase64(&bytes, plain) && bytes.len == sizeof r->hash;
+    if (ok)
+        memcpy(r->hash, bytes.p, sizeof r->hash);
+    sgi_buf_free(&bytes);
+    return ok && make_tag(engine, r);
+}
+
+static int64_t number(sgi_json object, const char *name)
+{
+    int64_t value = 0;
+    sgi_json_int(sgi_json_get(object, name), &value);
+    return value > 0 ? value : 0;
+}
+
+bool sgi_resumable_read(sgi_op *op, sgi_json data)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_json resume = sgi_json_get(data, "resume");
+    sgi_json id = sgi_json_get(resume, "id");
+    sgi_json progress = sgi_json_get(resume, "progress");
+    if (!resume.n)
+        return true;
+    sgi_resumable *r = sgi_zalloc(mem, sizeof *r);
+    if (!r)
+        return false;
+    int64_t level = -1;
+    r->op = op;
+    r->detached = true;
+    sgi_json_int(sgi_json_get(resume, "level"), &level);
+    r->log_level = (int32_t)level;
+    r->min_wait_ms = number(resume, "min");
+    r->max_wait_ms = number(resume, "max");
+    r->partial = number(resume, "partial") != 0;
+    r->id = id.n ? sgi_text_dup(mem, id) : NULL;
+    r->progress_token = progress.n ? sgi_text_dup(mem, progress) : NULL;
+    if (!r->id || (progress.n && !r->progress_token) ||
+        !read_hash(op->engine, r, sgi_json_get(resume, "token"))) {
+        free_it(mem, r);
+        return false;
+    }
+    op->resumable = r;
+    return true;
+}
+
+/* ---- the policy ---- */
+
+static void write_seconds(sgi_jw *w, const char *name, int64_t ms)
+{
+    if (ms > 0)
+        sgi_jw_member_int(w, name, ms / 1000 + (ms % 1000 != 0));
+}
+
+void sgi_resumable_tell(sgi_resumable *r, sgi_reply *reply)
+{
+    sgi_sending sending;
+    sgi_buf token;
+    if (!sgi_reply_notification(&sending, reply, "notifications/requests/resumePolicy"))
+        return;
+    sgi_buf_init(&token, sgi_engine_mem(reply->engine));
+    sgi_buf_add_str(&token, sgi_str_of(r->op->task_id));
+    sgi_buf_add_char(&token, '.');
+    sgi_buf_add_str(&token, sgi_str_of(r->secret));
+    sgi_jw_member_raw(&sending.w, "requestId", sgi_str_of(r->id));
+    sgi_jw_member_string(&sending.w, "resumeToken", sgi_buf_str(&token));
+    write_seconds(&sending.w, "minWait", r->min_wait_ms);
+    write_seconds(&sending.w, "maxWait", r->max_wait_ms);
+    sending.w.buf->failed |= token.failed;
+    sgi_send_end(&sending);
+    sgi_buf_free(&token);
+    memset(r->secret, 0, sizeof r->secret);
+}
+
+/* In a time that does not tell where they differ. */
+bool sgi_resumable_knows(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE])
+{
+    volatile uint8_t differs = 0;
+    for (size_t i = 0; i < SGI_DIGEST_SIZE; i++)
+        differs = differs | (uint8_t)(r->hash[i] ^ hash[i]);
+    return !differs;
+}
+
+/* ---- time ---- */
+
+/* Nothing more is to be had of it. What has no other handle leaves the store. */
+static void close_it(sgi_resumable *r, const char *why)
+{
+    sgi_op *op = r->op;
+    if (r->closed)
+        return;
+    r->closed = why;
+    leave_peer(r);
+    sgi_engine_timer_clear(op->engine, &r->clock);
+    if (op->is_task || op->has_key)
+        return;
+    op->deleting = true;
+    sgi_keeper_dirty(&op->server->keeper, op);
+    sgi_server_op_closed(op);
+}
+
+static void time_over(sgi_timer *timer)
+{
+    sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
+    sgi_op *op = r->op;
+    sgi_op_ref(op);
+    if (sgi_op_has_ended(op))
+        close_it(r, "expired");
+    else if (!op->is_task) /* a task has its own time to live (C-8) */
+        sgi_task_expire(op);
+    sgi_op_unref(op);
+}
+
+static void start_clock(sgi_resumable *r)
+{
+    int64_t wait = r->max_wait_ms ? r->max_wait_ms : UNTOLD_WAIT_MS;
+    if (!r->closed && r->op->server->stage < SGI_SERVER_DEAD)
+        sgi_engine_timer(r->op->engine, &r->clock, wait, time_over);
+}
+
+void sgi_resumable_touch(sgi_resumable *r)
+{
+    if (r->detached)
+        start_clock(r);
+}
+
+void sgi_resumable_wake(sgi_op *op)
+{
+    if (op->resumable)
+        start_clock(op->resumable);
+}
+
+static void parted(sgi_resumable *r)
+{
+    r->sent = r->handed = r->confirmed;
+    if (r->detached)
+        return;
+    r->detached = true;
+    start_clock(r);
+}
+
+/* ---- its channel ---- */
+
+/* What it was sent on gets nothing more; of an exchange the stream ends (R-975-13). */
+static void leave_channel(sgi_resumable *r, const sgi_peer *next)
+{
+    sgi_peer *before = r->peer;
+    sgi_reply *reply = r->reply;
+    leave_peer(r);
+    if (reply) {
+        sgi_resumable_unhook(reply);
+        reply->lost = true;
+        sgi_reply_cancel(reply);
+    }
+    if (before && before != next && before->is_exchange)
+        sgi_wire_session_drop(before);
+}
+
+bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
+{
+    sgi_peer *peer = reply->peer;
+    sgi_replay *replay = peer->conn->replay;
+    leave_channel(r, peer);
+    parted(r);
+    if (!sgi_reply_place(reply))
+        return false;
+    r->reply = reply;
+    r->peer = peer;
+    reply->resumable = r;
+    r->detached = false;
+    sgi_engine_timer_clear(r->op->engine, &r->clock);
+    LIST_INSERT_HEAD(&peer->resumables, r, by_peer);
+    if (replay) {
+        replay->primes = false; /* its first event has an id */
+        replay->at = r->confirmed;
+        memcpy(replay->tag, r->tag, sizeof replay->tag);
+    }
+    return true;
+}
+
+void sgi_resumable_mark(sgi_reply *reply, uint64_t seq)
+{
+    sgi_resumable *r = reply->resumable;
+    if (!r || !reply->peer)
+        return;
+    r->sent = seq;
+    if (reply->peer->conn->replay)
+        reply->peer->conn->replay->at = seq;
+}
+
+void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq)
+{
+    const sgi_op *op = r->op;
+    if (seq > r->confirmed && seq < op->next_log)
+        r->confirmed = seq;
+    if (op->final != SGI_FINAL_NONE && op->final_seq <= sgi_op_horizon(op) &&
+        r->confirmed >= op->final_seq)
+        close_it(r, "completed");
+}
+
+bool sgi_resumable_has_pending(const sgi_resumable *r)
+{
+    return r->last_message > r->confirmed;
+}
+
+/* ---- the log ---- */
+
+segue_status sgi_resumable_note(sgi_op *op, sgi_str message)
+{
+    const sgi_notes *notes = &op->resumable->notes;
+    if (sgi_op_is_full(op) ||
+        message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
+        notes->all_bytes > 2 * op->limits.max_log_bytes)
+        return SEGUE_OK; /* the next one says more */
+    segue_status status = sgi_op_append(op, SGI_ENTRY_NOTIFY, message);
+    return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
+}
+
+void sgi_resumable_note_entry(sgi_resumable *r, const sgi_entry *entry)
+{
+    bool is_note = entry->kind == SGI_ENTRY_NOTIFY;
+    if (is_note)
+        sgi_notes_add(&r->notes, entry->seq, entry->len,
+                      r->op->limits.max_log_bytes / NOTE_SHARES);
+    if (is_note || entry->kind == SGI_ENTRY_INPUT_ASK ||
+        sgi_entry_is_final(entry->kind) ||
+        (entry->kind == SGI_ENTRY_SEGMENT && (r->partial || r->op->is_task)))
+        r->last_message = entry->seq;
+}
+
+/* ---- questions ---- */
+
+void sgi_resumable_ask_id(const sgi_resumable *r, const sgi_input *input, sgi_buf *out)
+{
+    sgi_buf_add_char(out, '"');
+    sgi_buf_add_str(out, sgi_str_of(r->op->task_id));
+    sgi_buf_add_char(out, ':');
+    sgi_buf_add_uint(out, input->asked);
+    sgi_buf_add_char(out, '"');
+}
+
+static bool split(sgi_str text, sgi_str *id, uint64_t *seq)
+{
+    size_t n = SGI_RANDOM_TEXT;
+    *seq = 0;
+    if (text.n < n + 2 || text.n > n + 18 || text.p[n] != ':')
+        return false;
+    for (size_t i = n + 1; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+        *seq = *seq * 10 + (uint64_t)(text.p[i] - '0');
+    }
+    *id = (sgi_str){text.p, n};
+    return true;
+}
+
+sgi_input *sgi_resumable_asked(const sgi_peer *peer, sgi_json id, sgi_op **op)
+{
+    sgi_str text, of_op;
+    uint64_t seq;
+    sgi_input *input;
+    if (!sgi_json_plain_string(id, &text) || !split(text, &of_op, &seq))
+        return NULL;
+    sgi_map_node *node = sgi_map_find(&peer->server->by_task, of_op);
+    *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
+    if (!*op || !(*op)->resumable || (*op)->who != peer->who)
+        return NULL;
+    TAILQ_FOREACH(input, &(*op)->inputs, link)
+        if (input->asked == seq)
+            return input;
+    return NULL;
+}
+
+/* ---- peers ---- */
+
+void sgi_resumables_parted(sgi_peer *peer)
+{
+    sgi_resumable *r;
+    LIST_FOREACH(r, &peer->resumables, by_peer)
+        parted(r);
+}
+
+void sgi_resumables_rejoined(sgi_peer *peer)
+{
+    sgi_resumable *r;
+    LIST_FOREACH(r, &peer->resumables, by_peer) {
+        r->detached = false;
+        sgi_engine_timer_clear(r->op->engine, &r->clock);
+        if (r->reply)
+            sgi_pieces_wake(r->reply);
+    }
+}
+
+void sgi_resumables_lost(sgi_peer *peer)
+{
+    sgi_resumable *r;
+    while ((r = LIST_FIRST(&peer->resumables))) {
+        leave_peer(r);
+        parted(r);
+    }
+}
+
+bool sgi_resumables_passed(sgi_peer *peer)
+{
+    bool more = false;
+    sgi_resumable *r = LIST_FIRST(&peer->resumables);
+    while (r && !peer->is_exchange) {
+        sgi_resumable *next = LIST_NEXT(r, by_peer);
+        uint64_t written = r->handed;
+        r->handed = r->sent;
+        more |= r->handed > written;
+        sgi_op_ref(r->op);
+        sgi_op *op = r->op;
+        sgi_resumable_confirm(r, written);
+        sgi_op_unref(op);
+        r = next;
+    }
+    return more;
+}

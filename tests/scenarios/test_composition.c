@@ -1,0 +1,47 @@
+/* Everything at once, by chance (support/composition.h): what the application is shown is
+ * what the handler emitted, each segment once and in order, the merged result too,
+ * whatever the way it took and whatever went wrong (R-C-2, R-C-6, R-C-8, R-C-11,
+ * R-1905-34, AS-29), and all memory comes back.
+ *
+ *     SEGUE_SEEDS=<n>      so many seeds, 300 by default
+ *     SEGUE_FIRST=<seed>   from this one on, 1 by default
+ *     SEGUE_MINUTES=<n>    no further seed after so long
+ *     SEGUE_SEED=<seed>    this one alone: a failure prints it */
+#include "support/composition.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void random_runs(void **state)
+{
+    (void)state;
+    uint64_t one = number_of("SEGUE_SEED", 0);
+    uint64_t seed = one ? one : number_of("SEGUE_FIRST", 1);
+    uint64_t count = one ? 1 : number_of("SEGUE_SEEDS", 300);
+    uint64_t minutes = number_of("SEGUE_MINUTES", 0);
+    time_t end = time(NULL) + (time_t)minutes * 60;
+    for (; count && (!minutes || time(NULL) < end); count--)
+        composition_run(seed++);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_runs),
+    };
+    return cmocka_run_group_tests_name("composition", tests, NULL, NULL);
+}

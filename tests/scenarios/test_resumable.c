@@ -1,0 +1,334 @@
+/* Requests that survive a disconnect (SEP-975): policy, resume, status, clocks. */
+#include "support/legacy_wire.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define CAPS_Z "{\"resumableRequests\":{}}"
+#define CAPS_Z_ASK "{\"resumableRequests\":{},\"elicitation\":{}}"
+#define POLICY "notifications/requests/resumePolicy"
+#define PROGRESS "notifications/progress"
+#define META ",\"_meta\":{\"progressToken\":7}"
+
+/* Sends a call and returns its token (lives as long as the scenario). */
+static const char *call_for_token(wire *c, const char *id, const char *tool,
+                                  const char *arguments, const char *more)
+{
+    static char tokens[8][128];
+    static int next;
+    char *token = tokens[next++ % 8];
+    char params[512];
+    snprintf(params, sizeof params, "\"name\":\"%s\",\"arguments\":{%s}%s", tool,
+             arguments, more ? more : "");
+    wire_ask_plain(c, id, "tools/call", params);
+    const char *policy = wire_notification(c, POLICY);
+    assert_at(policy, "params.requestId", id);
+    assert_at(policy, "params.minWait", "2");
+    assert_at(policy, "params.maxWait", "10");
+    const char *text = json_at(policy, "params.resumeToken");
+    assert_true(strlen(text) > 22 && strlen(text) < sizeof tokens[0]);
+    snprintf(token, sizeof tokens[0], "%s", text);
+    return token;
+}
+
+static void ask_resume(wire *c, const char *id, const char *token)
+{
+    char params[256];
+    snprintf(params, sizeof params, "\"resumeToken\":%s", token);
+    wire_ask_plain(c, id, "requests/resume", params);
+}
+
+static const char *status_of(wire *c, const char *request_id, const char *token)
+{
+    static int next;
+    char id[24], params[256];
+    snprintf(id, sizeof id, "%d", 70000 + next++);
+    snprintf(params, sizeof params, "\"requestId\":%s,\"resumeToken\":%s", request_id,
+             token);
+    return wire_do_plain(c, id, "requests/getStatus", params);
+}
+
+static void expect_status(wire *c, const char *token, const char *status, int pending,
+                          int input)
+{
+    const char *answer = status_of(c, "123", token);
+    assert_at(answer, "result.requestId", "123");
+    assert_at(answer, "result.status", status);
+    assert_at(answer, "result.hasPendingMessage", pending ? "true" : "false");
+    assert_at(answer, "result.hasInputRequest", input ? "true" : "false");
+}
+
+static void expect_progress(wire *c, int from, int upto)
+{
+    char value[24];
+    for (int i = from; i <= upto; i++) {
+        const char *note = wire_notification(c, PROGRESS);
+        snprintf(value, sizeof value, "%d", i);
+        assert_at(note, "params.progress", value);
+        assert_at(note, "params.progressToken", "7");
+    }
+}
+
+static void as_94(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "123", "greet", "\"name\":\"Ada\"", NULL);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"Hello, Ada!\"");
+    call_for_token(c, "\"123\"", "greet", "\"name\":\"Ada\"", NULL);
+    wire_response(c, "\"123\"");
+    wire *plain = legacy_connect(w, NULL, NULL);
+    wire_do_plain(plain, "1", "tools/call", "\"name\":\"greet\"");
+    assert_null(strstr(wire_history(plain), POLICY));
+    wire_do_plain(plain, "2", "requests/resume", "\"resumeToken\":\"x\"");
+    assert_non_null(strstr(wire_history(plain), "-32601"));
+}
+
+static void as_95(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "reporter", "\"n\":5,\"delayMs\":100", META);
+    world_advance(w, 210);
+    expect_progress(c, 1, 2);
+    wire_cut(c);
+    world_advance(w, 2000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    expect_status(c, token, "\"completed\"", 1, 0);
+    ask_resume(c, "123", token);
+    world_advance(w, 10);
+    if (w->place == WORLD_HTTP)
+        expect_progress(c, 1, 2); /* without a Last-Event-ID all comes again (AS-96) */
+    expect_progress(c, 3, 5);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
+    wire_quiet(c);
+    assert_int_equal(world_runs(w, "reporter"), 1);
+}
+
+static void as_95_running(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "reporter", "\"n\":4,\"delayMs\":1000", META);
+    world_advance(w, 1010);
+    expect_progress(c, 1, 1);
+    wire_cut(c);
+    world_advance(w, 1000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    expect_status(c, token, "\"processing\"", 1, 0);
+    ask_resume(c, "123", token);
+    world_advance(w, 5000);
+    if (w->place == WORLD_HTTP)
+        expect_progress(c, 1, 1);
+    expect_progress(c, 2, 4);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
+}
+
+static void as_97(world *w)
+{
+    wire *c = legacy_connect(w, "alice", CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "slow_compute", "\"seconds\":5,\"label\":\"x\"", NULL);
+    wire_cut(c);
+    wire *d = legacy_connect(w, "alice", CAPS_Z);
+    char wrong[128], first[512], other[512];
+    snprintf(wrong, sizeof wrong, "%s", token);
+    wrong[strlen(wrong) - 2] = wrong[strlen(wrong) - 2] == 'A' ? 'B' : 'A';
+    ask_resume(d, "123", wrong);
+    snprintf(first, sizeof first, "%s", json_at(wire_response(d, "123"), "error"));
+    assert_non_null(strstr(first, "-32602"));
+    ask_resume(d, "\"123\"", token);
+    snprintf(other, sizeof other, "%s", json_at(wire_response(d, "\"123\""), "error"));
+    assert_string_equal(first, other);
+    ask_resume(d, "124", token);
+    snprintf(other, sizeof other, "%s", json_at(wire_response(d, "124"), "error"));
+    assert_string_equal(first, other);
+    wire *eve = legacy_connect(w, "eve", CAPS_Z);
+    ask_resume(eve, "123", token);
+    snprintf(other, sizeof other, "%s", json_at(wire_response(eve, "123"), "error"));
+    assert_string_equal(first, other);
+    snprintf(other, sizeof other, "%s", json_at(status_of(eve, "123", token), "error"));
+    assert_string_equal(first, other);
+    ask_resume(d, "123", token);
+    world_advance(w, 6000);
+    assert_at(wire_response(d, "123"), "result.isError", "");
+}
+
+static void as_98(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z_ASK);
+    const char *token =
+        call_for_token(c, "123", "ask_once", "\"filename\":\"f\"", NULL);
+    char id[128];
+    snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
+    wire_cut(c);
+    c = legacy_connect(w, NULL, CAPS_Z_ASK);
+    expect_status(c, token, "\"processing\"", w->place == WORLD_HTTP, 1);
+    ask_resume(c, "123", token);
+    world_run(w);
+    if (w->place == WORLD_HTTP) { /* AS-106: asked again under the same id */
+        const char *again = wire_request(c, "elicitation/create");
+        assert_string_equal(json_at(again, "id"), id);
+    }
+    char answer[256];
+    snprintf(answer, sizeof answer,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
+             "\"content\":{\"confirm\":true}}}\n",
+             id);
+    wire_send(c, answer);
+    wire_send(c, answer); /* told twice, delivered once */
+    world_run(w);
+    wire_response(c, "123");
+    assert_int_equal(world_runs(w, "ask_once"), 1);
+}
+
+static void as_98_failed(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "protocol_error_job", "", NULL);
+    wire_cut(c);
+    world_advance(w, 2000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    expect_status(c, token, "\"failed\"", 1, 0);
+    ask_resume(c, "123", token);
+    assert_true(*json_at(wire_response(c, "123"), "error.code"));
+}
+
+static void as_99(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "hang", "", NULL);
+    world_advance(w, 3600000); /* there is no clock while somebody is there */
+    expect_status(c, token, "\"processing\"", 0, 0);
+    wire_cut(c);
+    world_advance(w, 9000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    expect_status(c, token, "\"processing\"", 0, 0);
+    world_advance(w, 9000);
+    ask_resume(c, "123", token);
+    world_advance(w, 20000);
+    expect_status(c, token, "\"processing\"", 0, 0);
+    wire_cut(c);
+    world_advance(w, 10100);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    const char *answer = wire_response(c, "123");
+    assert_code(answer, -32602);
+    assert_at(answer, "error.data.reason", "\"expired\"");
+}
+
+static void as_100(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "hang", "", NULL);
+    wire_notify(c, "notifications/cancelled", "\"requestId\":123");
+    world_run(w);
+    wire_cut(c);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    assert_at(wire_response(c, "123"), "error.data.reason", "\"cancelled\"");
+    assert_at(status_of(c, "123", token), "error.data.reason", "\"cancelled\"");
+}
+
+static void as_102(world *w)
+{
+    for (int i = 0; i < 50; i++) {
+        wire *c = legacy_connect(w, NULL, CAPS_Z);
+        const char *token =
+            call_for_token(c, "123", "slow_compute", "\"seconds\":1,\"label\":\"x\"", NULL);
+        wire *a = legacy_connect(w, NULL, CAPS_Z);
+        wire *b = legacy_connect(w, NULL, CAPS_Z);
+        if (world_chance(w, 2))
+            wire_cut(c);
+        ask_resume(a, "123", token);
+        ask_resume(b, "123", token);
+        world_advance(w, 2000);
+        int got = (strstr(wire_history(a), "\"id\":123,\"result\"") != NULL) +
+                  (strstr(wire_history(b), "\"id\":123,\"result\"") != NULL) +
+                  (strstr(wire_history(c), "\"id\":123,\"result\"") != NULL);
+        assert_int_equal(got, 1);
+        wire_drop(a);
+        wire_drop(b);
+        wire_drop(c);
+    }
+}
+
+static void as_103(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "slow_compute", "\"seconds\":1,\"label\":\"x\"", NULL);
+    ask_resume(c, "123", token);
+    world_run(w);
+    wire_quiet(c);
+    world_advance(w, 2000);
+    assert_at(wire_response(c, "123"), "error", "");
+    wire_quiet(c);
+}
+
+static void as_104(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "greet", "\"name\":\"Ada\"", NULL);
+    wire_response(c, "123");
+    world_run(w);
+    ask_resume(c, "123", token);
+    const char *answer = wire_response(c, "123");
+    if (w->place == WORLD_HTTP) {
+        assert_at(answer, "result.content.0.text", "\"Hello, Ada!\"");
+    } else {
+        assert_code(answer, -32602);
+        assert_at(answer, "error.data.reason", "\"completed\"");
+    }
+}
+
+static void as_105(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *kept = call_for_token(c, "123", "story",
+                                      "\"n\":5,\"delayMs\":100", META);
+    const char *lost =
+        call_for_token(c, "124", "slow_compute", "\"seconds\":9,\"label\":\"x\"", NULL);
+    const char *done = call_for_token(c, "125", "greet", "\"name\":\"Ada\"", NULL);
+    world_advance(w, 250);
+    world_restart(w);
+    world_advance(w, 1000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "124", lost);
+    const char *answer = wire_response(c, "124");
+    assert_code(answer, -32603);
+    assert_at(answer, "error.data.reason", "\"server_restarted\"");
+    ask_resume(c, "123", kept);
+    answer = wire_response(c, "123");
+    assert_true(*json_at(answer, "result.content.4"));
+    assert_at(answer, "result.content.5", "");
+    ask_resume(c, "125", done);
+    wire_response(c, "125"); /* again, or the word that it was delivered */
+}
+
+static const scenario scenarios[] = {
+    {"AS-94 a policy is the first word on a request", as_94, ONLY_HERE, NULL},
+    {"AS-95 AS-96 a resumed request has what was not delivered", as_95, ONLY_HERE, NULL},
+    {"AS-95 a request is resumed while it runs", as_95_running, ONLY_HERE, NULL},
+    {"AS-97 wrong tokens and ids, all alike", as_97, ONLY_HERE, NULL},
+    {"AS-98 AS-106 a status, and a question that is asked again", as_98, ONLY_HERE, NULL},
+    {"AS-98 the status of a failure", as_98_failed, ONLY_HERE, NULL},
+    {"AS-99 maxWait runs only while nobody is there", as_99, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-100 a cancelled request stays so", as_100, ONLY_HERE, NULL},
+    {"AS-102 of two who resume the newest wins", as_102, ONLY_HERE | ONE_DRIVE, NULL},
+    /* HTTP: another POST is another channel */
+    {"AS-103 resumed on its own channel", as_103, ONLY_HERE | NOT_HTTP, NULL},
+    {"AS-104 resumed when all was delivered", as_104, ONLY_HERE, NULL},
+    {"AS-105 across a restart", as_105, ONLY_HERE | ONLY_SQLITE, NULL},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}

@@ -1,0 +1,365 @@
+/* The application: it calls, is shown segments, folds them by the rules of segue.h alone,
+ * keeps fold and token together, and when it begins again goes on from there. */
+#include "support/composition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Callbacks of a process that has died say nothing to the one that lives. */
+typedef struct listener {
+    app *app;
+    int life;
+} listener;
+
+static app *app_of(void *user)
+{
+    const listener *l = user;
+    return l->life == l->app->life ? l->app : NULL;
+}
+
+static void keep(app *a)
+{
+    size_t len = sizeof a->token;
+    segue_status status = segue_request_token(a->request, a->token, &len);
+    if (status == SEGUE_OK) {
+        a->token[len] = 0;
+        a->has_token = true;
+        a->kept = a->now;
+    } else {
+        composition_check(a->c, status == SEGUE_E_NOT_RESUMABLE);
+        a->has_token = false; /* the server is now known to keep nothing */
+    }
+}
+
+/* ---- what it is shown ---- */
+
+static void place_block(app *a, const segue_segment *segment, int block)
+{
+    composition *c = a->c;
+    bool replaces = segue_segment_replaces(segment);
+    uint64_t number = segue_segment_number(segment);
+    uint64_t voided = program_voided(&a->program, (uint64_t)block + 1);
+    if (replaces)
+        a->now.count = 0;
+    if (block < a->now.last)
+        composition_fail(c, "call %d: block %d after %d", a->index, block + 1,
+                         a->now.last);
+    if (block != a->now.last && (uint64_t)block != voided) /* left out, not replaced */
+        composition_fail(c, "call %d: block %d after %d, without what is between",
+                         a->index, block + 1, a->now.last);
+    if ((a->now.count && (uint64_t)a->now.blocks[0] < voided) ||
+        (!a->now.count && (uint64_t)block != voided))
+        composition_fail(c, "call %d: block %d, %d shown, %d replaced", a->index,
+                         block + 1, a->now.count, (int)voided);
+    if ((c->plan.row->flags & ROW_NUMBERED) && number != (uint64_t)block + 1)
+        composition_fail(c, "call %d: block %d is number %d", a->index, block + 1,
+                         (int)number);
+    if (number <= a->now.last_number || (number != a->now.last_number + 1 && !replaces))
+        composition_fail(c, "call %d: number %d after %d", a->index, (int)number,
+                         (int)a->now.last_number);
+    if (segue_segment_index(segment) != (uint64_t)a->now.count)
+        composition_fail(c, "call %d: block %d has index %d, not %d", a->index, block + 1,
+                         (int)segue_segment_index(segment), a->now.count);
+    a->now.blocks[a->now.count++] = block;
+    a->now.last = block + 1;
+    a->now.last_number = number;
+}
+
+static void on_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    app *a = app_of(user);
+    size_t len;
+    const char *json = segue_segment_data(segment, &len);
+    (void)request;
+    if (!a)
+        return;
+    composition_check(a->c, !a->completed);
+    int block = program_find(&a->program, json, len);
+    if (block < 0)
+        composition_fail(a->c, "call %d: what is '%.100s'?", a->index, json);
+    place_block(a, segment, block);
+    if ((a->c->plan.row->flags & ROW_NUMBERED) && a->seen < (uint64_t)block + 1)
+        a->seen = (uint64_t)block + 1;
+    if (a->c->plan.credit) {
+        composition_check(a->c, a->granted > 0);
+        a->granted--;
+    }
+    if (a->c->plan.restarts && a->request && dice_once_in(&a->c->dice, 2))
+        keep(a);
+}
+
+static void on_progress(void *user, segue_request *request, double progress, double total,
+                        const char *message)
+{
+    app *a = app_of(user);
+    (void)request;
+    if (!a)
+        return;
+    composition_check(a->c, !a->completed && total == 100 && !strcmp(message, "on"));
+    composition_check(a->c, progress >= 1 && progress <= COMPOSITION_STEPS);
+}
+
+static void on_log(void *user, segue_request *request, const char *json, size_t len)
+{
+    app *a = app_of(user);
+    (void)request;
+    if (a)
+        composition_check(a->c, !a->completed && len && strstr(json, "\"step\""));
+}
+
+static void on_task(void *user, segue_request *request, const char *task_id)
+{
+    app *a = app_of(user);
+    (void)request;
+    if (!a)
+        return;
+    composition_check(a->c, !a->completed && *task_id);
+    if (a->request && a->c->plan.restarts && dice_once_in(&a->c->dice, 2))
+        keep(a);
+}
+
+static void on_status(void *user, segue_request *request, const char *status,
+                      const char *message)
+{
+    app *a = app_of(user);
+    (void)request;
+    (void)message;
+    if (a)
+        composition_check(a->c, !a->completed && *status);
+}
+
+static void on_input(void *user, segue_request *request, const char *key,
+                     const char *method, const char *params, size_t len)
+{
+    app *a = app_of(user);
+    (void)request;
+    if (!a)
+        return;
+    composition_check(a->c, !a->completed && !strcmp(method, "elicitation/create"));
+    composition_check(a->c, len > 2 && *params == '{');
+    snprintf(a->question, sizeof a->question, "%s", key);
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    app *a = app_of(user);
+    (void)request;
+    if (!a)
+        return;
+    composition_check(a->c, !a->completed);
+    a->completed = true;
+    a->status = status;
+    a->rpc_code = segue_error_rpc_code(error);
+    a->result = json ? malloc(len + 1) : NULL;
+    a->result_len = json ? len : 0;
+    if (json)
+        memcpy(a->result, json, len + 1);
+}
+
+static void free_listener(void *user)
+{
+    app *a = app_of(user);
+    if (a)
+        composition_check(a->c, a->completed);
+    free(user);
+}
+
+/* ---- calling ---- */
+
+static void listen_to(app *a, segue_request_events *events)
+{
+    listener *l = malloc(sizeof *l);
+    *l = (listener){a, ++a->life};
+    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events->user = l;
+    events->free_user = free_listener;
+    events->on_segment = on_segment;
+    events->on_progress = on_progress;
+    events->on_log = on_log;
+    events->on_input = on_input;
+    events->on_task = on_task;
+    events->on_status = on_status;
+    events->on_complete = on_complete;
+}
+
+/* From the start, or from what was kept. */
+static void ask(app *a)
+{
+    composition *c = a->c;
+    segue_request_options options;
+    segue_request_events events;
+    char params[64];
+    int len = snprintf(params, sizeof params, "{\"name\":\"t\",\"arguments\":{\"n\":%d}}",
+                       a->index);
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.credit = a->granted = c->plan.credit;
+    options.discard = c->plan.discard;
+    options.log_level = "debug";
+    listen_to(a, &events);
+    a->question[0] = 0;
+    a->started = true;
+    a->now = a->has_token ? a->kept : (shown){0};
+    segue_status status =
+        a->has_token ? segue_request_resume(c->session, a->token, &options, &events,
+                                            &a->request)
+                     : segue_request_start(c->session, "tools/call", params, (size_t)len,
+                                           &options, &events, &a->request);
+    composition_check(c, status == SEGUE_OK);
+    if (!a->has_token) {
+        a->seen = 0; /* another operation */
+        keep(a);
+    }
+}
+
+static void open_session(composition *c)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.capabilities = "{\"elicitation\":{}}";
+    options.era = c->plan.row->era;
+    options.no_tasks = c->plan.row->no_tasks;
+    options.dialects_off = c->plan.row->client_off;
+    options.max_reconnects = 1000;
+    composition_check(c, segue_session_open(c->client_runtime, c->carrier->open(c),
+                                            &options, NULL, &c->session) == SEGUE_OK);
+}
+
+void client_start(composition *c)
+{
+    c->client_runtime = composition_runtime(c, 1);
+    open_session(c);
+    for (int i = 0; i < c->plan.calls; i++)
+        if (!c->apps[i].completed)
+            ask(&c->apps[i]);
+}
+
+static void let_go(composition *c)
+{
+    for (int i = 0; i < c->plan.calls; i++) {
+        segue_request_free(c->apps[i].request);
+        c->apps[i].request = NULL;
+    }
+    segue_session_free(c->session);
+    c->session = NULL;
+}
+
+void client_die(composition *c)
+{
+    for (int i = 0; i < c->plan.calls; i++)
+        if (!c->apps[i].completed)
+            c->apps[i].life++;
+    let_go(c);
+    segue_runtime_free(c->client_runtime);
+    c->client_runtime = NULL;
+    composition_check(c, c->client_mem.live == 0);
+}
+
+void client_end(composition *c)
+{
+    segue_session_close(c->session);
+    for (int i = 0; i < 8; i++)
+        segue_runtime_dispatch(c->client_runtime, 0, 0, NULL);
+    client_die(c);
+}
+
+/* ---- turns ---- */
+
+static void answer(app *a)
+{
+    static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
+    segue_status status =
+        segue_request_answer(a->request, a->question, yes, sizeof yes - 1);
+    a->question[0] = 0;
+    composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND);
+}
+
+static void grant(app *a)
+{
+    int64_t n = 1 + dice_roll(&a->c->dice, 4);
+    a->granted += n;
+    composition_check(a->c, segue_request_grant(a->request, n) == SEGUE_OK);
+}
+
+void client_turn(composition *c)
+{
+    for (int i = 0; i < c->plan.calls; i++) {
+        app *a = &c->apps[i];
+        if (a->completed || !a->request)
+            continue;
+        if (*a->question && dice_once_in(&c->dice, 3))
+            answer(a);
+        if (c->plan.credit && dice_once_in(&c->dice, 5))
+            grant(a);
+        if (c->plan.cancels && i == 0 && !a->cancelled && dice_once_in(&c->dice, 60)) {
+            a->cancelled = true;
+            composition_check(c, segue_request_cancel(a->request) == SEGUE_OK);
+        }
+    }
+}
+
+bool client_is_done(const composition *c)
+{
+    for (int i = 0; i < c->plan.calls; i++)
+        if (!c->apps[i].completed)
+            return false;
+    return true;
+}
+
+/* ---- the end ---- */
+
+/* What was shown is what stands in the result. */
+static void judge_shown(const app *a)
+{
+    int from = (int)program_voided(&a->program, (uint64_t)a->program.block_count + 1);
+    int want = a->program.block_count - from;
+    int stale = a->now.count && a->now.blocks[0] < from ? a->now.count : 0;
+    if (stale && !want)
+        return; /* replaced by nothing: no segment can tell */
+    if (a->now.count != want || (want && a->now.blocks[0] != from))
+        composition_fail(a->c, "call %d: %d blocks are shown, not %d", a->index,
+                         a->now.count, want);
+}
+
+static bool may_fail(const app *a)
+{
+    const composition *c = a->c;
+    bool lasts = c->plan.row->flags & ROW_TASK;
+    if (a->cancelled)
+        return a->status == SEGUE_E_CANCELLED || a->status == SEGUE_E_INCOMPLETE;
+    if (!lasts)
+        return c->cuts_done || c->kills_done || c->restarts_done;
+    return c->kills_done && !c->plan.restartable;
+}
+
+static void judge(const app *a)
+{
+    char why[300];
+    step_kind kind = program_end(&a->program)->kind;
+    bool is_error = a->status == SEGUE_E_REMOTE || a->status == SEGUE_E_INCOMPLETE;
+    int32_t code = kind == STEP_FAIL ? -32050 : -32603;
+    if (a->status != SEGUE_OK && may_fail(a))
+        return;
+    if (kind == STEP_COMPLETE && a->status == SEGUE_OK && a->result) {
+        if (!program_judge(&a->program, a->result, a->result_len, a->c->plan.discard, why,
+                           sizeof why))
+            composition_fail(a->c, "call %d: %s", a->index, why);
+        judge_shown(a);
+    } else if (kind == STEP_COMPLETE || !is_error || a->rpc_code != code) {
+        composition_fail(a->c, "call %d ended with %s (%d), its handler with %d",
+                         a->index, segue_status_name(a->status), (int)a->rpc_code,
+                         (int)kind);
+    }
+}
+
+void client_judge(composition *c)
+{
+    for (int i = 0; i < c->plan.calls; i++)
+        judge(&c->apps[i]);
+    if (!c->faults)
+        return;
+    composition_check(c, fault_store_changed(c->faults) == 0);
+    for (size_t i = 0; fault_store_task(c->faults, i); i++)
+        composition_check(c, fault_store_finals(c->faults, i) <= 1);
+}

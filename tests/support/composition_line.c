@@ -1,0 +1,342 @@
+/* Two custom transports and what is on its way between them, as through pipes. Whole
+ * messages of the server may be said twice, or after the next one, where the row says
+ * that its client does not mind; then all is bytes, which arrive in pieces, as fast as
+ * the reader is, and end at the byte where the connection breaks. */
+#include "support/composition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UP 0 /* from the client */
+#define DOWN 1
+
+typedef struct way {
+    char *bytes;
+    size_t len, cap;
+    size_t until_cut; /* bytes; SIZE_MAX = no cut is due */
+    bool blocked;     /* its sender waits for room */
+} way;
+
+/* The server's end of one connection; its transport may outlive the connection. */
+typedef struct far_end {
+    struct line *line; /* NULL = lost */
+    segue_transport *transport;
+} far_end;
+
+typedef struct line {
+    composition *c;
+    segue_transport *near;
+    far_end *far;
+    bool open; /* the client's end is */
+    way ways[2];
+    char *part; /* of a message of the server */
+    size_t part_len, part_cap;
+    char *held; /* a message that the next one overtakes */
+    size_t held_len;
+} line;
+
+static void append(char **bytes, size_t *len, size_t *cap, const char *more, size_t n)
+{
+    if (*len + n > *cap) {
+        *cap = (*len + n) * 2;
+        *bytes = realloc(*bytes, *cap);
+    }
+    memcpy(*bytes + *len, more, n);
+    *len += n;
+}
+
+static void put(line *l, int direction, const char *bytes, size_t n)
+{
+    way *w = &l->ways[direction];
+    append(&w->bytes, &w->len, &w->cap, bytes, n);
+}
+
+/* ---- messages of the server ---- */
+
+static bool is_loose(const line *l, const char *text, size_t n)
+{
+    const char *loose = l->c->plan.row->loose;
+    return loose && memmem(text, n, loose, strlen(loose));
+}
+
+static void release_held(line *l)
+{
+    if (l->held)
+        put(l, DOWN, l->held, l->held_len);
+    free(l->held);
+    l->held = NULL;
+}
+
+static void pass_message(line *l, const char *text, size_t n)
+{
+    const composition_plan *plan = &l->c->plan;
+    bool loose = is_loose(l, text, n);
+    if (loose && !l->held && dice_once_in(&l->c->line_dice, (uint32_t)plan->reorders)) {
+        l->held = malloc(n);
+        memcpy(l->held, text, n);
+        l->held_len = n;
+        return;
+    }
+    put(l, DOWN, text, n);
+    if (loose && dice_once_in(&l->c->line_dice, (uint32_t)plan->repeats))
+        put(l, DOWN, text, n);
+    if (loose)
+        release_held(l);
+}
+
+static void pass_bytes(line *l, const char *bytes, size_t n)
+{
+    append(&l->part, &l->part_len, &l->part_cap, bytes, n);
+    size_t at = 0;
+    char *end;
+    while ((end = memchr(l->part + at, '\n', l->part_len - at))) {
+        size_t len = (size_t)(end + 1 - (l->part + at));
+        pass_message(l, l->part + at, len);
+        at += len;
+    }
+    memmove(l->part, l->part + at, l->part_len - at);
+    l->part_len -= at;
+}
+
+/* ---- the ends ---- */
+
+static size_t room_of(const line *l, int direction)
+{
+    const way *w = &l->ways[direction];
+    return w->len < l->c->plan.room ? l->c->plan.room - w->len : 0;
+}
+
+static void begin(void *self, segue_transport *transport)
+{
+    (void)self;
+    (void)transport;
+}
+
+static size_t near_send(void *self, const char *bytes, size_t len)
+{
+    line *l = self;
+    size_t n = room_of(l, UP) < len ? room_of(l, UP) : len;
+    if (!l->open)
+        return len; /* nobody hears it */
+    put(l, UP, bytes, n);
+    l->ways[UP].blocked = n < len;
+    return n;
+}
+
+static size_t far_send(void *self, const char *bytes, size_t len)
+{
+    line *l = ((far_end *)self)->line;
+    if (!l || l->c->dead)
+        return len;
+    size_t n = room_of(l, DOWN) < len ? room_of(l, DOWN) : len;
+    pass_bytes(l, bytes, n);
+    l->ways[DOWN].blocked = n < len;
+    return n;
+}
+
+static void forget(line *l)
+{
+    for (int d = 0; d < 2; d++) {
+        l->ways[d].len = 0;
+        l->ways[d].blocked = false;
+        l->ways[d].until_cut = SIZE_MAX;
+    }
+    l->part_len = 0;
+    free(l->held);
+    l->held = NULL;
+}
+
+static void lose_far(line *l)
+{
+    far_end *far = l->far;
+    l->far = NULL;
+    if (!far)
+        return;
+    far->line = NULL;
+    segue_transport_closed(far->transport);
+}
+
+static void lose_near(line *l)
+{
+    if (!l->open)
+        return;
+    l->open = false;
+    segue_transport_closed(l->near);
+}
+
+static void break_up(line *l)
+{
+    forget(l);
+    lose_far(l);
+    lose_near(l);
+}
+
+static void near_close(void *self)
+{
+    line *l = self;
+    break_up(l);
+}
+
+static void far_close(void *self)
+{
+    far_end *far = self;
+    if (far->line)
+        break_up(far->line);
+    else
+        segue_transport_closed(far->transport);
+}
+
+static void near_gone(void *self)
+{
+    line *l = self;
+    l->open = false;
+    l->near = NULL;
+    forget(l);
+    lose_far(l);
+}
+
+/* Attached or not, whoever it belonged to forgets it. */
+static void far_gone(void *self)
+{
+    far_end *far = self;
+    if (far->line)
+        far->line->far = NULL;
+    free(far);
+}
+
+static void connect_far(line *l)
+{
+    segue_transport_vtable vtable;
+    far_end *far = calloc(1, sizeof *far);
+    far->line = l;
+    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
+    vtable.start = begin;
+    vtable.send = far_send;
+    vtable.close = far_close;
+    vtable.free = far_gone;
+    composition_check(l->c, segue_transport_custom(l->c->server_runtime, &vtable, far,
+                                                   &far->transport) == SEGUE_OK);
+    composition_check(l->c,
+                      segue_server_attach(l->c->server, far->transport) == SEGUE_OK);
+    l->far = far;
+}
+
+static int32_t reopen(void *self)
+{
+    ((line *)self)->open = true;
+    return 0;
+}
+
+/* ---- the carrier ---- */
+
+static segue_transport *open_line(composition *c)
+{
+    segue_transport_vtable vtable;
+    line *l = c->carried;
+    if (!l)
+        l = c->carried = calloc(1, sizeof *l);
+    l->c = c;
+    forget(l);
+    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
+    vtable.start = begin;
+    vtable.send = near_send;
+    vtable.close = near_close;
+    vtable.reopen = reopen;
+    vtable.free = near_gone;
+    composition_check(
+        c, segue_transport_custom(c->client_runtime, &vtable, l, &l->near) == SEGUE_OK);
+    l->open = true;
+    return l->near;
+}
+
+static void serve(composition *c)
+{
+    (void)c; /* whoever sends something is connected */
+}
+
+static void lose(composition *c)
+{
+    line *l = c->carried;
+    if (l)
+        break_up(l);
+}
+
+static void tell_room(line *l, int direction)
+{
+    way *w = &l->ways[direction];
+    if (!w->blocked || !room_of(l, direction))
+        return;
+    w->blocked = false;
+    segue_transport_writable(direction == UP ? l->near : l->far->transport);
+}
+
+static bool move(line *l, int direction)
+{
+    way *w = &l->ways[direction];
+    segue_transport *to = direction == UP ? l->far->transport : l->near;
+    size_t n = 1 + dice_roll(&l->c->line_dice, l->c->plan.piece);
+    if (n > w->len)
+        n = w->len;
+    if (n > w->until_cut)
+        n = w->until_cut;
+    if (n && segue_transport_feed(to, w->bytes, n) != SEGUE_OK)
+        return false; /* not now */
+    memmove(w->bytes, w->bytes + n, w->len - n);
+    w->len -= n;
+    if (w->until_cut != SIZE_MAX && !(w->until_cut -= n)) {
+        l->c->cuts_done++;
+        break_up(l);
+        return true;
+    }
+    tell_room(l, direction);
+    return n > 0;
+}
+
+static bool turn(composition *c)
+{
+    line *l = c->carried;
+    bool any = false;
+    if (!l || !l->open)
+        return false;
+    if (!l->far && c->dead)
+        return false;
+    if (!l->far && !c->server_runtime) {
+        break_up(l); /* nobody is there */
+        return true;
+    }
+    if (!l->far)
+        connect_far(l);
+    if (dice_roll(&c->line_dice, c->plan.slowness))
+        return true;
+    if (l->held && !l->ways[DOWN].len)
+        release_held(l); /* nothing comes that could overtake it */
+    any = move(l, UP);
+    if (l->far)
+        any |= move(l, DOWN);
+    return any || (l->far && (l->ways[UP].len || l->ways[DOWN].len));
+}
+
+static void cut(composition *c)
+{
+    line *l = c->carried;
+    static const uint32_t reach[] = {1, 10, 1000, 10000};
+    int direction = dice_once_in(&c->dice, 3) ? UP : DOWN;
+    if (l && l->open && l->far)
+        l->ways[direction].until_cut =
+            1 + dice_roll(&c->dice, reach[dice_roll(&c->dice, 4)]);
+}
+
+static void end(composition *c)
+{
+    line *l = c->carried;
+    if (!l)
+        return;
+    forget(l);
+    for (int d = 0; d < 2; d++)
+        free(l->ways[d].bytes);
+    free(l->part);
+    free(l);
+    c->carried = NULL;
+}
+
+const carrier carrier_line = {open_line, serve, lose, turn, cut, end};

@@ -1,0 +1,328 @@
+/* The server and its one tool, whose handler plays the program of the call. A handler
+ * has its turns inside the callback and from the loop of the run, until it waits: for
+ * time, for room, for an answer. A run that goes on after a crash begins behind what it
+ * is told is stored. */
+#include "support/composition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    job *next;
+    composition *c;
+    const app *app;
+    segue_call *call;
+    program_place at;
+    int64_t wakes;
+    bool blocked; /* no room */
+    bool asking;
+    bool cancelled;
+    bool over;
+};
+
+/* ---- steps ---- */
+
+static void blocks_into(job *j, segue_content *content, const program_step *s, int from)
+{
+    const program *p = &j->app->program;
+    for (int i = from; i < s->count; i++) {
+        const program_block *b = &p->blocks[s->first + i];
+        segue_status status = b->is_text
+                                  ? segue_content_add_text(content, b->bytes, b->len)
+                                  : segue_content_add_json(content, b->bytes, b->len);
+        composition_check(j->c, status == SEGUE_OK);
+    }
+}
+
+static segue_status send_blocks(job *j, const program_step *s)
+{
+    const program_block *b = &j->app->program.blocks[s->first];
+    segue_content *content;
+    if (s->count == 1 && b->is_text)
+        return segue_call_send_text(j->call, b->bytes, b->len);
+    composition_check(j->c, segue_content_new(j->c->server_runtime, &content) == 0);
+    blocks_into(j, content, s, j->at.block);
+    segue_status status = segue_call_send(j->call, content);
+    segue_content_free(content);
+    return status;
+}
+
+static segue_status complete(job *j, const program_step *s)
+{
+    segue_content *content;
+    composition_check(j->c, segue_content_new(j->c->server_runtime, &content) == 0);
+    blocks_into(j, content, s, j->at.block);
+    if (*s->json)
+        segue_content_set_structured(content, s->json, strlen(s->json));
+    segue_content_set_error(content, s->is_error);
+    segue_status status = segue_call_complete(j->call, content);
+    segue_content_free(content);
+    return status;
+}
+
+static void on_input(void *user, segue_call *call, segue_status status, const char *json,
+                     size_t len)
+{
+    job *j = user;
+    (void)call;
+    if (!j->over && status == SEGUE_OK)
+        composition_check(j->c, len > 2 && strstr(json, "\"accept\""));
+    if (!j->over && status != SEGUE_OK)
+        composition_check(j->c, status == SEGUE_E_CANCELLED || status == SEGUE_E_REMOTE);
+    j->asking = false;
+}
+
+static segue_status ask(job *j, const program_step *s)
+{
+    static const char params[] =
+        "{\"message\":\"?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}";
+    char key[16];
+    snprintf(key, sizeof key, "k%d", s->number);
+    j->asking = true;
+    segue_status status =
+        segue_call_require_input(j->call, key, "elicitation/create", params,
+                                 sizeof params - 1, on_input, j, NULL);
+    if (status != SEGUE_OK)
+        j->asking = false;
+    return status == SEGUE_E_UNSUPPORTED ? SEGUE_OK : status;
+}
+
+static segue_status checkpoint(job *j, const program_step *s)
+{
+    char data[16];
+    int len = snprintf(data, sizeof data, "%d", s->number);
+    segue_status status = segue_call_checkpoint(j->call, data, (size_t)len);
+    return status == SEGUE_E_STATE ? SEGUE_OK : status;
+}
+
+static segue_status defer(job *j)
+{
+    segue_status status = segue_call_defer(j->call, 0);
+    bool may_be = status == SEGUE_E_UNSUPPORTED || status == SEGUE_E_STATE;
+    return may_be ? SEGUE_OK : status;
+}
+
+static segue_status play_step(job *j, const program_step *s)
+{
+    char text[32];
+    switch (s->kind) {
+    case STEP_SEND:
+        return send_blocks(j, s);
+    case STEP_REPLACE:
+        return segue_call_replace(j->call);
+    case STEP_FIELD:
+        return segue_call_set_field(j->call, program_fields[s->number], s->json,
+                                    strlen(s->json));
+    case STEP_PROGRESS:
+        return segue_call_progress(j->call, s->number + 1, 100, "on");
+    case STEP_LOG:
+        return segue_call_log(j->call, "info", s->json, strlen(s->json));
+    case STEP_STATUS:
+        snprintf(text, sizeof text, "at %d", s->number);
+        return segue_call_set_status(j->call, text);
+    case STEP_ASK:
+        return ask(j, s);
+    case STEP_CHECKPOINT:
+        return checkpoint(j, s);
+    case STEP_PAUSE:
+        j->wakes = j->c->clock_ms + s->ms;
+        return SEGUE_OK;
+    case STEP_DEFER:
+        return defer(j);
+    case STEP_COMPLETE:
+        return complete(j, s);
+    case STEP_FAIL:
+        return segue_call_fail(j->call, -32050, "no", "{\"n\":1}", 7);
+    default:
+        return SEGUE_OK;
+    }
+}
+
+static void finish(job *j)
+{
+    segue_call_free(j->call);
+    j->over = true;
+}
+
+/* False: it waits, or is over. */
+static bool play_one(job *j)
+{
+    const program_step *s = &j->app->program.steps[j->at.step];
+    segue_status status = play_step(j, s);
+    if (status == SEGUE_E_WOULD_BLOCK) {
+        j->blocked = true;
+        return false;
+    }
+    if (status == SEGUE_E_TERMINAL || s->kind >= STEP_COMPLETE) {
+        finish(j);
+        return false;
+    }
+    if (status != SEGUE_OK && !j->c->dead)
+        composition_fail(j->c, "step %d of call %d: %s", j->at.step, j->app->index,
+                         segue_status_name(status));
+    j->at = (program_place){j->at.step + 1, 0};
+    return !j->asking && j->wakes <= j->c->clock_ms;
+}
+
+static bool may_play(const job *j)
+{
+    return !j->over && !j->blocked && !j->asking && j->wakes <= j->c->clock_ms;
+}
+
+static bool play(job *j)
+{
+    int steps = 1 + (int)dice_roll(&j->c->dice, (uint32_t)j->c->plan.batch);
+    if (!may_play(j))
+        return false;
+    if (j->cancelled && dice_once_in(&j->c->dice, 2)) {
+        finish(j); /* else it goes on as if nothing were */
+        return true;
+    }
+    while (steps-- && play_one(j))
+        ;
+    return true;
+}
+
+/* ---- the tool ---- */
+
+static void on_cancel(void *user, segue_call *call)
+{
+    (void)call;
+    ((job *)user)->cancelled = true;
+}
+
+static void on_drain(void *user, segue_call *call)
+{
+    (void)call;
+    ((job *)user)->blocked = false;
+}
+
+/* What was published was durable (R-C-2), and the last checkpoint is one that the program
+ * made before or soon behind the last segment. */
+static void find_place(job *j)
+{
+    uint64_t last = 0;
+    const void *data = NULL;
+    size_t len = 0;
+    if (segue_call_resumed(j->call, &last, &data, &len) != SEGUE_OK)
+        return;
+    composition_check(j->c, j->c->plan.restartable && j->c->kills_done);
+    composition_check(j->c, last >= j->app->seen);
+    composition_check(j->c, last <= (uint64_t)j->app->program.block_count);
+    j->at = program_after(&j->app->program, last);
+    int made = -1, least = -1;
+    for (int i = 0; i < j->at.step; i++)
+        if (j->app->program.steps[i].kind == STEP_CHECKPOINT)
+            least = i;
+    if (data)
+        made = atoi(data);
+    if (j->c->plan.row->flags & ROW_TASK)
+        composition_check(j->c, made >= least);
+}
+
+static void on_call(void *user, segue_call *call)
+{
+    composition *c = user;
+    segue_call_events events;
+    int64_t n = 0;
+    job *j = calloc(1, sizeof *j);
+    composition_check(c, segue_call_argument_int(call, "n", &n) == SEGUE_OK);
+    composition_check(c, n >= 0 && n < c->plan.calls);
+    j->c = c;
+    j->app = &c->apps[n];
+    j->call = call;
+    j->next = c->jobs;
+    c->jobs = j;
+    find_place(j);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+    events.user = j;
+    events.on_cancel = on_cancel;
+    events.on_drain = on_drain;
+    composition_check(c, segue_call_watch(call, &events) == SEGUE_OK);
+    play(j);
+}
+
+static void add_tool(composition *c)
+{
+    static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.user = c;
+    options.on_call = on_call;
+    options.flags = SEGUE_TOOL_INCREMENTAL;
+    if (c->plan.restartable)
+        options.flags |= SEGUE_TOOL_RESTARTABLE;
+    options.task = c->plan.row->task;
+    options.promote_after_ms = c->plan.row->promote_after_ms;
+    composition_check(c, segue_server_add(c->server, SEGUE_ITEM_TOOL, tool,
+                                          sizeof tool - 1, &options, NULL) == SEGUE_OK);
+}
+
+/* ---- the server ---- */
+
+void server_start(composition *c)
+{
+    static const char key[32] = "a key of all servers of one run";
+    segue_server_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    c->server_runtime = composition_runtime(c, 0);
+    if (c->dead)
+        fault_store_revive(c->faults);
+    c->dead = 0;
+    options.name = "composition";
+    options.store = c->store;
+    options.dialects_on = c->plan.row->server_on;
+    options.dialects_off = c->plan.row->server_off;
+    options.seal_key = key;
+    options.seal_key_len = sizeof key;
+    composition_check(
+        c, segue_server_new(c->server_runtime, &options, &c->server) == SEGUE_OK);
+    add_tool(c);
+    c->carrier->serve(c);
+}
+
+static void free_jobs(composition *c)
+{
+    while (c->jobs) {
+        job *j = c->jobs;
+        c->jobs = j->next;
+        if (!j->over)
+            segue_call_free(j->call);
+        free(j);
+    }
+}
+
+void server_stop(composition *c)
+{
+    if (!c->server_runtime)
+        return;
+    c->carrier->lose(c);
+    segue_server_free(c->server);
+    segue_runtime_free(c->server_runtime);
+    c->server = NULL;
+    c->server_runtime = NULL;
+    free_jobs(c);
+    composition_check(c, c->server_mem.live == 0);
+}
+
+bool server_turn(composition *c)
+{
+    int32_t ran = 0;
+    bool any = false;
+    if (!c->server_runtime)
+        return false;
+    segue_runtime_dispatch(c->server_runtime, 0, 0, &ran);
+    for (job *j = c->jobs; j; j = j->next)
+        any |= play(j);
+    return any || ran;
+}
+
+int64_t server_wakes(const composition *c)
+{
+    int64_t at = -1;
+    for (const job *j = c->jobs; j; j = j->next)
+        if (!j->over && j->wakes > c->clock_ms && (at < 0 || j->wakes < at))
+            at = j->wakes;
+    return at;
+}

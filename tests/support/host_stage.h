@@ -1,0 +1,51 @@
+/* A client with a host (segue_session_options) against a server that the test plays, and
+ * that asks. */
+#ifndef HOST_STAGE_H
+#define HOST_STAGE_H
+
+#include "support/client_kit.h"
+#include "support/model_fixtures.h"
+#include "support/world.h"
+
+#define SAMPLE                                                                           \
+    "\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"?\"}}]," \
+    "\"maxTokens\":9"
+#define ASK(id, more)                                                                    \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"sampling/createMessage\","          \
+    "\"params\":{" SAMPLE more "}}"
+#define ALL_MODES "\"responseModes\":[\"task\",\"immediate\",\"streaming\"]"
+#define STREAMED ",\"task\":{\"responseModes\":[\"streaming\"]}"
+#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define NUMBERED(n, text) "{\"seqNr\":" #n ",\"type\":\"text\",\"text\":\"" text "\"}"
+
+typedef struct host_stage {
+    kit k;
+    model m;
+    char task[64];
+} host_stage;
+
+segue_session_options hosting_session_options(void);
+segue_server_options hosting_host_options(void);
+segue_item_options hosting_item_options(int32_t task);
+/* The runtime, the host, the session; the handshake is left to the test. NULL = the
+ * defaults. */
+void hosting_prepare(host_stage *s, const segue_session_options *session,
+                     const segue_server_options *host, const segue_item_options *item);
+void hosting_begin_with(host_stage *s, const segue_session_options *session,
+                        const segue_server_options *host, const segue_item_options *item);
+void hosting_begin(host_stage *s);
+void hosting_end(host_stage *s);
+/* The next line, which answers this id; its value at path. */
+const char *hosting_assert_answer(host_stage *s, const char *id, const char *path,
+                                  const char *value);
+void hosting_assert_refused(host_stage *s, const char *id, const char *code);
+/* The host has a call, and has answered with its task. */
+model_call *hosting_make_task(host_stage *s, const char *ask);
+void hosting_ask_about(host_stage *s, const char *id, const char *method,
+                       const char *more);
+void hosting_assert_status(host_stage *s, const char *status);
+void hosting_assert_told(host_stage *s, const char *status);
+void hosting_assert_related(const host_stage *s, const char *line);
+void hosting_assert_message(const char *line, const char *content);
+
+#endif

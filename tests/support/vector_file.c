@@ -1,0 +1,139 @@
+/* Files of vectors: read whole, and refused when they hold what nobody reads, since a
+ * member that is spelt wrong is a test that does not happen. */
+#include "support/vector.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t no_chance(void *user, void *bytes, size_t len)
+{
+    (void)user;
+    memset(bytes, 7, len);
+    return 0;
+}
+
+static const char *fault_of(sgi_str text, size_t *at)
+{
+    segue_hooks hooks = {.random = no_chance};
+    sgi_env env = {&sgi_mem_libc, &hooks};
+    sgi_json_reader reader;
+    sgi_json_error error = {0};
+    sgi_json_reader_init(&reader, &env, SGI_JSON_MAX_BYTES, 512);
+    bool is_json = sgi_json_read(&reader, text, NULL, 0, NULL, &error);
+    sgi_json_reader_free(&reader);
+    *at = error.at;
+    return is_json ? NULL : sgi_json_fault_text(error.fault);
+}
+
+bool vector_is_json(const char *text, size_t len)
+{
+    size_t at;
+    return fault_of((sgi_str){text, len}, &at) == NULL;
+}
+
+char *vector_string(sgi_json object, const char *name)
+{
+    sgi_json value = sgi_json_get(object, name);
+    sgi_buf out;
+    char *text = NULL;
+    sgi_buf_init(&out, &sgi_mem_libc);
+    if (sgi_json_decode(value, &out))
+        text = strndup(out.len ? out.p : "", out.len);
+    sgi_buf_free(&out);
+    return text;
+}
+
+char *vector_unknown(sgi_json object, const char *known)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(object, &at, &member);) {
+        char *barred = vector_text("|%.*s|", (int)member.key.n, member.key.p);
+        bool is_known = strstr(known, barred) != NULL;
+        free(barred);
+        if (!is_known)
+            return vector_text("nobody knows \"%.*s\"", (int)member.key.n, member.key.p);
+    }
+    return NULL;
+}
+
+static bool is_revision(const char *text)
+{
+    return text && strstr("|2026-07-28|2025-11-25|2025-06-18|2025-03-26|2024-11-05|", text);
+}
+
+static char *check_vector(sgi_json vector)
+{
+    char *wrong = vector_unknown(vector, "|name|rule|role|revision|about|steps|fails|");
+    char *name = vector_string(vector, "name");
+    char *rule = vector_string(vector, "rule");
+    char *role = vector_string(vector, "role");
+    char *revision = vector_string(vector, "revision");
+    if (!wrong && (!name || !*name || !rule || !*rule))
+        wrong = vector_text("a vector lacks its name or rule");
+    if (!wrong && (!role || (strcmp(role, "server") && strcmp(role, "client"))))
+        wrong = vector_text("%s: no such role", name);
+    if (!wrong && !is_revision(revision))
+        wrong = vector_text("%s: no such revision", name);
+    if (!wrong && sgi_json_kind_of(sgi_json_get(vector, "steps")) != SGI_JSON_ARRAY)
+        wrong = vector_text("%s: no steps", name);
+    free(name);
+    free(rule);
+    free(role);
+    free(revision);
+    return wrong;
+}
+
+static char *check_file(vector_file *file, sgi_json all)
+{
+    int64_t format = 0;
+    sgi_json vector;
+    char *wrong = vector_unknown(all, "|format|about|let|begin|vectors|");
+    sgi_json_int(sgi_json_get(all, "format"), &format);
+    if (!wrong && format != VECTOR_FORMAT)
+        wrong = vector_text("format %d is not %d", (int)format, VECTOR_FORMAT);
+    file->let = sgi_json_get(all, "let");
+    file->begin = sgi_json_get(all, "begin");
+    file->vectors = sgi_json_get(all, "vectors");
+    if (!wrong && sgi_json_kind_of(file->vectors) != SGI_JSON_ARRAY)
+        wrong = vector_text("no vectors");
+    for (size_t at = 0; !wrong && sgi_json_next_item(file->vectors, &at, &vector);)
+        wrong = check_vector(vector);
+    return wrong;
+}
+
+char *vector_file_parse(vector_file *file, const char *text)
+{
+    size_t at;
+    *file = (vector_file){.text = strdup(text)};
+    sgi_str all = {file->text, strlen(file->text)};
+    const char *fault = fault_of(all, &at);
+    if (fault)
+        return vector_text("no JSON at byte %d: %s", (int)at, fault);
+    return check_file(file, sgi_json_trim(all));
+}
+
+char *vector_file_read(vector_file *file, const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    char chunk[4096];
+    FILE *in = fopen(path, "r");
+    *file = (vector_file){0};
+    if (!in)
+        return vector_text("cannot be opened");
+    FILE *out = open_memstream(&text, &size);
+    for (size_t n; (n = fread(chunk, 1, sizeof chunk, in)) > 0;)
+        fwrite(chunk, 1, n, out);
+    fclose(in);
+    fclose(out);
+    char *wrong = vector_file_parse(file, text);
+    free(text);
+    return wrong;
+}
+
+void vector_file_free(vector_file *file)
+{
+    free(file->text);
+    *file = (vector_file){0};
+}
