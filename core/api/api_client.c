@@ -45,7 +45,9 @@ static segue_status resolve_session(segue_session_options *o)
         o->cache_bytes = (int64_t)1 << 20;
     if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY || o->probe_timeout_ms < 0 ||
         o->request_timeout_ms < 0 || o->max_result_bytes < 0 || o->max_requests < 0 ||
-        o->cache_bytes < -1 || o->dialects_on & ~(uint32_t)SEGUE_DIALECT_DRAFT_TASKS ||
+        o->cache_bytes < -1 ||
+        o->dialects_on &
+            ~(uint32_t)(SEGUE_DIALECT_DRAFT_TASKS | SEGUE_DIALECT_RESUMABLE) ||
         !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
         !sgi_utf8_valid(sgi_str_of(o->version), NULL))
         return SEGUE_E_INVALID;

@@ -55,8 +55,8 @@ typedef enum sgi_crypto_scheme {
 /* A public key; belongs to the crypto library's memory. */
 typedef struct sgi_crypto_key sgi_crypto_key;
 
-/* Made of their numbers, big-endian. NULL for what is no such key or a weak one (RSA: 2048
- * to 8192 bits; a point has to lie on its curve), and when out of memory. */
+/* Made of their numbers, big-endian. NULL for what is no such key or a weak one (RSA:
+ * 2048 to 8192 bits; a point has to lie on its curve), and when out of memory. */
 sgi_crypto_key *sgi_crypto_key_rsa(sgi_str modulus, sgi_str exponent);
 /* bits: 256 or 384. x and y have as many. */
 sgi_crypto_key *sgi_crypto_key_ec(int32_t bits, sgi_str x, sgi_str y);

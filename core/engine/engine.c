@@ -6,8 +6,7 @@
 void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,
                      sgi_digest_fn digest, const sgi_aead *aead)
 {
-    *engine =
-        (sgi_engine){.env = *env, .host = *host, .digest = digest, .aead = aead};
+    *engine = (sgi_engine){.env = *env, .host = *host, .digest = digest, .aead = aead};
     sgi_timers_init(&engine->timers, env->mem);
     sgi_buf_init(&engine->scratch, env->mem);
     sgi_buf_init(&engine->fold_room, env->mem);

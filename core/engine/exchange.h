@@ -187,11 +187,12 @@ typedef struct sgi_ask_head {
     bool modern;
     bool
         has_limit; /* it is ended when it takes too long; else the transport sees to it */
-    sgi_str version; /* MCP-Protocol-Version */
-    sgi_str method;  /* Mcp-Method */
-    sgi_str name;    /* Mcp-Name, in the form of a header */
-    sgi_str params;  /* Mcp-Param-*: name NUL value NUL, ... */
-    bool once;       /* a call without a key: nobody may send it twice */
+    sgi_str version;    /* MCP-Protocol-Version */
+    sgi_str method;     /* Mcp-Method */
+    sgi_str name;       /* Mcp-Name, in the form of a header */
+    sgi_str params;     /* Mcp-Param-*: name NUL value NUL, ... */
+    sgi_str last_event; /* Last-Event-ID of a POST that resumes a request */
+    bool once;          /* a call without a key: nobody may send it twice */
 } sgi_ask_head;
 
 /* The next exchange on which there is something to do: a new one (its transport is NULL;
@@ -209,6 +210,8 @@ bool sgi_ask_waits(const sgi_conn *conn);
 /* What comes back: messages by sgi_conn_message while sgi_conn_wants_input, signs of life
  * (comments) here, */
 void sgi_ask_alive(sgi_conn *conn);
+/* ... what stood in the event with this id: said behind its message, */
+void sgi_ask_position(sgi_conn *conn, sgi_str event);
 /* ... with it for how long the server asks to be left alone: said before the end, */
 void sgi_ask_wait(sgi_conn *conn, int64_t ms);
 /* ... a status that brings no answer, with its body, */

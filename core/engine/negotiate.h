@@ -53,7 +53,7 @@ enum sgi_dialect_bit {
 /* Those whose methods are of 2026-07-28. */
 #define SGI_DIALECTS_MODERN (SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN)
 
-/* D has to be asked for; Z is yet to come. */
+/* D has to be asked for. */
 #define SGI_DIALECTS_DEFAULT                                                             \
     (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E |     \
      SGI_DIALECT_P | SGI_DIALECT_PARTIAL_INDEX | SGI_DIALECT_PN | SGI_DIALECT_Z)

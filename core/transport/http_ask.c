@@ -320,6 +320,8 @@ static void take_event(sgi_http_ask *ask, const sgi_sse_event *event)
         ask->resumptions = 0; /* it goes on */
     if (is_message)
         sgi_conn_message(ask->conn, event->data);
+    if (is_message && event->has_id)
+        sgi_ask_position(ask->conn, sgi_sse_last_id(&ask->sse));
 }
 
 /* Gives events to the engine while it wants them; what is left over is in *input. */

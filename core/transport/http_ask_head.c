@@ -61,7 +61,9 @@ void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
     ask->in_session = in_session && client->session.len;
     if (ask->in_session)
         add_line(request, lines, "Mcp-Session-Id", sgi_buf_str(&client->session));
-    if (gets && last.n)
+    if (!gets)
+        last = head.last_event;
+    if (last.n)
         add_line(request, lines, "Last-Event-ID", last);
     add_token(ask, request, lines);
     if (!gets)

@@ -83,6 +83,7 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
     pick_parts(&found, members, count);
     if (is_id(found.id))
         message->id = found.id;
+    message->is_call = found.method.n > 0;
     message->is_response = !found.method.n && (found.result.n || found.error.n);
     if (!sgi_json_string_is(found.jsonrpc, SGI_STR("2.0")))
         message->problem = "jsonrpc is not \"2.0\"";
@@ -112,6 +113,18 @@ void sgi_id_canonical(sgi_json id, sgi_buf *out)
         out->failed |= decoded.failed;
         sgi_buf_free(&decoded);
     }
+}
+
+sgi_str sgi_name_text(sgi_json method, char room[SGI_NAME_MAX])
+{
+    sgi_str text;
+    sgi_buf out = {.p = room, .cap = SGI_NAME_MAX}; /* never grows: it is long enough */
+    if (sgi_json_plain_string(method, &text))
+        return text;
+    if (method.n > SGI_NAME_MAX || !sgi_json_decode(method, &out) ||
+        memchr(room, 0, out.len))
+        return SGI_STR("");
+    return sgi_buf_str(&out);
 }
 
 void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,

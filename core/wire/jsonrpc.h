@@ -30,6 +30,7 @@ typedef struct sgi_message {
     sgi_message_kind kind;
     const char *problem; /* INVALID: why */
     bool is_response;    /* also when INVALID: it is no request, so it gets no answer */
+    bool is_call;        /* also when INVALID: it has a method, its id is its own */
     sgi_json id;         /* a string or an integer; empty when absent, null or unusable */
     sgi_json method;     /* a string value */
     sgi_json params;     /* an object, or empty */
@@ -43,6 +44,12 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
 /* Members the reader must record for sgi_message_sort. It must see all that there are:
  * who receives a message with more refuses it. */
 #define SGI_MESSAGE_MEMBERS 16
+
+/* A method, or the name of a tool, as text. Any of its characters may be escaped, and
+ * some writers escape each slash: a short one is decoded into room. Empty when it is no
+ * string, holds a NUL, or is escaped and longer than that. */
+#define SGI_NAME_MAX 128
+sgi_str sgi_name_text(sgi_json method, char room[SGI_NAME_MAX]);
 
 /* Appends an id in the one form that equal ids share, which is also the form it is echoed
  * in: integers in decimal, strings escaped our way. 1 and "1" stay two ids. */

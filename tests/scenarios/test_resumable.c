@@ -111,6 +111,39 @@ static void as_95(world *w)
     assert_int_equal(world_runs(w, "reporter"), 1);
 }
 
+/* The client says how far it came: nothing comes twice, and the server forgets. */
+static void as_95_positions(world *w)
+{
+    char event[128];
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "reporter", "\"n\":5,\"delayMs\":100", META);
+    assert_non_null(strchr(wire_last_event(c), '~')); /* the policy has an id */
+    world_advance(w, 210);
+    expect_progress(c, 1, 2);
+    snprintf(event, sizeof event, "%s", wire_last_event(c));
+    wire_cut(c);
+    world_advance(w, 2000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    wire_after(c, event);
+    ask_resume(c, "123", token);
+    world_run(w);
+    expect_progress(c, 3, 5);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
+    wire_quiet(c);
+    snprintf(event, sizeof event, "%s", wire_last_event(c));
+    wire_after(c, "1-1~aaaaaaaa~9"); /* of somebody else: as if there were none */
+    ask_resume(c, "123", token);
+    wire_response(c, "123");
+    wire_after(c, event);
+    ask_resume(c, "123", token);
+    assert_at(wire_response(c, "123"), "error.data.reason", "\"completed\"");
+    world_restart(w);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    assert_at(wire_response(c, "123"), "error.data", ""); /* AS-109: it is gone */
+}
+
 static void as_95_running(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -163,8 +196,7 @@ static void as_97(world *w)
 static void as_98(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z_ASK);
-    const char *token =
-        call_for_token(c, "123", "ask_once", "\"filename\":\"f\"", NULL);
+    const char *token = call_for_token(c, "123", "ask_once", "\"filename\":\"f\"", NULL);
     char id[128];
     snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
     wire_cut(c);
@@ -172,10 +204,8 @@ static void as_98(world *w)
     expect_status(c, token, "\"processing\"", w->place == WORLD_HTTP, 1);
     ask_resume(c, "123", token);
     world_run(w);
-    if (w->place == WORLD_HTTP) { /* AS-106: asked again under the same id */
-        const char *again = wire_request(c, "elicitation/create");
-        assert_string_equal(json_at(again, "id"), id);
-    }
+    /* AS-106: asked again under the same id */
+    assert_string_equal(json_at(wire_request(c, "elicitation/create"), "id"), id);
     char answer[256];
     snprintf(answer, sizeof answer,
              "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
@@ -204,7 +234,7 @@ static void as_99(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
     const char *token = call_for_token(c, "123", "hang", "", NULL);
-    world_advance(w, 3600000); /* there is no clock while somebody is there */
+    world_jump(w, 3600000); /* there is no clock while somebody is there */
     expect_status(c, token, "\"processing\"", 0, 0);
     wire_cut(c);
     world_advance(w, 9000);
@@ -236,15 +266,52 @@ static void as_100(world *w)
     assert_at(status_of(c, "123", token), "error.data.reason", "\"cancelled\"");
 }
 
+static segue_call *away;
+
+static void goes_away(void *user, segue_call *call)
+{
+    (void)user;
+    away = call;
+    assert_int_equal(segue_call_hang_up(call, 1000), SEGUE_OK);
+}
+
+/* The server ends the stream itself, after the policy; the call runs on. */
+static void as_101(world *w)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = goes_away;
+    options.flags = SEGUE_TOOL_RESUMABLE;
+    options.resume_min_wait_ms = 2000;
+    options.resume_max_wait_ms = 10000;
+    static const char tool[] =
+        "{\"name\":\"away\",\"inputSchema\":{\"type\":\"object\"}}";
+    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
+                                      &options, NULL),
+                     SEGUE_OK);
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "away", "", NULL);
+    world_run(w);
+    wire_quiet(c);
+    segue_call_send_text(away, "later", 5);
+    segue_call_complete(away, NULL);
+    segue_call_free(away);
+    world_run(w);
+    wire_quiet(c);
+    ask_resume(c, "123", token);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"later\"");
+}
+
 static void as_102(world *w)
 {
     for (int i = 0; i < 50; i++) {
         wire *c = legacy_connect(w, NULL, CAPS_Z);
-        const char *token =
-            call_for_token(c, "123", "slow_compute", "\"seconds\":1,\"label\":\"x\"", NULL);
+        const char *token = call_for_token(c, "123", "slow_compute",
+                                           "\"seconds\":1,\"label\":\"x\"", NULL);
         wire *a = legacy_connect(w, NULL, CAPS_Z);
         wire *b = legacy_connect(w, NULL, CAPS_Z);
-        if (world_chance(w, 2))
+        int is_cut = world_chance(w, 2) != 0;
+        if (is_cut)
             wire_cut(c);
         ask_resume(a, "123", token);
         ask_resume(b, "123", token);
@@ -255,7 +322,8 @@ static void as_102(world *w)
         assert_int_equal(got, 1);
         wire_drop(a);
         wire_drop(b);
-        wire_drop(c);
+        if (!is_cut)
+            wire_drop(c);
     }
 }
 
@@ -291,8 +359,7 @@ static void as_104(world *w)
 static void as_105(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
-    const char *kept = call_for_token(c, "123", "story",
-                                      "\"n\":5,\"delayMs\":100", META);
+    const char *kept = call_for_token(c, "123", "story", "\"n\":5,\"delayMs\":100", META);
     const char *lost =
         call_for_token(c, "124", "slow_compute", "\"seconds\":9,\"label\":\"x\"", NULL);
     const char *done = call_for_token(c, "125", "greet", "\"name\":\"Ada\"", NULL);
@@ -312,19 +379,210 @@ static void as_105(world *w)
     wire_response(c, "125"); /* again, or the word that it was delivered */
 }
 
+/* A process that is killed: the call goes on in the next one. */
+static void as_105_killed(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "story", "\"n\":5,\"delayMs\":50", NULL);
+    const char *lost =
+        call_for_token(c, "124", "slow_compute", "\"seconds\":9,\"label\":\"x\"", NULL);
+    wire_do_plain(c, "9", "ping", NULL);
+    world_restart(w);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "124", lost);
+    assert_at(wire_response(c, "124"), "error.data.reason", "\"server_restarted\"");
+    ask_resume(c, "123", token);
+    const char *answer = wire_response(c, "123");
+    assert_true(*json_at(answer, "result.content.4"));
+    assert_at(answer, "result.content.5", "");
+}
+
+/* The question is withdrawn before the end is told. */
+static void as_98_withdrawn(world *w)
+{
+    char id[128], wanted[160];
+    wire *c = legacy_connect(w, NULL, CAPS_Z_ASK);
+    call_for_token(c, "123", "ask_hastily", "\"filename\":\"f\"", NULL);
+    world_advance(w, 5000);
+    wire_response(c, "123");
+    snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
+    snprintf(wanted, sizeof wanted, "\"requestId\":%s", id);
+    assert_non_null(strstr(wire_history(c), wanted));
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+/* P: the pieces of both connections together are the result, none of them twice but by
+ * its number. */
+static void as_110(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "story", "\"n\":6,\"delayMs\":100",
+                                       ",\"_meta\":{\"allowPartial\":true}");
+    world_advance(w, 310);
+    for (int i = 0; i < 2; i++) {
+        const char *piece = wire_response(c, "123");
+        assert_at(piece, "result._meta.hasMore", "true");
+        assert_non_null(strstr(piece, "\"dev.segue/seq\":"));
+    }
+    wire_cut(c);
+    world_advance(w, 200);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    world_advance(w, 2000);
+    const char *piece;
+    int64_t next = 0, last = 0;
+    do {
+        piece = wire_response(c, "123");
+        const char *number = strstr(piece, "\"dev.segue/seq\":");
+        if (number) {
+            int64_t told = atoll(number + 16);
+            assert_true(!next || told == next);
+            next = told;
+        }
+        assert_null(strstr(piece, "mergeStrategy"));
+        next += count_of(piece, "\"type\":\"text\"");
+        last = next;
+    } while (!strcmp(json_at(piece, "result._meta.hasMore"), "true"));
+    assert_int_equal(last, 7);
+}
+
+/* S: the same with segments of a task. */
+static void as_111(world *w)
+{
+    wire *c = legacy_connect(
+        w, "alice",
+        "{\"resumableRequests\":{},\"tasks\":{\"responses\":{\"modes\":[\"task\","
+        "\"streaming\"]}}}");
+    const char *token =
+        call_for_token(c, "123", "story", "\"n\":6,\"delayMs\":100",
+                       ",\"task\":{\"responseModes\":[\"task\",\"streaming\"]}");
+    const char *made = wire_response(c, "123");
+    assert_true(*json_at(made, "result.task.taskId"));
+    world_advance(w, 310);
+    wire_cut(c);
+    c = legacy_connect(
+        w, "alice",
+        "{\"resumableRequests\":{},\"tasks\":{\"responses\":{\"modes\":[\"task\","
+        "\"streaming\"]}}}");
+    ask_resume(c, "123", token);
+    world_advance(w, 2000);
+    const char *part;
+    do
+        part = wire_response(c, "123");
+    while (strcmp(json_at(part, "result.isComplete"), "true") != 0);
+    const char *all = wire_history(c);
+    assert_int_equal(count_of(all, "\"seqNr\":6,"), 1);
+    assert_int_equal(count_of(all, "\"seqNr\":5,"), 1);
+}
+
+static void tune_small(segue_server_options *options)
+{
+    options->max_log_bytes = 8192;
+}
+
+/* What tells how far it is gives way to what the result is made of. */
+static void as_107(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    wire_do_plain(c, "1", "logging/setLevel", "\"level\":\"info\"");
+    const char *token =
+        call_for_token(c, "123", "reporter", "\"n\":200,\"delayMs\":10", META);
+    wire_cut(c);
+    world_advance(w, 3000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    world_run(w);
+    assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
+    const char *all = wire_history(c);
+    assert_null(strstr(all, "\"progress\":1,"));
+    assert_true(count_of(all, "notifications/progress") < 100);
+}
+
+static void as_107_hard(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "story", "\"n\":500,\"delayMs\":1", META);
+    wire_cut(c);
+    world_advance(w, 3000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    world_run(w);
+    const char *answer = wire_response(c, "123");
+    assert_code(answer, -32603);
+    assert_at(answer, "error.data.reason", "\"log_overflow\"");
+}
+
+static int file_has(const char *path, const char *text)
+{
+    size_t n = strlen(text), len = 0;
+    static char bytes[4 * 1024 * 1024];
+    FILE *file = fopen(path, "rb");
+    if (file) {
+        len = fread(bytes, 1, sizeof bytes, file);
+        fclose(file);
+    }
+    for (size_t i = 0; i + n <= len; i++)
+        if (!memcmp(bytes + i, text, n))
+            return 1;
+    return 0;
+}
+
+/* The store holds no token, and nothing of what was delivered. */
+static void as_108(world *w)
+{
+    char plain[128], wal[160];
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    const char *token = call_for_token(c, "123", "greet", "\"name\":\"Ada\"", NULL);
+    snprintf(plain, sizeof plain, "%.*s", (int)strlen(token) - 2, token + 1);
+    const char *secret = strchr(plain, '.') + 1;
+    assert_int_equal(strlen(secret), 22);
+    wire_response(c, "123");
+    world_run(w);
+    snprintf(wal, sizeof wal, "%s-wal", w->path);
+    assert_false(file_has(w->path, secret));
+    assert_false(file_has(wal, secret));
+    world_restart(w);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c, "123", token);
+    const char *answer = wire_response(c, "123");
+    if (w->place == WORLD_PAIR) /* it was delivered, and is no more */
+        assert_at(answer, "error.data", "");
+}
+
 static const scenario scenarios[] = {
     {"AS-94 a policy is the first word on a request", as_94, ONLY_HERE, NULL},
     {"AS-95 AS-96 a resumed request has what was not delivered", as_95, ONLY_HERE, NULL},
+    {"AS-95 AS-104 AS-109 what was taken is not sent again", as_95_positions,
+     ONLY_HERE | ONLY_HTTP, NULL},
     {"AS-95 a request is resumed while it runs", as_95_running, ONLY_HERE, NULL},
     {"AS-97 wrong tokens and ids, all alike", as_97, ONLY_HERE, NULL},
     {"AS-98 AS-106 a status, and a question that is asked again", as_98, ONLY_HERE, NULL},
     {"AS-98 the status of a failure", as_98_failed, ONLY_HERE, NULL},
     {"AS-99 maxWait runs only while nobody is there", as_99, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-100 a cancelled request stays so", as_100, ONLY_HERE, NULL},
+    /* over a byte stream there is nothing to hang up */
+    {"AS-101 the server ends the stream", as_101, ONLY_HERE | ONLY_HTTP, NULL},
     {"AS-102 of two who resume the newest wins", as_102, ONLY_HERE | ONE_DRIVE, NULL},
     /* HTTP: another POST is another channel */
     {"AS-103 resumed on its own channel", as_103, ONLY_HERE | NOT_HTTP, NULL},
     {"AS-104 resumed when all was delivered", as_104, ONLY_HERE, NULL},
+    {"AS-98 a question that nobody needs any more", as_98_withdrawn, ONLY_HERE, NULL},
+    {"AS-105 a killed process", as_105_killed, ONLY_STDIO | ONLY_SQLITE, NULL},
+    {"AS-107 progress gives way when the log is full", as_107, ONLY_HERE | ONE_DRIVE,
+     tune_small},
+    {"AS-107 a log that is full of segments", as_107_hard, ONLY_HERE | ONE_DRIVE,
+     tune_small},
+    {"AS-108 AS-109 what the store holds", as_108, ONLY_HERE | ONLY_SQLITE, NULL},
+    {"AS-110 a resumed result in pieces", as_110, ONLY_HERE, NULL},
+    {"AS-111 a resumed stream of segments", as_111, ONLY_HERE, NULL},
     {"AS-105 across a restart", as_105, ONLY_HERE | ONLY_SQLITE, NULL},
 };
 

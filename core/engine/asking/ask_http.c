@@ -306,11 +306,20 @@ void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
     if (repeats_method(exchange))
         head->method = sgi_buf_str(&exchange->method);
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
+    if (request && sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("requests/resume")))
+        head->last_event = sgi_resume_position(request);
     head->once = sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("tools/call")) &&
                  !(request && request->key_sent);
     if (exchange->has_name)
         head->name =
             (sgi_str){exchange->name.p ? exchange->name.p : "", exchange->name.len};
+}
+
+void sgi_ask_position(sgi_conn *conn, sgi_str event)
+{
+    const sgi_emitter *emitter = conn->exchange->emitter;
+    if (emitter && emitter->request)
+        sgi_resume_event(emitter->request, event);
 }
 
 void sgi_ask_alive(sgi_conn *conn)

@@ -15,8 +15,9 @@ struct sgi_asked {
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    bool due;    /* answered, while too many messages were under way */
-    bool failed; /* the answer is an error object */
+    bool resumes; /* its request can be resumed, and it with it */
+    bool due;     /* answered, while too many messages were under way */
+    bool failed;  /* the answer is an error object */
 };
 
 static void free_asked(const sgi_mem *mem, sgi_asked *asked)
@@ -39,10 +40,16 @@ void sgi_asked_clear(segue_request *request)
     }
 }
 
+/* What is asked by a request that can be resumed goes on in the next session, under the
+ * same id; that is a text then, and so no other's. */
+static bool is_of(const segue_session *session, const sgi_asked *asked)
+{
+    return asked->wire_session == session->wire_session || asked->resumes;
+}
+
 static bool is_open(const segue_session *session, const sgi_asked *asked)
 {
-    return !asked->answer && !asked->withdrawn &&
-           asked->wire_session == session->wire_session;
+    return !asked->answer && !asked->withdrawn && is_of(session, asked);
 }
 
 bool sgi_asked_is_open(const segue_request *request)
@@ -60,8 +67,7 @@ static sgi_asked *find(segue_session *session, sgi_str id)
     sgi_asked *asked;
     TAILQ_FOREACH(request, &session->requests, link)
         TAILQ_FOREACH(asked, &request->asked, link)
-            if (asked->wire_session == session->wire_session &&
-                sgi_str_eq(sgi_str_of(asked->id), id))
+            if (is_of(session, asked) && sgi_str_eq(sgi_str_of(asked->id), id))
                 return asked;
     return NULL;
 }
@@ -157,9 +163,9 @@ static sgi_asked *make(segue_session *session, sgi_str id, sgi_json task_id)
 static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
-    sgi_str method;
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_name_text(msg->method, room);
     sgi_buf text;
-    sgi_json_plain_string(msg->method, &method);
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
     sgi_buf_add_str(&text, sgi_str_of(asked->key));
     sgi_buf_add_char(&text, 0);
@@ -173,6 +179,7 @@ static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg
     sgi_buf_free(&text);
     if (!ok)
         return false;
+    asked->resumes = request->resume_token && asked->id[0] == '"';
     TAILQ_INSERT_TAIL(&request->asked, asked, link);
     request->question_count++;
     return true;
@@ -346,7 +353,7 @@ void sgi_asked_go(segue_session *session)
     session->answers_due = false; /* until there are too many again */
     TAILQ_FOREACH(request, &session->requests, link)
         TAILQ_FOREACH(asked, &request->asked, link)
-            if (asked->due && asked->wire_session == session->wire_session)
+            if (asked->due && is_of(session, asked))
                 send_answer(session, asked);
 }
 
@@ -372,6 +379,21 @@ static void answer_request(segue_session *session, sgi_str id, int32_t code,
         sgi_send_end(&sending);
     }
     sgi_session_told(session, conn);
+}
+
+/* Over a stream of bytes a question may be another request's, which waits. */
+void sgi_asked_end(segue_request *request)
+{
+    segue_session *session = request->session;
+    sgi_asked *asked;
+    TAILQ_FOREACH(asked, &request->asked, link) {
+        if (!sgi_session_is_open(session) || session->conn->exchanging ||
+            !is_open(session, asked) || asked->resumes)
+            continue;
+        asked->withdrawn = true;
+        answer_request(session, sgi_str_of(asked->id), SGI_RPC_INTERNAL_ERROR,
+                       "The request that was asked has ended");
+    }
 }
 
 /* Out of memory: a server that cannot be answered must not wait, nor who waits for it. */
@@ -403,5 +425,20 @@ void sgi_asked_handle(segue_session *session, const sgi_message *msg)
         cannot_answer(session);
     else if (is_ping || code)
         answer_request(session, sgi_buf_str(&id), code, problem);
+    sgi_buf_free(&id);
+}
+
+void sgi_asked_malformed(segue_session *session, const sgi_message *msg)
+{
+    sgi_buf id;
+    if (!msg->id.n ||
+        (session->conn->exchanging && sgi_version_is_modern(session->version)))
+        return;
+    sgi_buf_init(&id, sgi_engine_mem(session->engine));
+    sgi_id_canonical(msg->id, &id);
+    if (id.failed)
+        cannot_answer(session);
+    else
+        answer_request(session, sgi_buf_str(&id), SGI_RPC_INVALID_REQUEST, msg->problem);
     sgi_buf_free(&id);
 }

@@ -13,6 +13,8 @@
 
 /* A request of the server, which may be a question. */
 void sgi_asked_handle(segue_session *session, const sgi_message *msg);
+/* One that is malformed: told so when it has an id. */
+void sgi_asked_malformed(segue_session *session, const sgi_message *msg);
 /* It is one of a kind that was not declared: handling it refuses it. */
 bool sgi_asked_refuses(const segue_session *session, const sgi_message *msg);
 /* The server withdraws it; false: it was never asked. */
@@ -28,6 +30,8 @@ void sgi_asked_go(segue_session *session);
 bool sgi_asked_may_come(const segue_session *session);
 /* Somebody is thinking about one. */
 bool sgi_asked_is_open(const segue_request *request);
+/* The request has ended: who waits for its answers is told that none will come. */
+void sgi_asked_end(segue_request *request);
 void sgi_asked_clear(segue_request *request);
 
 #endif

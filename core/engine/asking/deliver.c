@@ -78,23 +78,38 @@ static void add_segment(segue_request *request, const sgi_inbox_head *head,
         return;
     }
     sgi_inbox_head full = *head;
-    full.replaces = request->replace_due;
-    request->replace_due = false;
+    /* void ones may come behind the word that they are */
+    full.replaces = request->replace_due && head->number > request->void_segments;
+    request->replace_due = request->replace_due && !full.replaces;
     if (!sgi_deliver(request, &full, block))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
 }
 
 static uint64_t place_of(const segue_request *request, uint64_t number)
 {
-    return number > request->void_segments ? number - request->void_segments - 1 : 0;
+    uint64_t base = request->void_segments;
+    if (number <= base)
+        base = request->void_before;
+    return number > base ? number - base - 1 : 0;
 }
 
 void sgi_deliver_void(segue_request *request, uint64_t number)
 {
     if (number <= request->void_segments)
         return;
+    if (!request->replace_due)
+        request->void_before = request->void_segments;
     request->void_segments = number;
     request->replace_due = true;
+}
+
+void sgi_deliver_told_void(segue_request *request, sgi_json result)
+{
+    sgi_json meta = sgi_json_get(result, "_meta");
+    int64_t voided;
+    if (sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) && voided > 0 &&
+        voided < SGI_COUNT_MAX)
+        sgi_deliver_void(request, (uint64_t)voided);
 }
 
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
@@ -127,9 +142,12 @@ void sgi_deliver_rest(segue_request *request, sgi_json result)
 {
     sgi_json content = sgi_json_get(result, "content");
     sgi_json block;
+    sgi_deliver_told_void(request, result);
     uint64_t number = request->void_segments;
     if (!request->events.on_segment || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
         return;
+    if (request->next_segment <= number)
+        request->next_segment = number + 1;
     for (size_t at = 0; sgi_json_next_item(content, &at, &block);)
         if (++number >= request->next_segment)
             sgi_deliver_segment(request, request->next_segment++, 0, block);

@@ -19,6 +19,12 @@ static sgi_str id_key(const sgi_emitter *emitter)
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method)
 {
+    return sgi_emitter_begin_as(session, sending, *session->ids + 1, method);
+}
+
+sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
+                                  int64_t id, sgi_str method)
+{
     sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
     if (!emitter)
         return NULL;
@@ -28,7 +34,9 @@ sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
         sgi_release(sgi_engine_mem(session->engine), emitter, sizeof *emitter);
         return NULL;
     }
-    emitter->id = ++*session->ids;
+    emitter->id = id;
+    if (id > *session->ids)
+        *session->ids = id;
     emitter->timeout_ms = session->options.request_timeout_ms;
     sgi_send_request(sending, emitter->conn, emitter->id, method);
     return emitter;
@@ -40,6 +48,11 @@ static void free_emitter(sgi_emitter *emitter)
         sgi_ask_end(emitter->conn);
     sgi_engine_timer_clear(emitter->session->engine, &emitter->timer);
     sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
+}
+
+bool sgi_emitter_is_out(segue_session *session, int64_t id)
+{
+    return sgi_map_find(&session->in_flight, (sgi_str){(const char *)&id, sizeof id});
 }
 
 sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id)

@@ -54,6 +54,11 @@ static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
  * NULL when out of memory. The session must be up. */
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method);
+/* The same under an id that was used before. */
+sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
+                                  int64_t id, sgi_str method);
+/* Is this id in flight? */
+bool sgi_emitter_is_out(segue_session *session, int64_t id);
 /* Ends the message: adds _meta (extra: further members, each preceded by a comma, or
  * empty; user: the application's own _meta, or empty). false: nothing was sent, the
  * emitter is gone and done does not run. */

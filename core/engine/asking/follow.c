@@ -126,7 +126,14 @@ static void take_task(segue_request *request, sgi_json task)
     sgi_task_note_status(request, task);
     switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
     case SEGUE_TASK_COMPLETED:
-        take_completed(request, task);
+        if (request->streaming && !request->end_seen) {
+            /* The stream ends by itself, and tells what was replaced. A server whose
+             * stream stays open is asked once more. */
+            request->end_seen = request->look_due = true;
+            sgi_task_poll_later(request);
+        } else {
+            take_completed(request, task);
+        }
         break;
     case SEGUE_TASK_FAILED:
         sgi_request_finish_error(request, sgi_json_get(task, "error"));
@@ -194,6 +201,9 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
         try_again(request, 0);
     else if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_cut_off(request, outcome);
+    else if (sgi_task_is_another(request, outcome->json))
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer to tasks/get is about another task");
     else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
              sgi_json_string_is(type, SGI_STR("task")))
         take_task(request, outcome->json);
@@ -230,7 +240,7 @@ void sgi_follow_look(segue_request *request)
 
 /* ---- tasks/stream ---- */
 
-static void reopen_stream(segue_request *request)
+void sgi_follow_reopen(segue_request *request)
 {
     drop_stream(request);
     sgi_request_back_off(request, 0);
@@ -316,73 +326,6 @@ static void send_stream(segue_request *request)
         sgi_map_put(streams, &request->by_stream, id);
     } else {
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
-    }
-}
-
-static void take_segments(segue_request *request, uint64_t event, sgi_json payload)
-{
-    sgi_json content = sgi_json_get(payload, "content");
-    sgi_json block;
-    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY)
-        return;
-    for (size_t at = 0; sgi_json_next_item(content, &at, &block);) {
-        if (!request->options.discard)
-            sgi_fold_segment(&request->fold, block);
-        sgi_deliver_segment(request, request->next_segment++, event, block);
-    }
-}
-
-static void take_event(segue_request *request, uint64_t seq, const sgi_task_event *event)
-{
-    sgi_json type = event->type;
-    sgi_json payload = event->payload;
-    if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
-        take_segments(request, seq + 1, payload);
-    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
-        if (sgi_json_kind_of(payload) == SGI_JSON_OBJECT)
-            sgi_fold_fields(&request->fold, payload);
-    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
-        sgi_fold_replace(&request->fold);
-        sgi_deliver_void(request, request->next_segment - 1);
-    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
-        sgi_task_note_status(request, payload);
-        if (request->state == SEGUE_TASK_INPUT_REQUIRED)
-            send_get(request);
-    }
-}
-
-void sgi_follow_event(segue_request *request, const sgi_task_event *event)
-{
-    int64_t seq;
-    size_t limit = (size_t)request->session->options.max_result_bytes;
-    if (!sgi_json_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
-        request->engine->warnings++;
-        return;
-    }
-    if ((uint64_t)seq < request->next_event) {
-        request->dropped++; /* a repeat (R-E-7) */
-        return;
-    }
-    /* without a cursor the stream begins with the earliest event that is retained */
-    if ((uint64_t)seq > request->next_event) {
-        if (request->next_event) {
-            request->engine->warnings++;
-            reopen_stream(request);
-            return;
-        }
-        request->partial = true;
-    }
-    request->failures = 0;
-    request->next_event = (uint64_t)seq + 1;
-    take_event(request, (uint64_t)seq, event);
-    if (request->phase != SGI_PHASE_FOLLOW)
-        return;
-    if (sgi_fold_size(&request->fold) > limit) {
-        sgi_follow_cancel(request);
-        sgi_request_fail(request, SEGUE_E_TOO_LARGE,
-                         "the result is larger than max_result_bytes");
-    } else if (sgi_deliver_is_full(request)) {
-        sgi_deliver_hold(request);
     }
 }
 

@@ -213,6 +213,11 @@ static void take_look(segue_request *request, sgi_json task)
     request->failures = 0;
     if (request->calling)
         sgi_emitter_touch(request->calling); /* who answers this also pushes */
+    if (sgi_task_is_another(request, task)) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer to tasks/get is about another task");
+        return;
+    }
     if (sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_UNKNOWN) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task with an unknown status");
         return;

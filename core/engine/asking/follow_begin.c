@@ -30,7 +30,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
     if (sgi_json_kind_of(nested) == SGI_JSON_OBJECT)
         task = nested;
     id = sgi_json_get(task, "taskId");
-    if (sgi_json_kind_of(id) != SGI_JSON_STRING || id.n > 4096 + 2) {
+    if (sgi_json_kind_of(id) != SGI_JSON_STRING || id.n <= 2 || id.n > 4096 + 2) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a task without a usable taskId");
         return;
     }

@@ -1,8 +1,8 @@
 /* What is different about a task of DRAFT-2026-v1 (SEP-2557): answers to its questions go
- * out with tasks/get, which is sent again as it was when its answer is lost, as the server
- * passes over what it has taken before; tasks/cancel is answered with the task; and what
- * the server says by itself only makes the client look, or look no more. The rest is as
- * for tasks of the extension (follow.c). */
+ * out with tasks/get, again as they were when that was lost, as the server passes over
+ * what it has taken before; tasks/cancel is answered with the task; and what the server
+ * says by itself only makes the client look, or look no more. The rest is as for tasks of
+ * the extension (follow.c). */
 #include "engine/asking/request.h"
 
 bool sgi_follow_is_draft(const segue_request *request)

@@ -62,6 +62,9 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
     if (!session->options.no_tasks && !sgi_json_get(given, "tasks").n)
         sgi_task_calls_write_capability(w, session->options.host);
     sgi_hosting_write_questions(w, session->options.host, given);
+    if (session->options.dialects_on & SEGUE_DIALECT_RESUMABLE &&
+        !sgi_json_get(given, "resumableRequests").n)
+        sgi_jw_member_raw(w, "resumableRequests", SGI_STR("{}"));
     for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
         sgi_jw_key_str(w, member.key);
         sgi_jw_raw(w, member.value);
@@ -351,12 +354,19 @@ static bool may_ask_again(const segue_session *session, const sgi_outcome *outco
            lists_modern(sgi_json_get(sgi_json_get(outcome->json, "data"), "supported"));
 }
 
+/* Absent means "complete" (R-2557-5). */
+static bool is_complete(sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
+}
+
 static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
     if (is_out_of_reach(session, outcome))
         return;
-    if (outcome->kind == SGI_OUTCOME_RESULT &&
+    if (outcome->kind == SGI_OUTCOME_RESULT && is_complete(outcome->json) &&
         lists_modern(sgi_json_get(outcome->json, "supportedVersions"))) {
         open_modern(session, outcome->json);
     } else if (outcome->kind == SGI_OUTCOME_ERROR && may_ask_again(session, outcome)) {

@@ -162,7 +162,8 @@ static bool read_index(sgi_json value, int64_t *index)
 
 static sgi_merged take_block(sgi_merge *merge, sgi_json block, int64_t index)
 {
-    if (index > (int64_t)merge->count)
+    index -= merge->base;
+    if (index < 0 || index > (int64_t)merge->count)
         return wrong(merge, "a piece behind a hole");
     if (index < (int64_t)merge->count)
         return go_on(merge, (size_t)index, block);
@@ -175,7 +176,7 @@ static sgi_merged take_item(sgi_merge *merge, sgi_json item, int64_t *next,
 {
     static const char *const names[] = {"index", NULL};
     sgi_json own = sgi_json_get(item, "index");
-    int64_t index = *next >= 0 ? *next : (int64_t)merge->count;
+    int64_t index = *next >= 0 ? *next : merge->base + (int64_t)merge->count;
     sgi_buf bare;
     if (sgi_json_kind_of(item) != SGI_JSON_OBJECT)
         return wrong(merge, "a block that is no object");
@@ -305,6 +306,7 @@ sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn 
     if (!read_index(sgi_json_get(meta, "index"), &index))
         return wrong(merge, "an index that is no place in a list");
     if (replaces) {
+        merge->base = 0;
         drop_blocks(merge);
         sgi_fold_replace(&merge->fields);
         merge->replacements++;

@@ -12,6 +12,7 @@ typedef struct sgi_merge {
     sgi_buf *blocks;       /* one text each */
     size_t count, room;    /* of blocks */
     sgi_fold fields;       /* members beside them */
+    int64_t base;          /* so many that stand before them are not here */
     size_t bytes;          /* of all that is held */
     const char *wrong;     /* what the response that was refused has wrong */
     uint64_t replacements; /* what came before was thrown away so often */

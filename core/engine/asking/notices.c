@@ -10,7 +10,7 @@ void sgi_requests_opened(segue_session *session)
         if (!sgi_session_is_open(session))
             return;
         if (request->phase == SGI_PHASE_WAIT && request->key_sent &&
-            !session->has_idempotency)
+            !session->has_idempotency && !request->resume_token)
             sgi_request_fail(request, SEGUE_E_DISCONNECTED,
                              "the server that came back knows no idempotency keys");
         else
@@ -57,7 +57,8 @@ static void take_progress(segue_request *request, sgi_json params)
         sgi_json_decode(message, &text);
     if (request->calling)
         sgi_emitter_touch(request->calling);
-    ok = ok && request->events.on_progress; /* else nobody asked for it */
+    ok = ok && request->events.on_progress && /* else nobody asked for it */
+         !sgi_resume_is_repeat(request, head.progress);
     if (ok && !text.failed && !sgi_deliver_is_full(request))
         sgi_deliver(request, &head, sgi_buf_str(&text));
     else
@@ -135,6 +136,10 @@ bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json para
             sgi_pieces_notified(request, params);
         else
             session->engine->warnings++; /* nobody waits for it (R-776-19) */
+        return true;
+    }
+    if (sgi_str_eq(method, SGI_STR("notifications/requests/resumePolicy"))) {
+        sgi_resume_policy(session, params);
         return true;
     }
     if (sgi_str_eq(method, SGI_STR("notifications/progress"))) {

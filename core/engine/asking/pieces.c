@@ -22,7 +22,10 @@ void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter)
         sgi_json_get((sgi_json){request->params, request->params_len}, "_meta");
     bool modern = sgi_version_is_modern(request->session->version);
     bool asked = sgi_json_kind_of(sgi_json_get(meta, "allowPartial")) == SGI_JSON_TRUE;
-    request->next_piece = 0;
+    request->next_piece = 0; /* they begin anew: those that were shown are counted off */
+    request->piece_count = 0;
+    request->broken = false;
+    sgi_pieces_free(request);
     request->adds_token = modern && is_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
                           !sgi_json_get(meta, "partialResultToken").n;
     request->adds_partial = !modern && !request->asks_task && !asked &&
@@ -54,10 +57,10 @@ void sgi_pieces_free(segue_request *request)
     request->merge = NULL;
 }
 
-/* Of any request: the list that its result is known to have. */
-static const char *list_of(const segue_request *request)
+const char *sgi_pieces_list(const segue_request *request)
 {
     static const char *const lists[][2] = {
+        {"tools/call", "content"},
         {"resources/read", "contents"},
         {"prompts/get", "messages"},
         {"tools/list", "tools"},
@@ -67,22 +70,23 @@ static const char *list_of(const segue_request *request)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (!strcmp(request->method, lists[i][0]))
             return lists[i][1];
-    return "content";
+    return NULL;
 }
 
 static bool begin_merge(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
+    const char *list = sgi_pieces_list(request);
     if (!request->merge) {
         request->merge = sgi_alloc(mem, sizeof *request->merge);
         if (request->merge)
-            sgi_merge_init(request->merge, mem, list_of(request));
+            sgi_merge_init(request->merge, mem, list ? list : "content");
     }
     return request->merge != NULL;
 }
 
-/* Numbers go on from one response to the next; where the server tells them, a piece that
- * comes again is known by its own (C-9). */
+/* Numbers go on from one response of an exchange to the next; where the server tells
+ * them, a piece that comes again is known by its own (C-9). */
 typedef struct numbering {
     segue_request *request;
     uint64_t number; /* of the next block */
@@ -102,7 +106,9 @@ static void show_block(void *user, uint64_t index, sgi_json block)
 static numbering begin_numbering(segue_request *request, sgi_json result)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
-    numbering at = {request, request->next_segment};
+    sgi_deliver_told_void(request, result);
+    numbering at = {request,
+                    request->merge ? request->next_segment : request->void_segments + 1};
     int64_t told;
     bool numbered = sgi_json_int(sgi_json_get(meta, "dev.segue/seq"), &told) &&
                     told > 0 && told < SGI_COUNT_MAX;
@@ -127,11 +133,14 @@ static bool take_response(segue_request *request, sgi_json result)
 {
     size_t limit = (size_t)request->session->options.max_result_bytes;
     numbering at = begin_numbering(request, result);
+    bool begins = !request->merge;
     if (!begin_merge(request)) {
         refuse(request, SEGUE_E_NOMEM, "out of memory for a piece of the result");
         return false;
     }
     sgi_merge *merge = request->merge;
+    if (begins)
+        sgi_resume_begin_merge(request, result);
     uint32_t warnings = merge->warnings;
     sgi_merged merged = sgi_merge_take(merge, result, show_block, &at);
     request->engine->warnings += merge->warnings - warnings;
@@ -181,6 +190,9 @@ void sgi_pieces_finish(segue_request *request, sgi_json result)
     sgi_jw_close(&w, '}');
     if (merged.failed)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    else if (request->partial)
+        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
+                         "the beginning of the result went to an earlier process");
     else
         sgi_request_finish(request, sgi_buf_str(&merged));
     sgi_buf_free(&merged);

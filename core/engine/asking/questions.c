@@ -83,9 +83,9 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
 segue_status sgi_question_take(segue_request *request, const sgi_json_member *member)
 {
     sgi_json params = sgi_json_get(member->value, "params");
-    sgi_str method;
-    if (member->escaped ||
-        !sgi_json_plain_string(sgi_json_get(member->value, "method"), &method) ||
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_name_text(sgi_json_get(member->value, "method"), room);
+    if (member->escaped || !method.n ||
         (params.n && sgi_json_kind_of(params) != SGI_JSON_OBJECT))
         return SEGUE_E_PROTOCOL;
     if (is_known(request, member->key))

@@ -25,6 +25,7 @@ static void free_request(segue_request *request)
     sgi_text_free(mem, request->task_id);
     sgi_echo_free(&request->echo, mem);
     sgi_follow_2025_free(request);
+    sgi_resume_free(request);
     sgi_pieces_free(request);
     sgi_fold_free(&request->fold);
     sgi_buf_free(&request->inbox);
@@ -57,7 +58,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     char fresh[SGI_RANDOM_TEXT + 1];
     if (!key.n && options->idempotency_key)
         key = sgi_str_of(options->idempotency_key);
-    if (!key.n && request->is_call && !spec->task_id.n &&
+    if (!key.n && request->is_call && !spec->task_id.n && !spec->resume_token.n &&
         !request->session->options.no_idempotency &&
         sgi_engine_random_text(request->engine, fresh))
         key = sgi_str_of(fresh);
@@ -77,7 +78,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     if (!sgi_echo_set(&request->echo, mem, spec->echo))
         return false;
     request->method = sgi_text_dup(mem, spec->method);
-    return request->method != NULL;
+    return request->method && sgi_resume_take(request, spec);
 }
 
 static segue_request *make_request(segue_session *session, const sgi_request_spec *spec)
@@ -157,6 +158,7 @@ static void end(segue_request *request, segue_status status)
         sgi_emitter_drop(request->calling, false);
     request->calling = NULL;
     sgi_follow_end(request);
+    sgi_asked_end(request);
     sgi_deliver_queue(request);
 }
 
@@ -259,7 +261,7 @@ segue_status sgi_request_detach(segue_request *request)
 {
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
-    if (request->phase != SGI_PHASE_FOLLOW)
+    if (request->phase != SGI_PHASE_FOLLOW && !request->resume_token)
         return SEGUE_E_NOT_RESUMABLE;
     sgi_request_fail(request, SEGUE_E_CLOSED, "detached");
     return SEGUE_OK;
@@ -361,6 +363,10 @@ static void send_call(segue_request *request)
     sgi_sending sending;
     sgi_json kept;
     sgi_buf extra;
+    if (request->resume_token) {
+        sgi_resume_send(request);
+        return;
+    }
     if (sgi_cache_find(request, &kept)) {
         take_clean_result(request, kept);
         return;
@@ -409,7 +415,7 @@ static void take_result(segue_request *request, sgi_json result)
         return; /* a task, or nothing that a request could be answered with */
     } else if (sgi_follow_draft_answer(request, result)) {
         return;
-    } else if (request->merge) {
+    } else if (request->merge || sgi_resume_lacks(request, result)) {
         sgi_pieces_finish(request, result);
     } else if (is_complete(result)) {
         if (request->is_call)
@@ -445,8 +451,26 @@ static void take_clean_result(segue_request *request, sgi_json result)
 
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
-    segue_request *request = emitter->request;
-    request->calling = NULL;
+    emitter->request->calling = NULL;
+    sgi_request_take(emitter->request, outcome);
+}
+
+static void take_loss(segue_request *request, const sgi_outcome *outcome)
+{
+    if (request->resume_token)
+        sgi_resume_lost(request);
+    if (request->key_sent || request->resume_token || outcome->unsent)
+        sgi_request_cut_off(request, outcome);
+    else
+        sgi_request_fail(request,
+                         request->merge ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
+                         request->session->conn->exchanging && outcome->why
+                             ? outcome->why
+                             : "the connection broke before the answer came");
+}
+
+void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
+{
     if (request->phase == SGI_PHASE_FOLLOW) {
         sgi_follow_2025_pushed(request, outcome);
         return;
@@ -468,14 +492,7 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_request_fail(request, SEGUE_E_TIMEOUT, "the server did not answer in time");
         break;
     case SGI_OUTCOME_LOST:
-        if (!request->key_sent && !outcome->unsent)
-            sgi_request_fail(request,
-                             request->merge ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
-                             request->session->conn->exchanging && outcome->why
-                                 ? outcome->why
-                                 : "the connection broke before the answer came");
-        else
-            sgi_request_cut_off(request, outcome);
+        take_loss(request, outcome);
         break;
     case SGI_OUTCOME_REFUSED:
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);

@@ -131,6 +131,10 @@ struct segue_request {
     uint64_t next_event;
     uint64_t next_segment;
     uint64_t void_segments; /* so many were thrown away by the last replace */
+    bool end_seen;          /* E: tasks/get was ahead of the stream */
+    uint64_t streamed;      /* E: the last segment of its stream */
+    bool counts;            /* ... which was seen from its first event on */
+    uint64_t void_before;   /* ... of which so many were shown to be */
     bool partial;           /* the fold lacks what came before the cursor of a token */
     sgi_fold fold;
 
@@ -143,6 +147,15 @@ struct segue_request {
     bool broken;                   /* ... so the others wait for the result */
     TAILQ_HEAD(, sgi_question) questions;
     TAILQ_HEAD(, sgi_asked) asked; /* by requests of the server */
+
+    /* what the server said of coming again (resume.c) */
+    char *resume_token; /* JSON text; NULL = nothing */
+    int64_t resume_min_ms;
+    int64_t resume_due_ms; /* monotonic: not before */
+    char *last_event;      /* over HTTP: of the last message that was taken, or NULL */
+    bool taken_over;       /* it was another process's */
+    bool has_progress;
+    double last_progress;
 
     /* for the application */
     sgi_ready ready;
@@ -182,6 +195,10 @@ typedef struct sgi_request_spec {
     sgi_birth birth;
     sgi_json echo; /* a draft's requestState; JSON, may be empty */
     segue_task *task;
+    sgi_json resume_token; /* ask for this one again; empty = send the method */
+    int64_t resume_id;
+    int64_t resume_min_ms;
+    sgi_str resume_event;
 } sgi_request_spec;
 
 segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spec,
@@ -204,6 +221,8 @@ void sgi_request_finish_error(segue_request *request, sgi_json error);
 void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
 
+/* The outcome of the exchange that carries it. */
+void sgi_request_take(segue_request *request, const sgi_outcome *outcome);
 /* Sends what is due in its phase; for a session that is open. */
 void sgi_request_go(segue_request *request);
 
@@ -238,6 +257,8 @@ typedef struct sgi_task_event {
 } sgi_task_event;
 
 void sgi_follow_event(segue_request *request, const sgi_task_event *event);
+/* The stream has a hole: it is asked for again, behind what came. */
+void sgi_follow_reopen(segue_request *request);
 void sgi_follow_answer(segue_request *request, sgi_question *question);
 void sgi_follow_cancel(segue_request *request);
 /* The application has given no credit for what is there: the stream is stopped. */
@@ -309,6 +330,8 @@ bool sgi_task_is_overdue(const segue_request *request);
 /* What is said of the task is older than what is known: a terminal state is for ever,
  * else lastUpdatedAt tells (R-2557-47). */
 bool sgi_task_is_stale(segue_request *request, sgi_json task);
+/* Does it name another task than the request's? */
+bool sgi_task_is_another(const segue_request *request, sgi_json task);
 static inline bool sgi_task_state_is_terminal(int32_t state)
 {
     return state == SEGUE_TASK_COMPLETED || state == SEGUE_TASK_FAILED ||
@@ -337,6 +360,32 @@ void sgi_pieces_finish(segue_request *request, sgi_json result);
 /* notifications/tools/partial_result */
 void sgi_pieces_notified(segue_request *request, sgi_json params);
 void sgi_pieces_free(segue_request *request);
+/* The list that the result of such a request has, by what its method is known for; NULL =
+ * not known. */
+const char *sgi_pieces_list(const segue_request *request);
+
+/* ---- resume.c: a call that is asked for again (SEP-975) ---- */
+
+/* notifications/requests/resumePolicy */
+void sgi_resume_policy(segue_session *session, sgi_json params);
+void sgi_resume_free(segue_request *request);
+/* Out of memory: false. */
+bool sgi_resume_take(segue_request *request, const sgi_request_spec *spec);
+/* The event with this id has been taken. */
+void sgi_resume_event(segue_request *request, sgi_str id);
+sgi_str sgi_resume_position(const segue_request *request);
+/* Its exchange was lost: minWait begins. */
+void sgi_resume_lost(segue_request *request);
+void sgi_resume_send(segue_request *request);
+/* It is only the end of a result. */
+bool sgi_resume_lacks(const segue_request *request, sgi_json result);
+/* The first of several answers came, or the only one that is merged. */
+void sgi_resume_begin_merge(segue_request *request, sgi_json result);
+bool sgi_resume_is_repeat(segue_request *request, double progress);
+/* Members of a token, and back. */
+void sgi_resume_write(const segue_request *request, sgi_jw *w);
+segue_status sgi_resume_read(segue_session *session, sgi_json state,
+                             sgi_request_spec *spec, segue_request **out);
 
 /* ---- questions.c ---- */
 
@@ -384,6 +433,8 @@ void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t index,
                        sgi_json block);
 /* Segments up to this one do not count for the result. */
 void sgi_deliver_void(segue_request *request, uint64_t number);
+/* The same, where a result that is whole tells it. */
+void sgi_deliver_told_void(segue_request *request, sgi_json result);
 /* Blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_rest(segue_request *request, sgi_json result);
 bool sgi_deliver_is_full(const segue_request *request);

@@ -28,6 +28,8 @@ static sgi_response_kind kind_of(sgi_response *reply, sgi_json content, sgi_json
     bool has_task = sgi_json_kind_of(reply->task) == SGI_JSON_OBJECT;
     if (has_list && (content.n || sgi_json_kind_of(reply->segments) != SGI_JSON_ARRAY))
         return SGI_RESPONSE_MALFORMED;
+    if (!has_list && reply->task.n && !has_task && !content.n)
+        return SGI_RESPONSE_MALFORMED;
     if (!has_list && (!has_task || content.n))
         return SGI_RESPONSE_PLAIN;
     if ((has_task && !has_task_id(reply->task)) ||

@@ -1,8 +1,10 @@
-/* What a tool gave, against the outputSchema that tools/list told: "Clients SHOULD
- * validate structured results against this schema" (server/tools, "Output Schema"). It
- * is looked at where on_complete is due, when all pieces are merged, so that the
- * application's validator runs as any other of its callbacks. A result that is an error
- * promises nothing. What came is given to on_complete all the same, beside the error. */
+/* What came, before it is given away. Its list has to be one, as an application that
+ * reads it takes that for granted. And what a tool gave is held against the outputSchema
+ * that tools/list told: "Clients SHOULD validate structured results against this schema"
+ * (server/tools, "Output Schema"). Both are looked at where on_complete is due, when all
+ * pieces are merged, so that the application's validator runs as any other of its
+ * callbacks. A result that is an error promises nothing. What came is given to
+ * on_complete all the same, beside the error. */
 #include "engine/asking/request.h"
 
 #include "engine/validation.h"
@@ -49,14 +51,22 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
         refuse(request, validation.reason);
 }
 
-void sgi_result_check(segue_request *request)
+/* A list that is not there is left to the application: some servers of the handshake eras
+ * leave an empty one out. */
+static bool has_list(const segue_request *request)
+{
+    const char *name = sgi_pieces_list(request);
+    sgi_json list = {0};
+    if (name)
+        list = sgi_json_get(sgi_buf_str(&request->result), name);
+    return !list.n || sgi_json_kind_of(list) == SGI_JSON_ARRAY;
+}
+
+static void check_schema(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     sgi_json params = {request->params, request->params_len};
     sgi_buf tool, schema;
-    if (request->status != SEGUE_OK || !request->is_call ||
-        !request->session->tool_schemas.tools.count)
-        return;
     sgi_buf_init(&tool, mem);
     sgi_buf_init(&schema, mem);
     if (sgi_json_decode(sgi_json_get(params, "name"), &tool) && tool.len &&
@@ -68,4 +78,14 @@ void sgi_result_check(segue_request *request)
         fail(request, SEGUE_E_NOMEM, "out of memory to check the result");
     sgi_buf_free(&schema);
     sgi_buf_free(&tool);
+}
+
+void sgi_result_check(segue_request *request)
+{
+    if (request->status != SEGUE_OK)
+        return;
+    if (!has_list(request))
+        fail(request, SEGUE_E_PROTOCOL, "the result has something else for its list");
+    else if (request->is_call && request->session->tool_schemas.tools.count)
+        check_schema(request);
 }

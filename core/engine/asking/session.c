@@ -81,6 +81,18 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
     return host ? sgi_hosting_new(session, host) : SEGUE_OK;
 }
 
+/* Ids of an earlier process may still be in flight, for who resumes them: others
+ * (R-975-30). Exact in a double, whatever reads them. */
+static int64_t first_id(sgi_engine *engine)
+{
+    uint8_t bytes[5] = {0};
+    int64_t id = 0;
+    sgi_random(&engine->env, bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        id = id << 8 | bytes[i];
+    return id << 8;
+}
+
 segue_status sgi_session_new(sgi_engine *engine, void *transport,
                              const segue_session_options *options, sgi_json capabilities,
                              const segue_session_events *events, segue_session **out)
@@ -94,6 +106,8 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->options = *options;
     session->ready.run = deliver;
     session->ids = &session->last_id;
+    if (options->dialects_on & SEGUE_DIALECT_RESUMABLE)
+        session->last_id = first_id(engine);
     TAILQ_INIT(&session->requests);
     TAILQ_INIT(&session->exchanges);
     sgi_map_init(&session->in_flight, &engine->env);
@@ -181,9 +195,12 @@ static void keep_notification(segue_session *session, sgi_str method, sgi_json p
 
 static void handle_notification(segue_session *session, const sgi_message *msg)
 {
-    sgi_str method;
-    if (!sgi_json_plain_string(msg->method, &method))
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_name_text(msg->method, room);
+    if (!method.n) {
+        session->engine->warnings++;
         return;
+    }
     if (sgi_str_eq(method, SGI_STR("notifications/cancelled")) &&
         (sgi_asked_withdraw(session, msg->params) || sgi_hosting_takes(session, msg)))
         return;
@@ -220,9 +237,11 @@ static void message(void *self, const sgi_message *msg)
         session->engine->warnings++;
         sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s",
                        msg->problem);
-        emitter = msg->id.n ? sgi_emitter_find(session, msg->id) : NULL;
+        emitter = msg->id.n && !msg->is_call ? sgi_emitter_find(session, msg->id) : NULL;
         if (emitter)
             sgi_emitter_malformed(emitter);
+        else if (msg->is_call)
+            sgi_asked_malformed(session, msg);
     }
 }
 

@@ -43,7 +43,7 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
         return;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
     if (!sgi_json_plain_string(status, &word)) {
-        static const char *const words[] = {"",          "working", "input_required",
+        static const char *const words[] = {"working",   "working", "input_required",
                                             "completed", "failed",  "cancelled"};
         word = sgi_str_of(words[state]);
     }
@@ -233,4 +233,11 @@ bool sgi_task_is_stale(segue_request *request, sgi_json task)
     if (updated)
         request->updated_ms = updated;
     return false;
+}
+
+/* Some servers leave the id out, as the answer's own id says it all. */
+bool sgi_task_is_another(const segue_request *request, sgi_json task)
+{
+    sgi_json id = sgi_json_get(task, "taskId");
+    return id.n && !sgi_json_string_is(id, sgi_str_of(request->task_id));
 }

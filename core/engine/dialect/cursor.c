@@ -27,9 +27,9 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
         sgi_fold_replace(&cursor->fields);
         cursor->replaced = entry->segment;
         cursor->voided = entry->seq > cursor->from ? entry->segment : 0;
-    } else if (cursor->other && entry->seq > cursor->from) {
-        if (!fresh && (entry->kind == SGI_ENTRY_NOTIFY ||
-                       entry->kind == SGI_ENTRY_INPUT_ASK))
+    } else if (cursor->other &&
+               (entry->kind == SGI_ENTRY_NOTIFY || entry->kind == SGI_ENTRY_INPUT_ASK)) {
+        if (!fresh)
             return false;
         cursor->other(cursor, entry);
     }

@@ -33,7 +33,7 @@ extern const sgi_dialect sgi_dialect_tasks_ext;      /* X */
 extern const sgi_dialect sgi_dialect_task_events;    /* E */
 extern const sgi_dialect sgi_dialect_partial;        /* P */
 extern const sgi_dialect sgi_dialect_partial_result; /* PN */
-extern const sgi_dialect sgi_dialect_resumable; /* Z */
+extern const sgi_dialect sgi_dialect_resumable;      /* Z */
 
 /* "capabilities":{...}, as server/discover (modern) or initialize has it. */
 void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in);

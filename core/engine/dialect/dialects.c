@@ -1,14 +1,10 @@
 #include "engine/dialect/dialect.h"
 
 const sgi_dialect *const sgi_dialects[] = {
-    &sgi_dialect_tasks_2025,
-    &sgi_dialect_tasks_2557,
-    &sgi_dialect_tasks_ext,
-    &sgi_dialect_task_events,
-    &sgi_dialect_partial,
-    &sgi_dialect_partial_result,
-    &sgi_dialect_resumable,
-    NULL,
+    &sgi_dialect_tasks_2025, &sgi_dialect_tasks_2557,
+    &sgi_dialect_tasks_ext,  &sgi_dialect_task_events,
+    &sgi_dialect_partial,    &sgi_dialect_partial_result,
+    &sgi_dialect_resumable,  NULL,
 };
 
 const sgi_dialect *sgi_dialect_of(uint32_t set)

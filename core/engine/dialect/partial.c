@@ -7,7 +7,8 @@
 #define BATCH_SEGMENTS 256
 #define BATCH_BYTES ((size_t)64 * 1024)
 
-/* What a piece says of itself. first: the number of its first segment, 0 = it has none. */
+/* What a piece says of itself. first: the number of its first segment; 0 = it has
+ * none. */
 static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool last)
 {
     const sgi_op *op = pieces->cursor.reader.op;

@@ -42,6 +42,8 @@ static void answer(sgi_pieces *pieces)
     sgi_reply *reply = pieces->reply;
     sgi_op *op = pieces->cursor.reader.op;
     sgi_op_ref(op);
+    if (pieces->resumes)
+        sgi_channel_withdraw(pieces);
     sgi_pieces_drop(reply);
     sgi_call_answer(reply, op);
     sgi_op_unref(op);
@@ -64,6 +66,8 @@ static void finish(sgi_pieces *pieces)
         answer(pieces);
         return;
     }
+    if (pieces->resumes)
+        sgi_channel_withdraw(pieces);
     pieces->form->finish(pieces);
     close_reply(pieces);
 }
@@ -73,10 +77,13 @@ static void fail(sgi_pieces *pieces)
     sgi_reply *reply = pieces->reply;
     bool ended = pieces->ended;
     sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "pieces: the log cannot be read back");
-    if (ended)
+    if (ended) {
         answer(pieces); /* it says the same */
-    else
-        sgi_pieces_drop(reply);
+        return;
+    }
+    if (pieces->resumes) /* nothing else tells what is told on a channel */
+        sgi_conn_close(pieces->conn);
+    sgi_pieces_drop(reply);
 }
 
 /* ---- sending ---- */
@@ -134,10 +141,12 @@ static bool fill(sgi_source *source, size_t room)
 static void more_to_read(sgi_reader *reader)
 {
     sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);
-    if (!pieces->open || !sgi_conn_transport(pieces->conn))
+    sgi_conn *conn = pieces->conn;
+    if (!pieces->open)
         return;
-    if (pieces->conn->frames != SGI_FRAMES_OPEN || send_next(pieces))
-        sgi_source_ready(pieces->conn, &pieces->source);
+    if (conn->frames != SGI_FRAMES_OPEN ||
+        (sgi_conn_transport(conn) && send_next(pieces)))
+        sgi_source_ready(conn, &pieces->source); /* also of one who may come back */
 }
 
 void sgi_pieces_wake(sgi_reply *reply)
@@ -172,54 +181,12 @@ static void parked(sgi_reply *reply)
         sgi_pieces_drop(reply);
 }
 
-/* ---- what else is said of a request that can be resumed ---- */
-
-static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
-{
-    const sgi_op *op = pieces->cursor.reader.op;
-    const sgi_input *input;
-    sgi_sending sending;
-    sgi_json_member member;
-    sgi_buf id;
-    TAILQ_FOREACH(input, &op->inputs, link)
-        if (input->asked == entry->seq)
-            break;
-    if (!input || input->answered)
-        return;
-    sgi_buf_init(&id, sgi_engine_mem(op->engine));
-    sgi_resumable_ask_id(op->resumable, input, &id);
-    sgi_send_request_as(&sending, pieces->conn, sgi_buf_str(&id),
-                        sgi_str_of(input->method));
-    sgi_json params = {input->params, input->params_len};
-    for (size_t at = 0; sgi_json_next_member(params, &at, &member);) {
-        sgi_jw_key_json(&sending.w, member.key);
-        sgi_jw_raw(&sending.w, member.value);
-    }
-    sending.w.buf->failed |= id.failed;
-    sgi_send_end(&sending);
-    sgi_buf_free(&id);
-}
-
-static void send_other(sgi_cursor *cursor, const sgi_entry *entry)
-{
-    sgi_pieces *pieces = SGI_OWNER(cursor, sgi_pieces, cursor);
-    const sgi_resumable *r = cursor->reader.op->resumable;
-    sgi_str text = {entry->data, entry->len};
-    if (entry->kind != SGI_ENTRY_NOTIFY && entry->kind != SGI_ENTRY_INPUT_ASK)
-        return;
-    sgi_resumable_mark(pieces->reply, entry->seq);
-    if (entry->kind == SGI_ENTRY_INPUT_ASK)
-        send_question(pieces, entry);
-    else if (entry->seq > r->notes.dropped)
-        sgi_send_members(pieces->conn, text);
-}
+/* ---- beginning and ending ---- */
 
 void sgi_pieces_mark(const sgi_pieces *pieces)
 {
     sgi_resumable_mark(pieces->reply, pieces->cursor.reader.seq);
 }
-
-/* ---- beginning and ending ---- */
 
 static bool takes_pieces(const sgi_reply *reply)
 {
@@ -262,6 +229,7 @@ static sgi_pieces *make(sgi_reply *reply, sgi_op *op, const sgi_pieces_form *for
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
                       bool again)
 {
+    reply->tells_void = request->pieces != NULL;
     if (!request->pieces || !takes_pieces(reply))
         return;
     sgi_pieces *pieces = make(reply, op, request->pieces);
@@ -279,19 +247,21 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *requ
         turned(reply, op);
 }
 
-bool sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
+void sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
 {
     const sgi_resumable *r = op->resumable;
     sgi_pieces *pieces = make(reply, op, r->partial ? &sgi_pieces_partial : NULL);
-    if (!pieces)
-        return false;
+    if (!pieces) {
+        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
+        sgi_conn_close(reply->peer->conn);
+        return;
+    }
     pieces->resumes = pieces->open = true;
     pieces->cursor.from = r->confirmed;
     pieces->cursor.mute = !r->partial;
-    pieces->cursor.other = send_other;
+    pieces->cursor.other = sgi_channel_send;
     pieces->begun = r->partial && r->confirmed;
     more_to_read(&pieces->cursor.reader);
-    return true;
 }
 
 static void withdrawn(sgi_reply *reply)

@@ -36,12 +36,12 @@ struct sgi_pieces {
     sgi_source source;
     sgi_conn *conn; /* counted */
     sgi_reply *reply;
-    bool resumes;  /* it is the channel of a request that can be resumed */
-    bool again;    /* the client may have seen some of them, by an earlier request */
-    bool open;     /* something may be sent */
-    bool begun;    /* ... and was */
-    bool ended;    /* the operation has: the reply is theirs */
-    sgi_buf head;  /* PN: what each of its messages begins with */
+    bool resumes; /* it is the channel of a request that can be resumed */
+    bool again;   /* the client may have seen some of them, by an earlier request */
+    bool open;    /* something may be sent */
+    bool begun;   /* ... and was */
+    bool ended;   /* the operation has: the reply is theirs */
+    sgi_buf head; /* PN: what each of its messages begins with */
 };
 
 /* Begins the pieces of a call, if that was negotiated for the request; before the reply
@@ -50,8 +50,8 @@ struct sgi_pieces {
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
                       bool again);
 /* The same for the channel of a request that can be resumed (Z): from where its client
- * has all. False: there is no memory. */
-bool sgi_pieces_resume(sgi_reply *reply, sgi_op *op);
+ * has all. Without memory the conversation closes: its client comes again. */
+void sgi_pieces_resume(sgi_reply *reply, sgi_op *op);
 /* Somebody carries its conversation again. */
 void sgi_pieces_wake(sgi_reply *reply);
 /* The operation has ended, its reply has pieces: takes the reply. */
@@ -59,6 +59,10 @@ void sgi_pieces_end(sgi_reply *reply);
 /* No further piece; the reply is not theirs. */
 void sgi_pieces_drop(sgi_reply *reply);
 
+/* resumable_channel.c: an entry that is a message of its own; the questions that were put
+ * are put no more. */
+void sgi_channel_send(sgi_cursor *cursor, const sgi_entry *entry);
+void sgi_channel_withdraw(const sgi_pieces *pieces);
 /* The next message holds the log up to where it was read. */
 void sgi_pieces_mark(const sgi_pieces *pieces);
 

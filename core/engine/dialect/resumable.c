@@ -16,6 +16,7 @@
 
 /* A look-up under way. */
 typedef struct looking {
+    sgi_engine *engine;
     sgi_reply *reply;
     char *id; /* of the request that is asked for; canonical */
     uint8_t hash[SGI_DIGEST_SIZE];
@@ -26,7 +27,7 @@ typedef struct looking {
 
 static void end_looking(looking *look)
 {
-    const sgi_mem *mem = sgi_engine_mem(look->reply->engine);
+    const sgi_mem *mem = sgi_engine_mem(look->engine);
     sgi_text_free(mem, look->id);
     sgi_release(mem, look, sizeof *look);
 }
@@ -62,7 +63,6 @@ static void found(void *user, sgi_op *op, segue_status status)
         refuse(reply, "There is nothing more of this request", what_became(op));
     } else if (known) {
         look->known(look, op);
-        reply = NULL; /* and perhaps gone */
     } else if (op || status == SEGUE_E_NOT_FOUND) {
         sgi_answer_not_found(reply, UNKNOWN);
         sgi_reply_close(reply);
@@ -103,6 +103,7 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
         sgi_tool_call_give_up(reply, NULL);
         return;
     }
+    look->engine = server->engine;
     look->reply = reply;
     look->known = known;
     memcpy(look->after_tag, in->peer->after_tag, sizeof look->after_tag);
@@ -132,8 +133,7 @@ static void go_on(sgi_reply *reply, sgi_op *op)
         sgi_push_resume(reply, op);
         return;
     }
-    if (!sgi_pieces_resume(reply, op))
-        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
+    sgi_pieces_resume(reply, op);
     sgi_call_attach(reply, op);
 }
 
@@ -217,8 +217,9 @@ static void get_status(const sgi_inbound *in)
     sgi_buf_free(&id);
 }
 
-static const sgi_method methods[] = {
-    {"requests/resume", 0, resume}, {"requests/getStatus", 0, get_status}, {NULL, 0, NULL}};
+static const sgi_method methods[] = {{"requests/resume", 0, resume},
+                                     {"requests/getStatus", 0, get_status},
+                                     {NULL, 0, NULL}};
 
 const sgi_dialect sgi_dialect_resumable = {
     .name = "Z", .bit = SGI_DIALECT_Z, .methods = methods};

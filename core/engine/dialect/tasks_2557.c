@@ -1,7 +1,7 @@
 /* D: stateless tasks as SEP-2557 had them, in the handshake version DRAFT-2026-v1, before
  * they became the extension of tasks_ext.c. Here any call may be answered with a task;
- * tasks/get has the result in it, and brings answers to the task's questions, so that with
- * these it is a write: taken all or not at all, and answered once they are durable.
+ * tasks/get has the result in it, and brings answers to the task's questions: with these
+ * it is a write, taken all or not at all, and answered once they are durable.
  *
  * Field names are D's own: a task stands under "task" where it is made, its ttl is in
  * whole seconds, and each answer about it has resultType "task".

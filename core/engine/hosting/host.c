@@ -260,8 +260,9 @@ void sgi_hosting_end(segue_session *session)
 static bool is_for_host(const segue_session *session, const sgi_message *msg)
 {
     const sgi_peer *peer = session->hosting->peer;
-    sgi_str method;
-    if (!sgi_json_plain_string(msg->method, &method))
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_name_text(msg->method, room);
+    if (!method.n)
         return false;
     if (msg->kind == SGI_MESSAGE_NOTIFICATION)
         return sgi_str_eq(method, SGI_STR("notifications/cancelled"));

@@ -148,6 +148,7 @@ void sgi_fold_replace(sgi_fold *fold)
 {
     sgi_buf_reset(&fold->content, SIZE_MAX);
     sgi_buf_reset(&fold->fields, SIZE_MAX);
+    fold->voided += fold->count;
     fold->count = 0;
     fold->ends_in_text = false;
 }

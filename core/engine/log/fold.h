@@ -10,6 +10,7 @@ typedef struct sgi_fold {
     sgi_buf content;   /* blocks joined by commas, without brackets */
     sgi_buf fields;    /* a JSON object: members beside the content, last one wins */
     uint64_t count;    /* blocks in content */
+    uint64_t voided;   /* blocks that were thrown away */
     bool only_objects; /* structuredContent that is no object is not written */
     bool is_message;   /* pieces of one: text is joined, and one block is no list */
     bool ends_in_text; /* ... that more can be joined to */

@@ -214,7 +214,7 @@ struct sgi_op {
     segue_call *call;        /* the handler's handle, while it has one */
     struct sgi_reply *reply; /* the open request: the way for progress and log messages */
     sgi_round *round;        /* a plain one asks its client; see rounds.h */
-    struct sgi_recall *recall; /* it was asked elsewhere, or NULL; see recall.h */
+    struct sgi_recall *recall;       /* it was asked elsewhere, or NULL; see recall.h */
     struct sgi_resumable *resumable; /* its request can be resumed; see resumable.h */
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;

@@ -1,7 +1,8 @@
 /* {"tool","question"?,"params","caps","task","dialect","streams","ttl","poll","by",
- * "scopes","digest"}: JSON, so that a person with the store's own tools can read what a task was.
- * "by" is who made it, if he has a name, "scopes" what his token granted then: a run
- * after a restart goes on with what it was allowed, the token itself is not kept. */
+ * "scopes","digest"}: JSON, so that a person with the store's own tools can read what a
+ * task was. "by" is who made it, if he has a name, "scopes" what his token granted then:
+ * a run after a restart goes on with what it was allowed, the token itself is not
+ * kept. */
 #include "engine/log/record.h"
 
 #include "engine/dialect/dialect.h"
@@ -135,8 +136,8 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
         op->dialect = sgi_dialect_named(name);
     if (!sgi_resumable_read(op, data))
         return SEGUE_E_STORE_CORRUPT;
-    op->only_objects = op->resumable ||
-                       (op->dialect && !(op->dialect->bit & SGI_DIALECTS_MODERN));
+    op->only_objects =
+        op->resumable || (op->dialect && !(op->dialect->bit & SGI_DIALECTS_MODERN));
     op->ttl_ms = number(data, "ttl");
     op->poll_ms = number(data, "poll");
     op->logged = op->created = true;

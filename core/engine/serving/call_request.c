@@ -37,8 +37,10 @@ static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
 {
     char text[160];
     request->tool = sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, request->name);
-    if (request->tool)
+    if (request->tool) {
+        request->name = sgi_str_of(request->tool->key); /* it was perhaps decoded */
         return true;
+    }
     snprintf(text, sizeof text, "Unknown tool: %.*s",
              (int)(request->name.n < 120 ? request->name.n : 120), request->name.p);
     sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
@@ -69,8 +71,10 @@ static bool read_task(const sgi_inbound *in, sgi_call_request *request)
 
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request)
 {
+    char room[SGI_NAME_MAX];
     *request = (sgi_call_request){.kind = &sgi_call_tool, .caps = in->caps};
-    if (!sgi_json_plain_string(in->name, &request->name)) {
+    request->name = sgi_name_text(in->name, room);
+    if (!request->name.n) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.name is not a tool's name",
                          NULL);
         return false;
@@ -132,8 +136,7 @@ static void take_pieces(const sgi_inbound *in, sgi_call_request *request,
 void sgi_call_request_pieces(const sgi_inbound *in, sgi_call_request *request)
 {
     take_pieces(in, request,
-                sgi_negotiate(in->version, reads_pieces(in),
-                              in->peer->server->dialects));
+                sgi_negotiate(in->version, reads_pieces(in), in->peer->server->dialects));
 }
 
 /* A call that becomes a task has that for its handle, unless it is answered as long as it
@@ -141,8 +144,8 @@ void sgi_call_request_pieces(const sgi_inbound *in, sgi_call_request *request)
 static bool is_resumable(const sgi_inbound *in, const sgi_call_request *request)
 {
     const sgi_conn *conn = in->peer->conn;
-    bool streams = request->modes & SGI_MODE_STREAMING &&
-                   !(request->modes & SGI_MODE_IMMEDIATE);
+    bool streams =
+        request->modes & SGI_MODE_STREAMING && !(request->modes & SGI_MODE_IMMEDIATE);
     return request->tool->options.flags & SEGUE_TOOL_RESUMABLE && !conn->no_events &&
            !sgi_batch_of(conn, in->id) &&
            in->peer->who->live_tasks < in->peer->server->options.max_tasks &&

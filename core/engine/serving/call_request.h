@@ -31,7 +31,8 @@ bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *
                                     sgi_call_request *request);
 /* Fills pieces and token. */
 void sgi_call_request_pieces(const sgi_inbound *in, sgi_call_request *request);
-/* Fills the rest: verdict, dialect, caps and modes; false when it was answered with an error. */
+/* Fills the rest: verdict, dialect, caps and modes; false when it was answered with an
+ * error. */
 bool sgi_call_request_decide(const sgi_inbound *in, sgi_call_request *request);
 
 #endif

@@ -169,8 +169,10 @@ static void uncount(sgi_op *op)
 
 void sgi_server_op_visible(sgi_op *op)
 {
-    /* a keyed call runs from here on: its key is known to be ours */
-    if (op->has_key && !op->call && !sgi_op_has_ended(op) && !op->ran &&
+    /* a keyed call runs from here on: its key is known to be ours; and one that can be
+     * resumed, whose client has been told of it */
+    bool waited = op->has_key || (op->resumable && !op->is_task);
+    if (waited && !op->call && !sgi_op_has_ended(op) && !op->ran &&
         op->server->stage < SGI_SERVER_DEAD) {
         op->ran = true;
         if (sgi_call_start(op, false) != SEGUE_OK)

@@ -94,10 +94,10 @@ static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
 
 static const char *check_params(const sgi_http_head *head, const sgi_inbound *in)
 {
-    sgi_str name;
-    const sgi_item *tool = sgi_json_plain_string(in->name, &name)
-                               ? sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, name)
-                               : NULL;
+    char room[SGI_NAME_MAX];
+    sgi_str name = sgi_name_text(in->name, room);
+    const sgi_item *tool =
+        name.n ? sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, name) : NULL;
     size_t count = tool ? sgi_mcp_params_count(&tool->params) : 0;
     const char *problem = NULL;
     for (size_t i = 0; i < count && !problem; i++)
@@ -109,13 +109,14 @@ static const char *check_params(const sgi_http_head *head, const sgi_inbound *in
 const char *sgi_header_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                 sgi_json method)
 {
-    sgi_str text;
+    char room[SGI_NAME_MAX];
+    sgi_str text = sgi_name_text(method, room);
     const char *problem = NULL;
     if (in->protocol.n)
         problem = check_plain(VERSION, head->version, in->protocol);
     if (!problem)
         problem = check_plain(METHOD, head->method, method);
-    if (!problem && sgi_json_plain_string(method, &text)) {
+    if (!problem && text.n) {
         problem = check_name(head, in, text);
         if (!problem && sgi_str_eq(text, SGI_STR("tools/call")))
             problem = check_params(head, in);

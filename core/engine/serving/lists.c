@@ -66,8 +66,8 @@ static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
 }
 
 /* 2025-11-25 has a tool say whether it runs as a task; who asks for one without being
- * told so is refused. In the draft after it, a tool says that it may (R-2557-58). What the
- * application wrote there was taken out (registry.c). */
+ * told so is refused. In the draft after it, a tool says that it may (R-2557-58). What
+ * the application wrote there was taken out (registry.c). */
 static const char *task_support(const sgi_inbound *in, const sgi_item *item)
 {
     int32_t policy = item->options.task;

@@ -243,9 +243,8 @@ static void refuse_id(const sgi_inbound *in)
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
 {
     sgi_peer *peer = in->peer;
-    sgi_str method;
-    if (!sgi_json_plain_string(msg->method, &method))
-        method = SGI_STR("?"); /* no method of ours needs an escape */
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_name_text(msg->method, room);
     if (sgi_map_find(peer->in_flight, in->id) && !sgi_resumable_may_reuse(peer, method))
         refuse_id(in);
     else if (in->protocol.n || peer->conn->modern)

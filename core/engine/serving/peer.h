@@ -42,8 +42,8 @@ struct sgi_peer {
     sgi_marks *marks;                /* resources it subscribed to, or NULL; updates.c */
     sgi_source updates;              /* tells of them */
     LIST_HEAD(, sgi_resumable) resumables; /* it was told of; resumable.h */
-    char after_tag[9];               /* its Last-Event-ID, as far as it is about one of */
-    uint64_t after_seq;              /* ... them; "" = nothing */
+    char after_tag[9];  /* its Last-Event-ID, as far as it is about one of */
+    uint64_t after_seq; /* ... them; "" = nothing */
 
     bool is_host; /* the other end is a server, whose questions are answered here */
 
@@ -97,10 +97,11 @@ struct sgi_reply {
     void (*parked)(sgi_reply *reply);
     bool lost; /* for cancelled: the conversation is gone; else the client said so */
     void *user;
-    sgi_waiter waiter;         /* for the owner: one wait on an operation's log */
-    struct sgi_pieces *pieces; /* of its result, while it is made; NULL = none */
+    sgi_waiter waiter;               /* for the owner: one wait on an operation's log */
+    struct sgi_pieces *pieces;       /* of its result, while it is made; NULL = none */
     struct sgi_resumable *resumable; /* it is the channel of this, or NULL */
     bool apart;                      /* it does not stand in in_flight */
+    bool tells_void; /* its client may have seen pieces that were replaced since */
 };
 
 /* Makes the peer and its conversation; it stands in the server's list. NULL when out of

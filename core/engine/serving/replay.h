@@ -13,10 +13,10 @@ typedef struct sgi_replay {
     uint64_t next;  /* number of the next event */
     uint64_t first; /* the earliest that is kept */
     bool primes;    /* begins with an empty event, so that the client has an id */
-    char tag[9];    /* of the request that it is the channel of (resumable.h), "" = none */
-    uint64_t at;    /* ... and how far its log has been sent */
-    sgi_buf kept;   /* the events as they were sent */
-    sgi_buf ends;   /* size_t each: where the event ends in kept */
+    char tag[9];  /* of the request that it is the channel of (resumable.h), "" = none */
+    uint64_t at;  /* ... and how far its log has been sent */
+    sgi_buf kept; /* the events as they were sent */
+    sgi_buf ends; /* size_t each: where the event ends in kept */
 } sgi_replay;
 
 void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, int64_t stream, bool primes);

@@ -159,10 +159,17 @@ void sgi_reply_close(sgi_reply *reply)
 void sgi_reply_cancel(sgi_reply *reply)
 {
     void (*cancelled)(sgi_reply *) = reply->cancelled;
+    sgi_op *op = reply->pieces ? reply->pieces->cursor.reader.op : NULL;
     unlink_reply(reply);
     reply->cancelled = NULL;
+    if (op)
+        sgi_op_ref(op); /* it may go with them, and this reply with it */
+    if (op && !reply->pieces->ended)
+        sgi_pieces_drop(reply); /* nobody sees them, and they hold the operation */
     if (cancelled)
         cancelled(reply);
+    if (op)
+        sgi_op_unref(op);
 }
 
 /* ---- answering ---- */

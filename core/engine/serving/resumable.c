@@ -61,8 +61,8 @@ bool sgi_resumable_make(sgi_op *op, const sgi_reply *reply,
         return false;
     r->op = op;
     r->min_wait_ms = options->resume_min_wait_ms;
-    r->max_wait_ms = options->resume_max_wait_ms ? options->resume_max_wait_ms
-                                                 : UNTOLD_WAIT_MS;
+    r->max_wait_ms =
+        options->resume_max_wait_ms ? options->resume_max_wait_ms : UNTOLD_WAIT_MS;
     if (r->max_wait_ms < 0)
         r->max_wait_ms = 0;
     r->partial = request->pieces == &sgi_pieces_partial;

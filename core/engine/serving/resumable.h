@@ -20,22 +20,22 @@
 
 typedef struct sgi_resumable {
     sgi_op *op;
-    char *id;                           /* of its request, canonical JSON */
-    char secret[SGI_RANDOM_TEXT + 1];   /* half of the token, until it was told */
-    uint8_t hash[SGI_DIGEST_SIZE];      /* ... and its digest */
-    char tag[SGI_RESUME_TAG + 1];       /* in the ids of its events */
-    int64_t min_wait_ms;                /* 0 = not told */
-    int64_t max_wait_ms;                /* 0 = not told */
-    char *progress_token;               /* JSON, or NULL */
+    char *id;                         /* of its request, canonical JSON */
+    char secret[SGI_RANDOM_TEXT + 1]; /* half of the token, until it was told */
+    uint8_t hash[SGI_DIGEST_SIZE];    /* ... and its digest */
+    char tag[SGI_RESUME_TAG + 1];     /* in the ids of its events */
+    int64_t min_wait_ms;              /* 0 = not told */
+    int64_t max_wait_ms;              /* 0 = not told */
+    char *progress_token;             /* JSON, or NULL */
     int32_t log_level;
-    bool partial;                       /* P */
+    bool partial; /* P */
     sgi_notes notes;
-    uint64_t last_message;              /* position of the newest that is a message */
-    uint64_t confirmed;                 /* positions: up to here it was delivered, */
-    uint64_t handed;                    /* ... given to the transport, */
-    uint64_t sent;                      /* ... written for it */
-    sgi_reply *reply;                   /* its channel, or NULL */
-    sgi_peer *peer;                     /* who has, or had, it last; NULL = gone */
+    uint64_t last_message; /* position of the newest that is a message */
+    uint64_t confirmed;    /* positions: up to here it was delivered, */
+    uint64_t handed;       /* ... given to the transport, */
+    uint64_t sent;         /* ... written for it */
+    sgi_reply *reply;      /* its channel, or NULL */
+    sgi_peer *peer;        /* who has, or had, it last; NULL = gone */
     LIST_ENTRY(sgi_resumable) by_peer;
     bool detached;
     sgi_timer clock;

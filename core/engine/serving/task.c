@@ -374,8 +374,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     sgi_input *input = asked_before(op, key, method, value);
     if (!input && key && sgi_op_input(op, sgi_str_of(key)))
         return SEGUE_E_EXISTS;
-    segue_status status =
-        op->is_task || op->resumable ? SEGUE_OK : sgi_round_begin(op);
+    segue_status status = op->is_task || op->resumable ? SEGUE_OK : sgi_round_begin(op);
     if (status == SEGUE_OK && !input)
         status = ask_or_recall(op, key, method, value, &input);
     if (status != SEGUE_OK)

@@ -49,10 +49,24 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bo
         write_freshness(w, op, fold);
 }
 
+/* A result that is whole has the number of its first block only if it is told how many
+ * were replaced: to a client that may have seen some of them, as pieces. */
+static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
+                       const sgi_fold *fold)
+{
+    sgi_jw w = sgi_jw_on(out);
+    if (reply->modern) {
+        sgi_buf_add_str(out, sgi_buf_str(&op->server->info));
+        w.comma = out->len > 0;
+    }
+    if (reply->tells_void && fold->voided)
+        sgi_jw_member_int(&w, "dev.segue/replace", (int64_t)fold->voided);
+}
+
 static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
 {
     sgi_sending sending;
-    sgi_str meta = {0};
+    sgi_buf meta;
     bool is_error = op->final == SGI_FINAL_RESULT_IS_ERROR;
     if (op->final == SGI_FINAL_ERROR || op->final == SGI_FINAL_EXPIRED) {
         sgi_json error = {op->final_data, op->final_len};
@@ -69,11 +83,13 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
     }
     if (!sgi_reply_result(&sending, reply, "complete"))
         return;
-    if (reply->modern)
-        meta = sgi_buf_str(&op->server->info);
+    sgi_buf_init(&meta, sgi_engine_mem(reply->engine));
+    write_meta(&meta, reply, op, fold);
     write_defaults(&sending.w, op, fold, reply->modern);
-    sgi_fold_write(fold, &sending.w, is_error, meta);
+    sgi_fold_write(fold, &sending.w, is_error, sgi_buf_str(&meta));
+    sending.w.buf->failed |= meta.failed;
     sgi_send_end(&sending);
+    sgi_buf_free(&meta);
 }
 
 static void folded(void *user, sgi_op *op, const sgi_fold *fold)
@@ -139,8 +155,7 @@ static void resumable_created(sgi_waiter *waiter, sgi_op *op, segue_status statu
     } else if (reply->peer) {
         sgi_op_ref(op);
         begin_resumable(reply, op);
-        if (!sgi_pieces_resume(reply, op)) /* its end says it all */
-            sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
+        sgi_pieces_resume(reply, op);
         sgi_call_attach(reply, op);
         sgi_op_unref(op);
     } else {
@@ -343,7 +358,8 @@ static bool begins_plain(const sgi_op *op)
 }
 
 /* Gives the operation its handles and its handler. A keyed one runs only once it is
- * durable: until then another process may have created it. */
+ * durable: until then another process may have created it. So does one that can be
+ * resumed, that its client is told first. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->item->options.promote_after_ms;
@@ -355,7 +371,7 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
         status = sgi_task_make(op, op->asked_ttl_ms);
     else if (op->has_key || op->resumable)
         status = sgi_task_make_keyed(op);
-    if (status == SEGUE_OK && !op->has_key)
+    if (status == SEGUE_OK && !op->has_key && !(op->resumable && !op->is_task))
         status = sgi_call_start(op, false);
     if (status == SEGUE_OK && verdict == SGI_VERDICT_TASK && later)
         sgi_engine_timer(op->engine, &op->promote, promote_ms, promote);

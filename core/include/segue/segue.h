@@ -902,16 +902,16 @@ typedef void (*segue_idle_fn)(void *user);
 /* How a server may show its operations, beside the plain response. Each is a switch of
  * its own (R-C-16); what a client does not ask for it never sees. */
 enum segue_dialect {
-    SEGUE_DIALECT_TASKS_2025 = 1,     /* tasks of 2025-11-25 (SEP-1686); on */
-    SEGUE_DIALECT_STREAMING = 2,      /* SEP-1905: their segments as they are made; on */
-    SEGUE_DIALECT_DRAFT_TASKS = 4,    /* tasks of the draft DRAFT-2026-v1 (SEP-2557), which
-                                        initialize then offers and takes; off */
-    SEGUE_DIALECT_TASKS = 8,          /* io.modelcontextprotocol/tasks (SEP-2663); on */
-    SEGUE_DIALECT_TASK_EVENTS = 16,   /* tasks/stream (SEP-2694); on */
-    SEGUE_DIALECT_PARTIAL = 32,       /* PR 776: a result in several responses; on */
+    SEGUE_DIALECT_TASKS_2025 = 1,   /* tasks of 2025-11-25 (SEP-1686); on */
+    SEGUE_DIALECT_STREAMING = 2,    /* SEP-1905: their segments as they are made; on */
+    SEGUE_DIALECT_DRAFT_TASKS = 4,  /* tasks of DRAFT-2026-v1 (SEP-2557), and that
+                                        version with them; off */
+    SEGUE_DIALECT_TASKS = 8,        /* io.modelcontextprotocol/tasks (SEP-2663); on */
+    SEGUE_DIALECT_TASK_EVENTS = 16, /* tasks/stream (SEP-2694); on */
+    SEGUE_DIALECT_PARTIAL = 32,     /* PR 776: a result in several responses; on */
     SEGUE_DIALECT_PARTIAL_RESULTS = 64, /* SEP-2998: notifications with what is there of
                                            a result; on */
-    SEGUE_DIALECT_RESUMABLE = 128, /* SEP-975: requests/resume, for calls of tools that
+    SEGUE_DIALECT_RESUMABLE = 128,    /* SEP-975: requests/resume, for calls of tools that
                                       are SEGUE_TOOL_RESUMABLE; on */
     SEGUE_DIALECT_IMMEDIATE = 256,    /* SEP-1905: a result that is ready is the answer to
                                         a call that asked for a task; on */
@@ -922,7 +922,7 @@ enum segue_dialect {
                                         client declared no modes (R-1905-8); off */
     SEGUE_DIALECT_FROM_START = 4096, /* tasks/result takes _meta["dev.segue/fromSeqNr"]: 1
                                         (R-1905-32); off */
-    SEGUE_DIALECT_PARTIAL_INDEX = 8192  /* PR 776: each response says where its blocks
+    SEGUE_DIALECT_PARTIAL_INDEX = 8192 /* PR 776: each response says where its blocks
                                            stand in the result (R-776-10); on */
 };
 
@@ -1224,13 +1224,14 @@ SEGUE_API void segue_listener_free(segue_listener *listener);
  * in the query is refused. No token is logged, or told to anybody.
  *
  * Tokens are checked as JWT (RFC 9068) with the keys of the authorization server, or by
- * on_bearer. Of a JWT the principal is its issuer, a blank, and its subject. An operation,
- * a session and a stream belong to the principal that made them, whatever token of his he
- * brings later; event streams that can be resumed end when the token does. */
+ * on_bearer. Of a JWT the principal is its issuer, a blank, and its subject. An
+ * operation, a session and a stream belong to the principal that made them, whatever
+ * token of his he brings later; event streams that can be resumed end when the token
+ * does. */
 
-/* A token waits for a verdict. `bearer` is owned by the callback's receiver from here on:
- * he decides by segue_bearer_accept or segue_bearer_refuse, now or later, on any thread,
- * and frees it. Asked for every request, before its body is read.
+/* A token waits for a verdict. `bearer` is owned by the callback's receiver from here
+ * on: he decides by segue_bearer_accept or segue_bearer_refuse, now or later, on any
+ * thread, and frees it. Asked for every request, before its body is read.
  *
  * transport the caller, for segue_transport_header and segue_transport_peer; dies with
  *           the callback. */
@@ -1258,15 +1259,16 @@ struct segue_bearer_options {
     segue_bearer_fn on_bearer; /* NULL = tokens are JWT, see below */
 
     /* As JWT: */
-    const char *issuer;     /* iss; NULL = the first of authorization_servers */
-    const char *audience;   /* aud has one of these, separated by blanks; NULL = the
+    const char *issuer;   /* iss; NULL = the first of authorization_servers */
+    const char *audience; /* aud has one of these, separated by blanks; NULL = the
                                resource */
-    const char *algorithms; /* those that are taken, of RS256 RS384 RS512 PS256 PS384 PS512
+    const char
+        *algorithms;       /* those that are taken, of RS256 RS384 RS512 PS256 PS384 PS512
                                ES256 ES384 EdDSA; NULL = all of them */
-    const char *jwks;       /* the key set as JSON; or */
-    const char *jwks_file;  /* ... in a file (segue_listener_reload); or */
-    const char *jwks_url;   /* ... of the issuer: https, on this machine http too */
-    const char *ca_file;    /* for jwks_url; PEM; NULL = certificates of the system */
+    const char *jwks;      /* the key set as JSON; or */
+    const char *jwks_file; /* ... in a file (segue_listener_reload); or */
+    const char *jwks_url;  /* ... of the issuer: https, on this machine http too */
+    const char *ca_file;   /* for jwks_url; PEM; NULL = certificates of the system */
     int32_t access_tokens_only; /* 1 = only type "at+jwt"; else also "JWT", and none */
     int64_t leeway_ms;          /* clocks may be apart; default 30000, -1 = not at all */
     int64_t jwks_age_ms;        /* keys are fetched anew when so old; default 600000 */
@@ -1714,7 +1716,11 @@ typedef struct segue_session_options {
     uint32_t dialects_off;      /* SEGUE_DIALECT_PARTIAL, _PARTIAL_RESULTS: segments of a
                                    plain call are not asked for in this way */
     uint32_t dialects_on;       /* SEGUE_DIALECT_DRAFT_TASKS: initialize offers
-                                   DRAFT-2026-v1; of no effect with no_tasks */
+                                   DRAFT-2026-v1; of no effect with no_tasks.
+                                   SEGUE_DIALECT_RESUMABLE: a server of the handshake eras
+                                   may say how its answers can be asked for again; they
+                                   are, when the connection breaks, and such requests have
+                                   tokens (segue_request_token) */
     segue_server *host;         /* see above; shared; NULL = none */
 } segue_session_options;
 

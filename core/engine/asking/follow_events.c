@@ -1,0 +1,102 @@
+/* The events of a task's stream (E), merged as the server merges its segments, each once
+ * (R-E-7). Their numbers are those of the operation where the server tells them, so that
+ * what was shown as a piece before the call became a task is not shown again. */
+#include "engine/asking/request.h"
+
+/* A malformed event: what is merged here lacks it, the server's own result does not. */
+static void lack_something(segue_request *request)
+{
+    request->engine->warnings++;
+    request->partial = true;
+}
+
+/* Of the first block of an event. Where the server does not tell it they are counted. */
+static uint64_t next_number(const segue_request *request, sgi_json payload)
+{
+    int64_t told;
+    if (sgi_json_int(sgi_json_get(payload, "segment"), &told) && told > 0 &&
+        told < SGI_COUNT_MAX)
+        return (uint64_t)told;
+    return request->counts ? request->streamed + 1 : request->next_segment;
+}
+
+static void take_segments(segue_request *request, uint64_t event, sgi_json payload)
+{
+    sgi_json content = sgi_json_get(payload, "content");
+    sgi_json block;
+    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
+        lack_something(request);
+        return;
+    }
+    uint64_t number = next_number(request, payload);
+    for (size_t at = 0; sgi_json_next_item(content, &at, &block); number++) {
+        if (!request->options.discard)
+            sgi_fold_segment(&request->fold, block);
+        request->streamed = number;
+        if (number < request->next_segment)
+            continue; /* it was shown as a piece */
+        request->next_segment = number + 1;
+        sgi_deliver_segment(request, number, event, block);
+    }
+}
+
+static void take_event(segue_request *request, uint64_t seq, const sgi_task_event *event)
+{
+    sgi_json type = event->type;
+    sgi_json payload = event->payload;
+    if (seq == 0) {
+        request->counts = true;
+        request->streamed = 0;
+    }
+    if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
+        take_segments(request, seq + 1, payload);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
+        if (sgi_json_kind_of(payload) == SGI_JSON_OBJECT)
+            sgi_fold_fields(&request->fold, payload);
+        else
+            lack_something(request);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
+        sgi_fold_replace(&request->fold);
+        sgi_deliver_void(request,
+                         request->counts ? request->streamed : request->next_segment - 1);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
+        sgi_task_note_status(request, payload);
+        if (request->state == SEGUE_TASK_INPUT_REQUIRED)
+            sgi_follow_look(request);
+    }
+}
+
+void sgi_follow_event(segue_request *request, const sgi_task_event *event)
+{
+    int64_t seq;
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    if (!sgi_json_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
+        request->engine->warnings++;
+        return;
+    }
+    if ((uint64_t)seq < request->next_event) {
+        request->dropped++; /* a repeat (R-E-7) */
+        return;
+    }
+    /* without a cursor the stream begins with the earliest event that is retained */
+    if ((uint64_t)seq > request->next_event) {
+        if (request->next_event) {
+            request->engine->warnings++;
+            sgi_follow_reopen(request);
+            return;
+        }
+        request->partial = true;
+    }
+    request->failures = 0;
+    request->next_event = (uint64_t)seq + 1;
+    take_event(request, (uint64_t)seq, event);
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (sgi_fold_size(&request->fold) > limit) {
+        sgi_follow_cancel(request);
+        sgi_request_fail(request, SEGUE_E_TOO_LARGE,
+                         "the result is larger than max_result_bytes");
+    } else if (sgi_deliver_is_full(request)) {
+        sgi_deliver_hold(request);
+    }
+}

@@ -1,0 +1,65 @@
+/* Requests that can be resumed (SEP-975), on both sides, while memory fails: the client
+ * goes with a token, and another takes up what the first one left. */
+#include "support/torture.h"
+
+#include <string.h>
+
+static int resumed(torture *t, const char *tool, const char *arguments,
+                   const char *in_result)
+{
+    size_t len = sizeof t->asked[0].token;
+    t->no_tasks = t->resumable = 1;
+    segue_session *session = torture_serve(t) ? torture_open(t) : NULL;
+    asked *a = session ? torture_call(t, session, tool, arguments) : NULL;
+    if (!a)
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        torture_pump(t);
+        t->clock_ms += 10;
+    }
+    if (a->completed || segue_request_token(a->request, a->token, &len) != SEGUE_OK)
+        return 0;
+    segue_session_close(session);
+    torture_settle(t, a);
+    t->clock_ms += 2000;
+    session = torture_open(t);
+    asked *b = session ? torture_resume(t, session, a->token) : NULL;
+    if (!b)
+        return 0;
+    torture_settle(t, b);
+    return (b->status == SEGUE_OK || b->status == SEGUE_E_INCOMPLETE) &&
+           strstr(b->result, in_result);
+}
+
+static int with_progress(torture *t)
+{
+    return resumed(t, "reporter", "{\"n\":5,\"delayMs\":20}", "reported");
+}
+
+static int in_pieces(torture *t)
+{
+    return resumed(t, "story", "{\"n\":6,\"delayMs\":15}", "segment 6");
+}
+
+/* Asked on the channel, under an id of its own. */
+static int with_a_question(torture *t)
+{
+    t->no_tasks = t->resumable = 1;
+    segue_session *session = torture_serve(t) ? torture_open(t) : NULL;
+    asked *a =
+        session ? torture_call(t, session, "ask_once", "{\"filename\":\"f\"}") : NULL;
+    if (!a)
+        return 0;
+    torture_settle(t, a);
+    return a->status == SEGUE_OK;
+}
+
+int main(void)
+{
+    const torture_scenario scenarios[] = {
+        {"resumed with progress", with_progress, 0, SEGUE_ERA_LEGACY, 0},
+        {"resumed in pieces", in_pieces, 0, SEGUE_ERA_LEGACY, 0},
+        {"a question on the channel", with_a_question, 0, SEGUE_ERA_LEGACY, 0},
+    };
+    return torture_run("resumable", scenarios, sizeof scenarios / sizeof *scenarios);
+}
