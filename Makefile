@@ -20,6 +20,10 @@ bench: release
 fuzz: build-fuzz
 	@.ci/fuzz
 
+# The long forms: SOAK_MINUTES each, 20 by default.
+soak: build-asan build-release build-fuzz
+	@.ci/soak
+
 interop: release
 	@.ci/setup-peers
 	@tests/interop/run
@@ -52,4 +56,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all test demo bench fuzz interop conformance lint format abi debug release setup clean
+.PHONY: all test demo bench fuzz soak interop conformance lint format abi debug release setup clean

@@ -301,6 +301,38 @@ static void a_replay_asks_once(void **state)
     script_end(&s);
 }
 
+/* It is told so, whatever its id is of ours; a server that cannot be told does not
+ * wait. */
+static void a_malformed_request_is_refused(void **state)
+{
+    static const char line[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"elicitation/"
+                               "create\",\"params\":[]}\n";
+    int told = 0;
+    (void)state;
+    for (size_t fails = 0; fails < 12; fails++) {
+        kit k = {0};
+        begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+        record *r = kit_call(&k, "t");
+        assert_at(kit_expect(&k, "tools/call"), "id", "2");
+        test_mem_rearm(&k.mem);
+        k.mem.fail_at = fails; /* 0 = none */
+        segue_transport_feed(k.transport, line, sizeof line - 1);
+        kit_run(&k);
+        test_mem_rearm(&k.mem);
+        const char *answer = kit_heard(&k);
+        if (answer) {
+            assert_at(answer, "id", "2");
+            assert_code(answer, -32600);
+            assert_int_equal(r->completed, 0);
+            told++;
+        } else {
+            assert_int_equal(k.closed, 1);
+        }
+        kit_end(&k);
+    }
+    assert_true(told >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +345,7 @@ int main(void)
         cmocka_unit_test(thinking_takes_no_time_of_the_exchange),
         cmocka_unit_test(a_task_asks_its_own_request),
         cmocka_unit_test(a_replay_asks_once),
+        cmocka_unit_test(a_malformed_request_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

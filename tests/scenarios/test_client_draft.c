@@ -286,6 +286,32 @@ static void a_cancel_takes_it_too(void **state)
     kit_end(&k);
 }
 
+/* Two looks of one handle, answered in reverse: the one that came last counts. */
+static void the_last_that_arrived_counts(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_task *task;
+    segue_request_events events;
+    const char *gets[2];
+    begin_session(&k);
+    assert_int_equal(segue_task_attach(k.session, "T", &task), SEGUE_OK);
+    for (int i = 0; i < 2; i++) {
+        record *r = kit_record(&k, &events);
+        assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
+        kit_run(&k);
+        gets[i] = kit_expect(&k, "tasks/get");
+    }
+    kit_result(&k, gets[1], SEEN("T", "working") STATE("\"b\""));
+    kit_result(&k, gets[0], SEEN("T", "working") STATE("\"a\""));
+    record *r = kit_record(&k, &events);
+    assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
+    kit_run(&k);
+    assert_at(kit_expect(&k, "tasks/get"), "params.requestState", "\"a\"");
+    segue_task_free(task);
+    kit_end(&k);
+}
+
 static void a_handle_keeps_it(void **state)
 {
     (void)state;
@@ -603,6 +629,11 @@ static void times_are_read_by_their_names(void **state)
     }
 }
 
+#define NAMED(title, name)                                                               \
+    {                                                                                    \
+        title, name, NULL, NULL, NULL                                                    \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -615,22 +646,28 @@ int main(void)
         cmocka_unit_test(plain_results_stay_plain),
         cmocka_unit_test(failures_are_the_servers),
         cmocka_unit_test(a_lost_task_is_lost),
-        cmocka_unit_test(the_latest_state_goes_back),
-        cmocka_unit_test(a_cancel_takes_it_too),
+        NAMED("AS-51 the latest requestState goes back, byte by byte",
+              the_latest_state_goes_back),
+        NAMED("AS-51 tasks/cancel takes the requestState too", a_cancel_takes_it_too),
+        NAMED("AS-52 the requestState that arrived last counts",
+              the_last_that_arrived_counts),
         cmocka_unit_test(a_handle_keeps_it),
         cmocka_unit_test(a_token_has_it),
-        cmocka_unit_test(states_of_the_extension_are_ignored),
-        cmocka_unit_test(answers_go_with_the_next_look),
+        NAMED("AS-53 requestState of the extension is ignored",
+              states_of_the_extension_are_ignored),
+        NAMED("AS-45 answers go with tasks/get, each once",
+              answers_go_with_the_next_look),
         cmocka_unit_test(answers_go_again_when_they_were_lost),
         cmocka_unit_test(a_refused_answer_is_asked_for_anew),
         cmocka_unit_test(a_round_has_its_older_name),
         cmocka_unit_test(many_refused_answers_are_too_many),
-        cmocka_unit_test(news_makes_the_client_look),
+        NAMED("AS-69 an end that was told stays the end", news_makes_the_client_look),
         cmocka_unit_test(news_of_a_question_makes_it_look),
         cmocka_unit_test(progress_goes_on),
-        cmocka_unit_test(a_refused_cancel_is_looked_into),
-        cmocka_unit_test(a_wish_that_is_not_granted_ends_the_request),
-        cmocka_unit_test(times_are_read_by_their_names),
+        NAMED("AS-54 a refused cancel is looked into", a_refused_cancel_is_looked_into),
+        NAMED("AS-56 a cancel that is not granted ends the request",
+              a_wish_that_is_not_granted_ends_the_request),
+        NAMED("AS-77 times are read by their names", times_are_read_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,9 +96,12 @@ static void on_free(void *user)
 
 static void listen_there(stage *s)
 {
+    segue_server_options options;
     segue_error *error = NULL;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS; /* for those who ask for them */
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(s->runtime, NULL, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
     s->fixtures = fixtures_new(now_ms, NULL);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
     if (segue_server_listen(s->server, NULL, &s->listener, &error) != SEGUE_OK)
@@ -166,15 +169,17 @@ static void call(stage *s, const char *params, outcome *o)
 
 /* ---- AS-70 ---- */
 
-/* Ways to hold the same conversation: streamed tasks, plain calls, a handshake era. */
-enum { STREAMED, PLAIN, LEGACY, WAYS };
+/* Ways to hold the same conversation: streamed tasks, plain calls, a handshake era, the
+ * draft after it. */
+enum { STREAMED, PLAIN, LEGACY, DRAFT, WAYS };
 
 static void begin_way(stage *s, int way)
 {
     segue_session_options options;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.no_tasks = way == PLAIN;
-    options.era = way == LEGACY ? SEGUE_ERA_LEGACY : SEGUE_ERA_AUTO;
+    options.era = way == LEGACY || way == DRAFT ? SEGUE_ERA_LEGACY : SEGUE_ERA_AUTO;
+    options.dialects_on = way == DRAFT ? SEGUE_DIALECT_DRAFT_TASKS : 0;
     begin(s, &options, 0);
 }
 

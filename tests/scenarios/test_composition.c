@@ -41,7 +41,7 @@ static void random_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_runs),
+        {"AS-29 R-C-8 everything at once, by chance", random_runs, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("composition", tests, NULL, NULL);
 }

@@ -378,7 +378,7 @@ static const scenario scenarios[] = {
     {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
     {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},
     {"R-776-17 a tool that streams says so to who asks", hinted, ONE_DRIVE, NULL},
-    {"AS-119 switched off there are no pieces", switched_off, ONE_DRIVE | ONLY_HERE,
+    {"R-C-16 switched off there are no pieces", switched_off, ONE_DRIVE | ONLY_HERE,
      without_pieces},
 };
 

@@ -24,6 +24,9 @@
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":" name \
     "," META "}}"
 #define CALL CALL_OF("\"greet\"")
+#define ESCAPED(method)                                                                  \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":{\"name\":"      \
+    "\"greet\"," META "}}"
 
 typedef struct row {
     const char *lines;
@@ -164,6 +167,16 @@ static void the_name_is_that_of_the_body(void **state)
         {VERSION METHOD "Mcp-Name: =?base64?Z3JlZXQ=?=\r\n",
          CALL_OF("\"=?base64?Z3JlZXQ=?=\""), 400, "-32020"},
         {VERSION METHOD NAME, CALL_OF("\"=?base64?Z3JlZXQ=?=\""), 400, "-32020"},
+        /* a method that is spelt with escapes is the same, and hides nothing */
+        {VERSION METHOD NAME, ESCAPED("tools\\/call"), 200, "\"result\""},
+        {VERSION METHOD "Mcp-Name: add_numbers\r\n", ESCAPED("tools\\/call"), 400,
+         "-32020"},
+        {VERSION METHOD, ESCAPED("tools\\u002fcall"), 400, "-32020"},
+        {VERSION "Mcp-Method: tools\\/call\r\n" NAME, ESCAPED("tools\\/call"), 400,
+         "-32020"},
+        {VERSION METHOD NAME, CALL_OF("\"gr\\u0065et\""), 200, "\"result\""},
+        {VERSION METHOD "Mcp-Name: gr\\u0065et\r\n", CALL_OF("\"gr\\u0065et\""), 400,
+         "-32020"},
         /* two readers of the body */
         {VERSION METHOD NAME, CALL_OF("\"greet\",\"name\":\"add_numbers\""), 400,
          "-32700"},

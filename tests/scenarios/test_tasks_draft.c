@@ -1,6 +1,7 @@
 /* D: tasks of DRAFT-2026-v1 (SEP-2557) as a raw client sees them: who gets them, how a
  * task begins, what tasks/get says in each state and takes with it, cancel, time to
  * live, and what is said by the server itself. */
+#include "engine/serving/peer.h"
 #include "support/draft_wire.h"
 
 #include <setjmp.h>
@@ -98,6 +99,24 @@ static void creates_a_task(world *w)
     r = wire_do_plain(c, "2", "tools/call", "\"name\":\"greet\",\"task\":{\"ttl\":5}");
     assert_at(r, "result.content.0.text", "\"Hello, World!\"");
     assert_at(r, "result.task", "");
+}
+
+/* A plain call that takes its time is answered with the task that it has become; who
+ * wanted pieces gets them all with its result (R-776-20). */
+static void a_call_becomes_a_task(world *w)
+{
+    wire *c = draft_connect(w, NULL, NULL);
+    wire_ask_plain(c, "1", "tools/call",
+                   "\"name\":\"promote\",\"arguments\":{\"ms\":900},\"_meta\":{"
+                   "\"allowPartial\":true}");
+    world_advance(w, 600);
+    const char *r = wire_response(c, "1");
+    assert_at(r, "result.resultType", "\"task\"");
+    const char *quoted = json_at(r, "result.task.taskId");
+    char id[64];
+    snprintf(id, sizeof id, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+    r = legacy_get_until(c, id, "completed");
+    assert_at(r, "result.result.content.0.text", "\"Computed: done\"");
 }
 
 /* ---- tasks/get ---- */
@@ -495,6 +514,21 @@ static void progress_goes_on(world *w)
 
 /* ---- limits ---- */
 
+/* Who is from elsewhere and named by nobody (R-2557-53). */
+static void strangers_run_plainly(world *w)
+{
+    wire *c = draft_connect(w, NULL, NULL);
+    TAILQ_FIRST(&w->server->peers)->stranger = true;
+    const char *r = wire_do_plain(c, "1", "tools/call", "\"name\":\"fields\"");
+    assert_at(r, "result.task", "");
+    assert_at(r, "result.structuredContent.a", "2");
+    r = wire_do_plain(c, "2", "tools/call", "\"name\":\"failing_job\"");
+    assert_code(r, -32603);
+    assert_at(r, "error.data.reason", "\"unauthenticated\"");
+    assert_null(strstr(wire_do_plain(c, "3", "tools/list", NULL), "taskSupport"));
+    assert_code(legacy_task(c, "4", "tasks/get", "nobody", NULL), -32602);
+}
+
 static void two_tasks(segue_server_options *options)
 {
     draft_on(options);
@@ -520,7 +554,8 @@ static const scenario scenarios[] = {
     {"R-2557-58 taskSupport is a boolean", tools_say_it_with_a_boolean, ONE_DRIVE,
      draft_on},
     {"AS-43 D: removed methods", removed_methods, 0, draft_on},
-    {"R-2557-3 D: a call is answered with a task", creates_a_task, 0, draft_on},
+    {"AS-42 D: a call is answered with a task", creates_a_task, 0, draft_on},
+    {"R-776-20 D: a call becomes a task", a_call_becomes_a_task, ONLY_HERE, draft_on},
     {"AS-40 D: golden of each state", golden_of_each_state, 0, draft_on},
     {"R-2557-19 D: tool errors complete", tool_errors_complete, 0, draft_on},
     {"AS-45 D: answers come with tasks/get", answers_come_with_get, 0, draft_on},
@@ -550,6 +585,8 @@ static const scenario scenarios[] = {
     {"R-2557-44 D: no news over HTTP", no_news_over_http, ONLY_HTTP | ONE_DRIVE,
      draft_on},
     {"C-18 D: progress goes on", progress_goes_on, ONE_DRIVE, draft_on},
+    {"R-2557-53 D: strangers run plainly", strangers_run_plainly,
+     ONLY_HERE | NOT_HTTP | ONE_DRIVE, draft_on}, /* HTTP: test_http_tasks.c */
     {"R-2557-11 D: too many tasks run plainly", too_many_run_plainly, ONE_DRIVE,
      two_tasks},
 };

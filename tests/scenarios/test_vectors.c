@@ -101,6 +101,7 @@ static void files_that_are_wrong(void **state)
          "\"revision\":\"2025-11-25\",\"steps\":[],\"step\":[]}]}",
          "nobody knows \"step\""},
         {"{\"format\":1,\"vectors\":[{\"name\":\"n\",\"role\":\"server\"}]}", "rule"},
+        {"{\"format\":1,\"vectors\":[],\"begin\":{\"server 2025\":[]}}", "nobody begins"},
         {"{\"format\":1,\"vectors\":[{\"name\":\"n\",\"rule\":\"r\",\"role\":\"peer\"}]}",
          "no such role"},
         {"{\"format\":1,\"vectors\":[{\"name\":\"n\",\"rule\":\"r\",\"role\":\"client\","
@@ -137,8 +138,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(files_that_are_wrong);
     for (size_t i = 0; i < count; i++)
         if (is_wanted(&list[i]))
-            tests[n++] =
-                (struct CMUnitTest){list[i].name, play, NULL, NULL, &list[i]};
+            tests[n++] = (struct CMUnitTest){list[i].name, play, NULL, NULL, &list[i]};
     int failed = _cmocka_run_group_tests("vectors", tests, n, NULL, NULL);
     for (size_t i = 0; i < count; i++) {
         free(list[i].name);

@@ -17,7 +17,8 @@
 #include "support/world.h"
 
 #define PATIENCE_MS (40 * 60 * 1000) /* less than any time to live */
-#define MAX_TURNS 3000000
+#define MAX_TURNS 1000000
+#define GROWN_BYTES 65536
 #define IDLE_TURNS 3      /* in which nothing is seen to happen */
 #define IDLE_TURNS_WEB 10 /* a request takes some that nobody sees */
 
@@ -25,7 +26,7 @@ void composition_fail(composition *c, const char *format, ...)
 {
     char plan[300];
     va_list args;
-    composition_plan_print(&c->plan, plan, sizeof plan);
+    composition_plan_print(&c->whole, plan, sizeof plan);
     fprintf(stderr, "SEGUE_SEED=%llu: ", (unsigned long long)c->seed);
     va_start(args, format);
     vfprintf(stderr, format, args);
@@ -37,7 +38,6 @@ void composition_fail(composition *c, const char *format, ...)
 }
 
 /* ---- clock and chance ---- */
-
 
 static int64_t now(void *user)
 {
@@ -66,12 +66,18 @@ static int32_t draw_for_client(void *user, void *bytes, size_t len)
     return draw(&((composition *)user)->engine_dice[1], bytes, len);
 }
 
+void composition_trace(const composition *c, const char *what, const char *text,
+                       size_t len)
+{
+    if (c->is_traced)
+        fprintf(stderr, "%llu %lld %s %.*s\n", (unsigned long long)c->turns,
+                (long long)c->clock_ms, what, (int)(len > 3000 ? 3000 : len), text);
+}
+
 static void say(void *user, int32_t level, const char *text)
 {
-    composition *c = user;
-    if (getenv("SEGUE_TEST_LOG"))
-        fprintf(stderr, "%llu: [%d] %s\n", (unsigned long long)c->turns, (int)level,
-                text);
+    (void)level;
+    composition_trace(user, "..", text, strlen(text));
 }
 
 segue_runtime *composition_runtime(composition *c, int which)
@@ -151,7 +157,7 @@ static bool take_turn(composition *c)
     any = ran > 0;
     any |= c->carrier->turn(c);
     any |= server_turn(c);
-    any |= c->dead != 0;
+    any |= c->dead && c->server_runtime;
     go_wrong(c);
     return any;
 }
@@ -171,13 +177,13 @@ static void play(composition *c)
 {
     int idle = 0, patience = c->plan.http ? IDLE_TURNS_WEB : IDLE_TURNS;
     while (!client_is_done(c)) {
+        if (c->clock_ms > PATIENCE_MS || c->turns > MAX_TURNS)
+            composition_fail(c, "it hangs");
         idle = take_turn(c) ? 0 : idle + 1;
         if (idle < patience)
             continue;
         let_time_pass(c);
         idle = 0;
-        if (c->clock_ms > PATIENCE_MS || c->turns > MAX_TURNS)
-            composition_fail(c, "it hangs");
     }
 }
 
@@ -197,6 +203,8 @@ static void begin(composition *c, uint64_t seed)
 {
     *c = (composition){.seed = seed, .clock_ms = 1000};
     composition_plan_make(&c->plan, seed);
+    c->whole = c->plan;
+    c->is_traced = getenv("SEGUE_TEST_LOG") != NULL;
     c->dice = dice_of(seed, 2);
     c->line_dice = dice_of(seed, 3);
     c->engine_dice[0] = dice_of(seed, 4);
@@ -211,15 +219,22 @@ static void begin(composition *c, uint64_t seed)
         dice d = dice_of(seed, 10 + (uint64_t)i);
         c->apps[i].c = c;
         c->apps[i].index = i;
-        program_make(&c->apps[i].program, &d, c->plan.row->flags);
+        program_make(&c->apps[i].program, &d, c->plan.row->flags, c->plan.largest);
     }
 }
 
-/* Its operations have ended and been purged: what the server holds is what it held. */
-static void judge_memory(composition *c, size_t base)
+/* Its operations have ended, or are cancelled by time, and are purged: what the server
+ * holds is what it held, but for tables and buffers that have grown. */
+static void judge_memory(composition *c)
 {
-    (void)c;
-    (void)base;
+    for (int i = 0; i < 40; i++) {
+        c->clock_ms += 10 * 60 * 1000;
+        for (int turn = 0; turn < 8; turn++)
+            server_turn(c);
+    }
+    if (c->server_mem.live > c->server_base + GROWN_BYTES + 2 * c->plan.largest)
+        composition_fail(c, "the server holds %zu bytes, %zu at first",
+                         (size_t)c->server_mem.live, c->server_base);
 }
 
 static void end(composition *c)
@@ -229,7 +244,7 @@ static void end(composition *c)
         server_stop(c);
     if (!c->server_runtime)
         server_start(c);
-    judge_memory(c, 0);
+    judge_memory(c);
     server_stop(c);
     c->carrier->end(c);
     segue_store_free(c->store);

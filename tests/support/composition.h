@@ -46,20 +46,21 @@ bool dice_once_in(dice *d, uint32_t n);
 /* ---- rows ---- */
 
 enum {
-    ROW_TASK = 1,     /* calls become tasks: nothing may be lost */
-    ROW_NUMBERED = 2, /* the numbers that the client sees are those of the handler */
-    ROW_ASKS = 4,     /* the client can be asked */
-    ROW_REPEATS = 8,  /* repeats of `loose` are dropped by their numbers */
+    ROW_TASK = 1,      /* calls become tasks: nothing may be lost */
+    ROW_NUMBERED = 2,  /* the numbers that the client sees are those of the handler */
+    ROW_ASKS = 4,      /* the client can be asked */
+    ROW_REPEATS = 8,   /* repeats of `loose` are dropped by their numbers */
     ROW_REORDERS = 16, /* `loose` may come in any order */
-    ROW_PAIR = 32      /* not over HTTP */
+    ROW_SAYS_WHY = 32  /* an error is a segment behind the others (R-1905-44) */
 };
 
 typedef struct composition_row {
     const char *name;
-    int32_t era;             /* of the session */
-    int32_t task;            /* policy of the tool */
-    int32_t no_tasks;        /* of the session */
-    uint32_t client_off;     /* dialects */
+    int32_t era;         /* of the session */
+    int32_t task;        /* policy of the tool */
+    int32_t no_tasks;    /* of the session */
+    uint32_t client_off; /* dialects */
+    uint32_t client_on;
     uint32_t server_on;
     uint32_t server_off;
     int32_t promote_after_ms; /* of the tool */
@@ -105,13 +106,17 @@ typedef struct program_block {
 } program_block;
 
 typedef struct program {
+    uint32_t largest;
     program_step steps[COMPOSITION_STEPS];
     int count;
     program_block blocks[COMPOSITION_BLOCKS];
     int block_count;
 } program;
 
-void program_make(program *p, dice *d, uint32_t flags);
+#define PROGRAM_CODE 4711 /* of STEP_FAIL */
+
+/* largest: of a block, in bytes, or so. */
+void program_make(program *p, dice *d, uint32_t flags, uint32_t largest);
 void program_free(program *p);
 extern const char *const program_fields[COMPOSITION_FIELDS];
 
@@ -137,12 +142,13 @@ typedef struct composition_plan {
     const composition_row *row;
     bool http;
     bool sqlite;
-    bool restartable;   /* the tool goes on after a crash */
-    int calls;          /* at once */
-    int batch;          /* steps of a handler's turn, at most */
-    uint32_t piece;     /* bytes of a turn of the line, at most */
-    uint32_t room;      /* bytes that the line holds: how slow its reader may be */
-    uint32_t slowness;  /* a turn in so many moves anything */
+    bool restartable;          /* the tool goes on after a crash */
+    int calls;                 /* at once */
+    uint32_t largest;          /* of the blocks */
+    int batch;                 /* steps of a handler's turn, at most */
+    uint32_t piece;            /* bytes of a turn of the line, at most */
+    uint32_t room;             /* bytes that the line holds: how slow its reader may be */
+    uint32_t slowness;         /* a turn in so many moves anything */
     int cuts, kills, restarts; /* still to come */
     int repeats, reorders;     /* one in so many; 0 = none */
     int64_t max_queue;         /* of the server */
@@ -173,13 +179,13 @@ typedef struct app {
     shown kept; /* with the token */
     char token[6144];
     bool has_token;
-    uint64_t seen; /* highest number ever shown, when the row is numbered */
+    uint64_t seen; /* highest segment of the program ever shown, of one operation */
     double progress;
-    int asked[COMPOSITION_STEPS]; /* how often */
-    char question[80];            /* that is open */
-    int life;                     /* which start or resume the callbacks belong to */
+    char questions[COMPOSITION_CALLS * 4][80]; /* that are open */
+    int question_count;
+    int life; /* which start or resume the callbacks belong to */
     int64_t granted;
-    bool started, cancelled, completed;
+    bool started, cancelled, completed, was_told_why;
     segue_status status;
     int32_t rpc_code;
     char *result;
@@ -213,8 +219,9 @@ int64_t server_wakes(const composition *c);
 typedef struct carrier {
     /* A transport for the client's runtime. */
     segue_transport *(*open)(composition *c);
-    /* The server is there, or is about to go. */
+    /* The server is there. */
     void (*serve)(composition *c);
+    /* One of the two is about to go: all connections are lost. */
     void (*lose)(composition *c);
     /* Moves bytes; false when there was nothing to do. */
     bool (*turn)(composition *c);
@@ -229,12 +236,14 @@ extern const carrier carrier_line, carrier_web;
 
 struct composition {
     uint64_t seed;
-    composition_plan plan;
-    dice dice;      /* of the run */
-    dice line_dice; /* of the carrier */
-    dice engine_dice[2]; /* randomness of the server, of the client */
+    composition_plan plan;  /* what of it is still to come */
+    composition_plan whole; /* as it was drawn */
+    dice dice;              /* of the run */
+    dice line_dice;         /* of the carrier */
+    dice engine_dice[2];    /* randomness of the server, of the client */
     int64_t clock_ms;
     uint64_t turns;
+    bool is_traced;
     const carrier *carrier;
     void *carried; /* the carrier's */
     char path[96];
@@ -246,6 +255,7 @@ struct composition {
     fault_store *faults;
     int dead; /* the store has died: its process is about to */
     int64_t down_until;
+    size_t server_base; /* bytes of a server that has just begun */
     job *jobs;
     int kills_done; /* that may have cost something */
     int cuts_done;
@@ -267,6 +277,9 @@ void composition_fail(composition *c, const char *format, ...)
         if (!(condition))                                                                \
             composition_fail(c, "%s:%d: %s", __FILE__, __LINE__, #condition);            \
     } while (0)
+/* With SEGUE_TEST_LOG in the environment: what passes, and what the library logs. */
+void composition_trace(const composition *c, const char *what, const char *text,
+                       size_t len);
 /* A runtime on the clock of the run; which: 0 = the server's. */
 segue_runtime *composition_runtime(composition *c, int which);
 

@@ -26,9 +26,10 @@ static void keep(app *a)
         a->token[len] = 0;
         a->has_token = true;
         a->kept = a->now;
-    } else {
-        composition_check(a->c, status == SEGUE_E_NOT_RESUMABLE);
-        a->has_token = false; /* the server is now known to keep nothing */
+    } else if (status == SEGUE_E_NOT_RESUMABLE) {
+        a->has_token = false;                /* the server is now known to keep nothing */
+    } else if (status != SEGUE_E_TERMINAL) { /* the end is on its way */
+        composition_fail(a->c, "token: %s", segue_status_name(status));
     }
 }
 
@@ -48,8 +49,10 @@ static void place_block(app *a, const segue_segment *segment, int block)
     if (block != a->now.last && (uint64_t)block != voided) /* left out, not replaced */
         composition_fail(c, "call %d: block %d after %d, without what is between",
                          a->index, block + 1, a->now.last);
-    if ((a->now.count && (uint64_t)a->now.blocks[0] < voided) ||
-        (!a->now.count && (uint64_t)block != voided))
+    bool is_void = (a->now.count && (uint64_t)a->now.blocks[0] < voided) ||
+                   (!a->now.count && (uint64_t)block != voided);
+    /* a response of SEP-1905 tells the last of its replacements */
+    if (is_void && !(c->plan.row->flags & ROW_SAYS_WHY))
         composition_fail(c, "call %d: block %d, %d shown, %d replaced", a->index,
                          block + 1, a->now.count, (int)voided);
     if ((c->plan.row->flags & ROW_NUMBERED) && number != (uint64_t)block + 1)
@@ -58,12 +61,20 @@ static void place_block(app *a, const segue_segment *segment, int block)
     if (number <= a->now.last_number || (number != a->now.last_number + 1 && !replaces))
         composition_fail(c, "call %d: number %d after %d", a->index, (int)number,
                          (int)a->now.last_number);
-    if (segue_segment_index(segment) != (uint64_t)a->now.count)
+    if (segue_segment_index(segment) != (uint64_t)a->now.count && !is_void)
         composition_fail(c, "call %d: block %d has index %d, not %d", a->index, block + 1,
                          (int)segue_segment_index(segment), a->now.count);
     a->now.blocks[a->now.count++] = block;
     a->now.last = block + 1;
     a->now.last_number = number;
+}
+
+/* The error as the last segment, of a call that fails. */
+static bool may_say_why(const app *a)
+{
+    bool fails = program_end(&a->program)->kind != STEP_COMPLETE ||
+                 (a->c->kills_done && !a->c->plan.restartable) || a->cancelled;
+    return (a->c->plan.row->flags & ROW_SAYS_WHY) && fails && !a->was_told_why;
 }
 
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
@@ -76,15 +87,14 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
         return;
     composition_check(a->c, !a->completed);
     int block = program_find(&a->program, json, len);
-    if (block < 0)
+    if (block >= 0)
+        place_block(a, segment, block);
+    else if (!may_say_why(a))
         composition_fail(a->c, "call %d: what is '%.100s'?", a->index, json);
-    place_block(a, segment, block);
-    if ((a->c->plan.row->flags & ROW_NUMBERED) && a->seen < (uint64_t)block + 1)
-        a->seen = (uint64_t)block + 1;
-    if (a->c->plan.credit) {
-        composition_check(a->c, a->granted > 0);
-        a->granted--;
-    }
+    a->was_told_why = block < 0;
+    if (a->seen < (uint64_t)(block + 1))
+        a->seen = (uint64_t)(block + 1);
+    a->granted--; /* below zero only when the end is not a result */
     if (a->c->plan.restarts && a->request && dice_once_in(&a->c->dice, 2))
         keep(a);
 }
@@ -124,9 +134,9 @@ static void on_status(void *user, segue_request *request, const char *status,
 {
     app *a = app_of(user);
     (void)request;
-    (void)message;
-    if (a)
-        composition_check(a->c, !a->completed && *status);
+    if (a && (a->completed || !*status))
+        composition_fail(a->c, "call %d: status '%s', '%s', completed %d", a->index,
+                         status, message ? message : "", a->completed);
 }
 
 static void on_input(void *user, segue_request *request, const char *key,
@@ -138,7 +148,8 @@ static void on_input(void *user, segue_request *request, const char *key,
         return;
     composition_check(a->c, !a->completed && !strcmp(method, "elicitation/create"));
     composition_check(a->c, len > 2 && *params == '{');
-    snprintf(a->question, sizeof a->question, "%s", key);
+    composition_check(a->c, a->question_count < COMPOSITION_CALLS * 4);
+    snprintf(a->questions[a->question_count++], sizeof a->questions[0], "%s", key);
 }
 
 static void on_complete(void *user, segue_request *request, segue_status status,
@@ -149,9 +160,13 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     if (!a)
         return;
     composition_check(a->c, !a->completed);
+    composition_check(a->c, !a->c->plan.credit || a->granted >= 0 || status != SEGUE_OK);
     a->completed = true;
     a->status = status;
     a->rpc_code = segue_error_rpc_code(error);
+    if (status != SEGUE_OK)
+        composition_trace(a->c, "!!", segue_error_message(error),
+                          strlen(segue_error_message(error)));
     a->result = json ? malloc(len + 1) : NULL;
     a->result_len = json ? len : 0;
     if (json)
@@ -198,14 +213,15 @@ static void ask(app *a)
     options.discard = c->plan.discard;
     options.log_level = "debug";
     listen_to(a, &events);
-    a->question[0] = 0;
+    a->question_count = 0;
     a->started = true;
     a->now = a->has_token ? a->kept : (shown){0};
+    a->was_told_why = false;
     segue_status status =
-        a->has_token ? segue_request_resume(c->session, a->token, &options, &events,
-                                            &a->request)
-                     : segue_request_start(c->session, "tools/call", params, (size_t)len,
-                                           &options, &events, &a->request);
+        a->has_token
+            ? segue_request_resume(c->session, a->token, &options, &events, &a->request)
+            : segue_request_start(c->session, "tools/call", params, (size_t)len, &options,
+                                  &events, &a->request);
     composition_check(c, status == SEGUE_OK);
     if (!a->has_token) {
         a->seen = 0; /* another operation */
@@ -221,6 +237,7 @@ static void open_session(composition *c)
     options.era = c->plan.row->era;
     options.no_tasks = c->plan.row->no_tasks;
     options.dialects_off = c->plan.row->client_off;
+    options.dialects_on = c->plan.row->client_on;
     options.max_reconnects = 1000;
     composition_check(c, segue_session_open(c->client_runtime, c->carrier->open(c),
                                             &options, NULL, &c->session) == SEGUE_OK);
@@ -251,9 +268,12 @@ void client_die(composition *c)
         if (!c->apps[i].completed)
             c->apps[i].life++;
     let_go(c);
+    c->carrier->lose(c);
     segue_runtime_free(c->client_runtime);
     c->client_runtime = NULL;
-    composition_check(c, c->client_mem.live == 0);
+    if (c->client_mem.live)
+        composition_fail(c, "the client leaves %zu bytes in %zu blocks",
+                         (size_t)c->client_mem.live, (size_t)c->client_mem.blocks);
 }
 
 void client_end(composition *c)
@@ -269,9 +289,8 @@ void client_end(composition *c)
 static void answer(app *a)
 {
     static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
-    segue_status status =
-        segue_request_answer(a->request, a->question, yes, sizeof yes - 1);
-    a->question[0] = 0;
+    segue_status status = segue_request_answer(
+        a->request, a->questions[--a->question_count], yes, sizeof yes - 1);
     composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND);
 }
 
@@ -288,7 +307,7 @@ void client_turn(composition *c)
         app *a = &c->apps[i];
         if (a->completed || !a->request)
             continue;
-        if (*a->question && dice_once_in(&c->dice, 3))
+        if (a->question_count && dice_once_in(&c->dice, 3))
             answer(a);
         if (c->plan.credit && dice_once_in(&c->dice, 5))
             grant(a);
@@ -338,9 +357,12 @@ static void judge(const app *a)
     char why[300];
     step_kind kind = program_end(&a->program)->kind;
     bool is_error = a->status == SEGUE_E_REMOTE || a->status == SEGUE_E_INCOMPLETE;
-    int32_t code = kind == STEP_FAIL ? -32050 : -32603;
+    int32_t code = kind == STEP_FAIL ? PROGRAM_CODE : -32603;
     if (a->status != SEGUE_OK && may_fail(a))
         return;
+    if (a->status == SEGUE_OK && (a->c->plan.row->flags & ROW_SAYS_WHY) &&
+        (kind != STEP_COMPLETE || may_fail(a)) && strstr(a->result, "\"isError\":true"))
+        return; /* as a result, with the error as its last block */
     if (kind == STEP_COMPLETE && a->status == SEGUE_OK && a->result) {
         if (!program_judge(&a->program, a->result, a->result_len, a->c->plan.discard, why,
                            sizeof why))

@@ -55,8 +55,10 @@ static void put(line *l, int direction, const char *bytes, size_t n)
 
 static bool is_loose(const line *l, const char *text, size_t n)
 {
+    static const char first[] = "\"task\":{"; /* names the task: nothing goes before */
     const char *loose = l->c->plan.row->loose;
-    return loose && memmem(text, n, loose, strlen(loose));
+    return loose && memmem(text, n, loose, strlen(loose)) &&
+           !memmem(text, n, first, sizeof first - 1);
 }
 
 static void release_held(line *l)
@@ -67,11 +69,22 @@ static void release_held(line *l)
     l->held = NULL;
 }
 
+/* Of SEP-1905: it need not have a number, so what it overtook would not be missed. */
+static bool is_last(const char *text, size_t n)
+{
+    static const char last[] = "\"isComplete\":true";
+    return memmem(text, n, last, sizeof last - 1) != NULL;
+}
+
 static void pass_message(line *l, const char *text, size_t n)
 {
+    composition_trace(l->c, "<-", text, n);
     const composition_plan *plan = &l->c->plan;
     bool loose = is_loose(l, text, n);
-    if (loose && !l->held && dice_once_in(&l->c->line_dice, (uint32_t)plan->reorders)) {
+    if (is_last(text, n))
+        release_held(l);
+    else if (loose && !l->held &&
+             dice_once_in(&l->c->line_dice, (uint32_t)plan->reorders)) {
         l->held = malloc(n);
         memcpy(l->held, text, n);
         l->held_len = n;
@@ -94,7 +107,8 @@ static void pass_bytes(line *l, const char *bytes, size_t n)
         pass_message(l, l->part + at, len);
         at += len;
     }
-    memmove(l->part, l->part + at, l->part_len - at);
+    if (at)
+        memmove(l->part, l->part + at, l->part_len - at);
     l->part_len -= at;
 }
 
@@ -119,6 +133,7 @@ static size_t near_send(void *self, const char *bytes, size_t len)
     if (!l->open)
         return len; /* nobody hears it */
     put(l, UP, bytes, n);
+    composition_trace(l->c, "->", bytes, n);
     l->ways[UP].blocked = n < len;
     return n;
 }
@@ -166,6 +181,7 @@ static void lose_near(line *l)
 
 static void break_up(line *l)
 {
+    composition_trace(l->c, "--", "cut", 3);
     forget(l);
     lose_far(l);
     lose_near(l);
@@ -261,13 +277,14 @@ static void lose(composition *c)
         break_up(l);
 }
 
-static void tell_room(line *l, int direction)
+static bool tell_room(line *l, int direction)
 {
     way *w = &l->ways[direction];
     if (!w->blocked || !room_of(l, direction))
-        return;
+        return false;
     w->blocked = false;
     segue_transport_writable(direction == UP ? l->near : l->far->transport);
+    return true;
 }
 
 static bool move(line *l, int direction)
@@ -281,15 +298,15 @@ static bool move(line *l, int direction)
         n = w->until_cut;
     if (n && segue_transport_feed(to, w->bytes, n) != SEGUE_OK)
         return false; /* not now */
-    memmove(w->bytes, w->bytes + n, w->len - n);
+    if (n)
+        memmove(w->bytes, w->bytes + n, w->len - n);
     w->len -= n;
     if (w->until_cut != SIZE_MAX && !(w->until_cut -= n)) {
         l->c->cuts_done++;
         break_up(l);
         return true;
     }
-    tell_room(l, direction);
-    return n > 0;
+    return tell_room(l, direction) || n;
 }
 
 static bool turn(composition *c)
@@ -298,12 +315,12 @@ static bool turn(composition *c)
     bool any = false;
     if (!l || !l->open)
         return false;
-    if (!l->far && c->dead)
-        return false;
     if (!l->far && !c->server_runtime) {
         break_up(l); /* nobody is there */
         return true;
     }
+    if (!l->far && c->dead)
+        return false;
     if (!l->far)
         connect_far(l);
     if (dice_roll(&c->line_dice, c->plan.slowness))

@@ -38,13 +38,16 @@ void composition_plan_make(composition_plan *plan, uint64_t seed)
     const composition_row *row =
         &composition_rows[dice_roll(&d, (uint32_t)composition_row_count)];
     *plan = (composition_plan){.row = row};
-    plan->http = dice_once_in(&d, 8) && !(row->flags & ROW_PAIR);
+    plan->http = dice_once_in(&d, 8);
     plan->sqlite = dice_once_in(&d, 12);
     plan->restartable = !dice_once_in(&d, 4);
     plan->calls = 1 + (int)dice_roll(&d, COMPOSITION_CALLS);
     plan->batch = (int)ONE_OF(&d, 1, 2, 5, COMPOSITION_STEPS);
-    plan->piece = ONE_OF(&d, 3, 64, 1000, 100000);
-    plan->room = ONE_OF(&d, 1, 100, 4000, 1 << 20);
+    plan->piece = ONE_OF(&d, 7, 64, 1000, 100000);
+    plan->room = ONE_OF(&d, 7, 100, 4000, 1 << 20);
+    /* a byte a turn takes its time */
+    plan->largest =
+        plan->room < 1000 || plan->piece < 1000 ? 200 : ONE_OF(&d, 1000, 10000, 90000);
     plan->slowness = ONE_OF(&d, 1, 1, 2, 10);
     plan->cuts = (int)ONE_OF(&d, 0, 0, 1, 2, 4);
     plan->kills = (int)ONE_OF(&d, 0, 0, 0, 1, 2);
@@ -59,15 +62,14 @@ void composition_plan_make(composition_plan *plan, uint64_t seed)
 
 void composition_plan_print(const composition_plan *plan, char *out, size_t size)
 {
-    snprintf(out, size,
-             "%s, %s, %s, %s, %d calls, batch %d, piece %u, room %u, slowness %u, "
-             "%d cuts, %d kills, %d restarts, repeats %d, reorders %d, queue %d, "
-             "credit %d%s%s",
-             plan->row->name, plan->http ? "HTTP" : "line",
-             plan->sqlite ? "SQLite" : "memory",
-             plan->restartable ? "restartable" : "not restartable", plan->calls,
-             plan->batch, plan->piece, plan->room, plan->slowness, plan->cuts,
-             plan->kills, plan->restarts, plan->repeats, plan->reorders,
-             (int)plan->max_queue, (int)plan->credit, plan->discard ? ", discard" : "",
-             plan->cancels ? ", cancels" : "");
+    snprintf(
+        out, size,
+        "%s, %s, %s, %s, %d calls, batch %d, piece %u, room %u, slowness %u, "
+        "%d cuts, %d kills, %d restarts, repeats %d, reorders %d, queue %d, "
+        "credit %d%s%s",
+        plan->row->name, plan->http ? "HTTP" : "line", plan->sqlite ? "SQLite" : "memory",
+        plan->restartable ? "restartable" : "not restartable", plan->calls, plan->batch,
+        plan->piece, plan->room, plan->slowness, plan->cuts, plan->kills, plan->restarts,
+        plan->repeats, plan->reorders, (int)plan->max_queue, (int)plan->credit,
+        plan->discard ? ", discard" : "", plan->cancels ? ", cancels" : "");
 }

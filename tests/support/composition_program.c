@@ -14,25 +14,31 @@ const char *const program_fields[COMPOSITION_FIELDS] = {"structuredContent", "no
 
 /* ---- drawing ---- */
 
-static size_t draw_size(dice *d)
+static size_t draw_size(const program *p, dice *d)
 {
-    switch (dice_roll(d, 24)) {
-    case 0:
-        return 1000 + dice_roll(d, 4000);
-    case 1:
-        return dice_once_in(d, 4) ? 60000 + dice_roll(d, 30000) : 9000;
-    default:
-        return dice_roll(d, 60);
-    }
+    if (dice_once_in(d, 12))
+        return dice_roll(d, p->largest);
+    return dice_roll(d, 60);
 }
 
 /* Text that is hard on whoever carries it. */
-static char *draw_text(dice *d, int number, size_t *len)
+static char *draw_text(const program *p, dice *d, int number, size_t *len)
 {
-    static const char *const bits[] = {"a",  "\"", "\\", "\n",           "\r\n", "\t",
-                                       "\x01", "{}", "],", "\xc3\xa9",     "data: ",
-                                       "\xe2\x80\xa8", "\xf0\x9f\x8c\x8d", "\x7f"};
-    size_t size = draw_size(d);
+    static const char *const bits[] = {"a",
+                                       "\"",
+                                       "\\",
+                                       "\n",
+                                       "\r\n",
+                                       "\t",
+                                       "\x01",
+                                       "{}",
+                                       "],",
+                                       "\xc3\xa9",
+                                       "data: ",
+                                       "\xe2\x80\xa8",
+                                       "\xf0\x9f\x8c\x8d",
+                                       "\x7f"};
+    size_t size = draw_size(p, d);
     char *text = malloc(size + 32);
     size_t n = (size_t)sprintf(text, "%d:", number);
     while (n < size) {
@@ -44,14 +50,14 @@ static char *draw_text(dice *d, int number, size_t *len)
     return text;
 }
 
-static char *draw_json(dice *d, int number, size_t *len)
+static char *draw_json(const program *p, dice *d, int number, size_t *len)
 {
     static const char *const forms[] = {
         "{\"type\":\"text\",\"text\":\"n%d %s\",\"annotations\":{\"priority\":0.50}}",
         "{\"type\":\"resource_link\",\"uri\":\"x:%d\",\"name\":\"r\\u00e9\\/%s\"}",
         "{\"text\":\"%d %s\",\"_meta\":{\"x/n\":1.0e2,\"a\":[]},\"type\":\"text\"}",
         "{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"image/png; n=%d%s\"}"};
-    size_t size = draw_size(d);
+    size_t size = draw_size(p, d);
     char *text = malloc(size + 160);
     char *filler = malloc(size + 1);
     memset(filler, 'z', size);
@@ -69,8 +75,8 @@ static void add_blocks(program *p, dice *d, program_step *s)
     for (int i = 0; i < s->count; i++) {
         program_block *b = &p->blocks[p->block_count++];
         b->is_text = s->count == 1 && !dice_once_in(d, 3);
-        b->bytes = b->is_text ? draw_text(d, p->block_count, &b->len)
-                              : draw_json(d, p->block_count, &b->len);
+        b->bytes = b->is_text ? draw_text(p, d, p->block_count, &b->len)
+                              : draw_json(p, d, p->block_count, &b->len);
     }
 }
 
@@ -89,9 +95,9 @@ static void draw_field(program_step *s, dice *d)
 static void draw_step(program *p, dice *d, uint32_t flags, program_step *s)
 {
     static const step_kind kinds[] = {
-        STEP_SEND,  STEP_SEND,     STEP_SEND, STEP_SEND,   STEP_SEND, STEP_SEND,
-        STEP_FIELD, STEP_PROGRESS, STEP_LOG,  STEP_STATUS, STEP_ASK,  STEP_CHECKPOINT,
-        STEP_PAUSE, STEP_REPLACE,  STEP_PAUSE};
+        STEP_SEND, STEP_SEND,       STEP_SEND,     STEP_SEND,    STEP_SEND,
+        STEP_SEND, STEP_FIELD,      STEP_PROGRESS, STEP_LOG,     STEP_STATUS,
+        STEP_ASK,  STEP_CHECKPOINT, STEP_PAUSE,    STEP_REPLACE, STEP_PAUSE};
     s->kind = kinds[dice_roll(d, sizeof kinds / sizeof *kinds)];
     if (s->kind == STEP_ASK && (!(flags & ROW_ASKS) || !dice_once_in(d, 2)))
         s->kind = STEP_SEND;
@@ -124,11 +130,12 @@ static void draw_end(program *p, dice *d, program_step *s)
         snprintf(s->json, sizeof s->json, "{\"end\":%d}", (int)dice_roll(d, 1000));
 }
 
-void program_make(program *p, dice *d, uint32_t flags)
+void program_make(program *p, dice *d, uint32_t flags, uint32_t largest)
 {
     static const uint32_t lengths[] = {1, 3, 8, COMPOSITION_STEPS - 1};
     int steps = (int)dice_roll(d, lengths[dice_roll(d, 4)] + 1);
     memset(p, 0, sizeof *p);
+    p->largest = largest;
     for (; p->count < steps && p->block_count < COMPOSITION_BLOCKS - 12; p->count++)
         draw_step(p, d, flags, &p->steps[p->count]);
     draw_end(p, d, &p->steps[p->count]);

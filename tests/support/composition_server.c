@@ -80,9 +80,8 @@ static segue_status ask(job *j, const program_step *s)
     char key[16];
     snprintf(key, sizeof key, "k%d", s->number);
     j->asking = true;
-    segue_status status =
-        segue_call_require_input(j->call, key, "elicitation/create", params,
-                                 sizeof params - 1, on_input, j, NULL);
+    segue_status status = segue_call_require_input(
+        j->call, key, "elicitation/create", params, sizeof params - 1, on_input, j, NULL);
     if (status != SEGUE_OK)
         j->asking = false;
     return status == SEGUE_E_UNSUPPORTED ? SEGUE_OK : status;
@@ -92,7 +91,7 @@ static segue_status checkpoint(job *j, const program_step *s)
 {
     char data[16];
     int len = snprintf(data, sizeof data, "%d", s->number);
-    segue_status status = segue_call_checkpoint(j->call, data, (size_t)len);
+    segue_status status = segue_call_checkpoint(j->call, data, (size_t)len + 1);
     return status == SEGUE_E_STATE ? SEGUE_OK : status;
 }
 
@@ -133,7 +132,7 @@ static segue_status play_step(job *j, const program_step *s)
     case STEP_COMPLETE:
         return complete(j, s);
     case STEP_FAIL:
-        return segue_call_fail(j->call, -32050, "no", "{\"n\":1}", 7);
+        return segue_call_fail(j->call, PROGRAM_CODE, "no", "{\"n\":1}", 7);
     default:
         return SEGUE_OK;
     }
@@ -208,7 +207,9 @@ static void find_place(job *j)
     if (segue_call_resumed(j->call, &last, &data, &len) != SEGUE_OK)
         return;
     composition_check(j->c, j->c->plan.restartable && j->c->kills_done);
-    composition_check(j->c, last >= j->app->seen);
+    if (last < j->app->seen)
+        composition_fail(j->c, "call %d: %d segments are stored, %d were seen",
+                         j->app->index, (int)last, (int)j->app->seen);
     composition_check(j->c, last <= (uint64_t)j->app->program.block_count);
     j->at = program_after(&j->app->program, last);
     int made = -1, least = -1;
@@ -276,10 +277,11 @@ void server_start(composition *c)
     options.dialects_off = c->plan.row->server_off;
     options.seal_key = key;
     options.seal_key_len = sizeof key;
-    composition_check(
-        c, segue_server_new(c->server_runtime, &options, &c->server) == SEGUE_OK);
+    composition_check(c, segue_server_new(c->server_runtime, &options, &c->server) ==
+                             SEGUE_OK);
     add_tool(c);
     c->carrier->serve(c);
+    c->server_base = c->server_mem.live;
 }
 
 static void free_jobs(composition *c)
@@ -303,7 +305,9 @@ void server_stop(composition *c)
     c->server = NULL;
     c->server_runtime = NULL;
     free_jobs(c);
-    composition_check(c, c->server_mem.live == 0);
+    if (c->server_mem.live)
+        composition_fail(c, "the server leaves %zu bytes in %zu blocks",
+                         (size_t)c->server_mem.live, (size_t)c->server_mem.blocks);
 }
 
 bool server_turn(composition *c)

@@ -38,9 +38,19 @@ static int new_socket(composition *c)
     return fd;
 }
 
-static web *web_of(composition *c)
+static void listen_near(composition *c, web *w)
 {
     struct sockaddr_un address;
+    unlink(w->near_path);
+    w->listener = new_socket(c);
+    address_of(&address, w->near_path);
+    composition_check(
+        c, !bind(w->listener, (const struct sockaddr *)&address, sizeof address));
+    composition_check(c, !listen(w->listener, MOST));
+}
+
+static web *web_of(composition *c)
+{
     web *w = c->carried;
     if (w)
         return w;
@@ -50,12 +60,7 @@ static web *web_of(composition *c)
     w->options = (cutting_options){.seed = c->seed,
                                    .piece_max = c->plan.piece,
                                    .room = c->plan.room < 64 ? 64 : c->plan.room};
-    unlink(w->near_path);
-    w->listener = new_socket(c);
-    address_of(&address, w->near_path);
-    composition_check(
-        c, !bind(w->listener, (const struct sockaddr *)&address, sizeof address));
-    composition_check(c, !listen(w->listener, MOST));
+    listen_near(c, w);
     return w;
 }
 
@@ -83,19 +88,21 @@ static void serve(composition *c)
     snprintf(address, sizeof address, "unix:%s", w->far_path);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
     options.address = address;
-    composition_check(
-        c, segue_server_listen(c->server, &options, &listener, NULL) == SEGUE_OK);
+    composition_check(c, segue_server_listen(c->server, &options, &listener, NULL) ==
+                             SEGUE_OK);
     segue_listener_free(listener);
 }
 
 static void lose(composition *c)
 {
     web *w = c->carried;
-    if (!w)
+    if (!w || w->listener < 0)
         return;
     for (int i = 0; i < w->count; i++)
         cutting_line_free(w->lines[i]);
     w->count = 0;
+    close(w->listener); /* who goes finds nobody to say goodbye to */
+    w->listener = -1;
 }
 
 /* ---- turns ---- */
@@ -144,6 +151,8 @@ static bool turn_line(composition *c, cutting_line *line)
 static bool turn(composition *c)
 {
     web *w = c->carried;
+    if (w->listener < 0)
+        listen_near(c, w);
     bool any = accept_one(c, w);
     for (int i = 0; i < w->count; i++) {
         any |= turn_line(c, w->lines[i]);
@@ -163,15 +172,13 @@ static void cut(composition *c)
         return;
     cutting_line *line = w->lines[dice_roll(&c->dice, (uint32_t)w->count)];
     cutting_half *half = &line->halves[dice_once_in(&c->dice, 3) ? 0 : 1];
-    half->cut_at =
-        half->passed + 1 + dice_roll(&c->dice, reach[dice_roll(&c->dice, 4)]);
+    half->cut_at = half->passed + 1 + dice_roll(&c->dice, reach[dice_roll(&c->dice, 4)]);
 }
 
 static void end(composition *c)
 {
     web *w = c->carried;
     lose(c);
-    close(w->listener);
     unlink(w->near_path);
     unlink(w->far_path);
     free(w);

@@ -77,6 +77,7 @@ void http_stage_begin(http_stage *s)
     options.principal = s->principal;
     options.store = s->store;
     options.on_idle = s->on_idle;
+    options.dialects_on = s->dialects_on;
     options.user = s;
     assert_int_equal(segue_server_new(s->rt, &options, &s->server), SEGUE_OK);
     s->fixtures = fixtures_new(fake_now, s);

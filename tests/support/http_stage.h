@@ -33,6 +33,7 @@ typedef struct http_stage {
     void (*add)(segue_server *server); /* more items, before it listens; NULL = none */
     segue_idle_fn on_idle;             /* user: the stage */
     int64_t max_message;
+    uint32_t dialects_on; /* of the server */
 } http_stage;
 
 /* Zero it, set what differs, begin. */

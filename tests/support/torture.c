@@ -153,6 +153,7 @@ static int serve(torture *t)
     server.store = t->store;
     server.on_validate = t->validate;
     server.question_ttl_ms = t->question_ttl_ms;
+    server.dialects_on = t->draft ? SEGUE_DIALECT_DRAFT_TASKS : 0;
     if (segue_server_new(t->runtime, &server, &t->server) != SEGUE_OK)
         return 0;
     t->fixtures = fixtures_new(fake_now, t);
@@ -196,6 +197,9 @@ segue_session *torture_open_over(torture *t, segue_transport *transport)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = t->era;
     options.no_tasks = t->no_tasks;
+    options.dialects_on = t->draft ? SEGUE_DIALECT_DRAFT_TASKS : 0;
+    if (t->resumable)
+        options.dialects_on |= SEGUE_DIALECT_RESUMABLE;
     options.capabilities = "{\"elicitation\":{}}";
     options.fill_defaults = 1;
     options.host = t->host;

@@ -50,8 +50,10 @@ struct torture {
     int asked_count;
     int sqlite; /* the store is a file, with a thread of its own */
     int32_t era;
-    int no_tasks; /* the clients want none; set before they are opened */
-    int setup;    /* the making of the server fails as well */
+    int no_tasks;  /* the clients want none; set before they are opened */
+    int resumable; /* the clients declare resumableRequests; likewise */
+    int draft;     /* both sides speak DRAFT-2026-v1; set before the server is made */
+    int setup;     /* the making of the server fails as well */
     int served;
     size_t fail_at, fail_from;
     char path[64];

@@ -53,8 +53,7 @@ sgi_json bindings_get(const bindings *b, sgi_str name)
 void bindings_set(bindings *b, sgi_str name, sgi_json value)
 {
     b->list = realloc(b->list, (b->count + 1) * sizeof *b->list);
-    b->list[b->count++] =
-        (binding){strndup(name.p, name.n), strndup(value.p, value.n)};
+    b->list[b->count++] = (binding){strndup(name.p, name.n), strndup(value.p, value.n)};
 }
 
 static bool is_name(sgi_str text)
@@ -239,7 +238,7 @@ static char *match_string(sgi_json pattern, sgi_json found, const char *at)
     return same ? NULL : differ(at, pattern, found);
 }
 
-/* Does another key of the pattern, a literal or a name that is bound, take this member? */
+/* Is it a member that another key of the pattern takes: a literal, or a bound name? */
 static bool is_taken(const bindings *b, sgi_json pattern, sgi_str name, sgi_json quoted)
 {
     sgi_json_member other;
@@ -265,8 +264,8 @@ static char *match_key(bindings *b, sgi_json pattern, sgi_json found, sgi_str na
     sgi_json bound = bindings_get(b, name);
     for (size_t at = 0; sgi_json_next_member(found, &at, taken);) {
         sgi_json quoted = {taken->key.p - 1, taken->key.n + 2};
-        bool is_other = bound.n && (bound.n != quoted.n ||
-                                    memcmp(bound.p, quoted.p, quoted.n) != 0);
+        bool is_other =
+            bound.n && (bound.n != quoted.n || memcmp(bound.p, quoted.p, quoted.n) != 0);
         if (is_other || is_taken(b, pattern, name, quoted))
             continue;
         if (!bound.n)
@@ -326,8 +325,9 @@ static char *match_array(bindings *b, sgi_json pattern, sgi_json found, const ch
         if (sgi_json_string_is(expected, (sgi_str){MORE, sizeof MORE - 1}))
             return NULL;
         char *path = vector_text("%s.%d", at, (int)n);
-        wrong = sgi_json_next_item(found, &j, &item) ? match(b, expected, item, path)
-                                                     : differ(path, expected, (sgi_str){0});
+        wrong = sgi_json_next_item(found, &j, &item)
+                    ? match(b, expected, item, path)
+                    : differ(path, expected, (sgi_str){0});
         free(path);
     }
     if (!wrong && sgi_json_next_item(found, &j, &item))

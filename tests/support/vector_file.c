@@ -59,12 +59,18 @@ char *vector_unknown(sgi_json object, const char *known)
 
 static bool is_revision(const char *text)
 {
-    return text && strstr("|2026-07-28|2025-11-25|2025-06-18|2025-03-26|2024-11-05|", text);
+    static const char *const known[] = {"2026-07-28", "2025-11-25", "2025-06-18",
+                                        "2025-03-26", "2024-11-05"};
+    for (size_t i = 0; text && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(text, known[i]))
+            return true;
+    return false;
 }
 
 static char *check_vector(sgi_json vector)
 {
-    char *wrong = vector_unknown(vector, "|name|rule|role|revision|about|steps|fails|");
+    char *wrong = vector_unknown(
+        vector, "|name|rule|role|revision|about|capabilities|steps|fails|");
     char *name = vector_string(vector, "name");
     char *rule = vector_string(vector, "rule");
     char *role = vector_string(vector, "role");
@@ -84,6 +90,22 @@ static char *check_vector(sgi_json vector)
     return wrong;
 }
 
+/* "server 2025-11-25" */
+static char *check_begin(sgi_json begin)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(begin, &at, &member);) {
+        char *key = strndup(member.key.p, member.key.n);
+        bool is_role = !strncmp(key, "server ", 7) || !strncmp(key, "client ", 7);
+        bool is_good = is_role && is_revision(key + 7);
+        free(key);
+        if (!is_good)
+            return vector_text("nobody begins so: \"%.*s\"", (int)member.key.n,
+                               member.key.p);
+    }
+    return NULL;
+}
+
 static char *check_file(vector_file *file, sgi_json all)
 {
     int64_t format = 0;
@@ -97,6 +119,8 @@ static char *check_file(vector_file *file, sgi_json all)
     file->vectors = sgi_json_get(all, "vectors");
     if (!wrong && sgi_json_kind_of(file->vectors) != SGI_JSON_ARRAY)
         wrong = vector_text("no vectors");
+    if (!wrong)
+        wrong = check_begin(file->begin);
     for (size_t at = 0; !wrong && sgi_json_next_item(file->vectors, &at, &vector);)
         wrong = check_vector(vector);
     return wrong;

@@ -139,6 +139,8 @@ static char *play_answer(stage *s, sgi_json step)
     char *key = vector_string(step, "key");
     char *result =
         wrong ? NULL : vector_fill(&s->names, sgi_json_get(step, "result"), &wrong);
+    if (r && !key && r->last_key)
+        key = strdup(r->last_key);
     if (!wrong && (!key || segue_request_answer(r->request, key, result,
                                                 strlen(result)) != SEGUE_OK))
         wrong = vector_text("nobody asked for %s", key ? key : "nothing");
@@ -200,6 +202,8 @@ static char *play_asked(stage *s, sgi_json step)
     record *r = find_call(s, step, "|call|key|method|", &wrong);
     char *key = vector_string(step, "key");
     char *method = vector_string(step, "method");
+    if (r && !key)
+        key = strdup(r->last_key ? r->last_key : "");
     char *begin = vector_text("input %s %s ", key ? key : "", method ? method : "");
     if (!wrong && (!r->log || !strstr(r->log, begin)))
         wrong = vector_text("was not asked: %s", begin);
@@ -231,8 +235,8 @@ static char *play_end(stage *s, sgi_json step)
     if (!wrong && !r->completed)
         wrong = vector_text("the call has not ended");
     if (!wrong && (!status || !is_status(r->status, status)))
-        wrong = vector_text("it ended with %s: %s", segue_status_name(r->status),
-                            r->message);
+        wrong =
+            vector_text("it ended with %s: %s", segue_status_name(r->status), r->message);
     if (!wrong && code && code != r->rpc_code)
         wrong = vector_text("its code is %d", (int)r->rpc_code);
     if (!wrong && result.n)
@@ -267,7 +271,7 @@ static char *play_notified(stage *s, sgi_json pattern)
     return wrong;
 }
 
-static char *play_client_step(stage *s, sgi_json step, const sgi_json_member *is)
+static char *play_client_step(stage *s, const sgi_json_member *is)
 {
     if (sgi_json_key_is(is, "call"))
         return play_call(s, is->value);
@@ -287,7 +291,6 @@ static char *play_client_step(stage *s, sgi_json step, const sgi_json_member *is
         return play_warned(s);
     if (sgi_json_key_is(is, "notified"))
         return play_notified(s, is->value);
-    (void)step;
     return vector_text("no client knows the step \"%.*s\"", (int)is->key.n, is->key.p);
 }
 
@@ -295,8 +298,7 @@ static char *play_step(stage *s, sgi_json step)
 {
     sgi_json_member is, second;
     size_t at = 0;
-    if (!sgi_json_next_member(step, &at, &is) ||
-        sgi_json_next_member(step, &at, &second))
+    if (!sgi_json_next_member(step, &at, &is) || sgi_json_next_member(step, &at, &second))
         return vector_text("a step has one member");
     if (sgi_json_key_is(&is, "in"))
         return play_in(s, is.value);
@@ -309,7 +311,7 @@ static char *play_step(stage *s, sgi_json step)
     if (sgi_json_key_is(&is, "advance_ms"))
         return play_advance(s, is.value);
     if (s->is_client)
-        return play_client_step(s, step, &is);
+        return play_client_step(s, &is);
     return vector_text("no server knows the step \"%.*s\"", (int)is.key.n, is.key.p);
 }
 
@@ -328,7 +330,8 @@ static char *play_steps(stage *s, sgi_json steps, const char *where)
     return NULL;
 }
 
-static void begin(stage *s, const char *revision)
+/* capabilities: what the application of a client says that it can; NULL = nothing. */
+static void begin(stage *s, const char *revision, const char *capabilities)
 {
     segue_session_options options;
     if (!s->is_client) {
@@ -339,6 +342,7 @@ static void begin(stage *s, const char *revision)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     if (strcmp(revision, "2026-07-28") != 0)
         options.era = SEGUE_ERA_LEGACY;
+    options.capabilities = capabilities;
     kit_begin(&s->k, &options);
 }
 
@@ -363,7 +367,9 @@ char *vector_play(const vector_file *file, sgi_json vector)
     s->is_client = !strcmp(role, "client");
     for (size_t at = 0; sgi_json_next_member(file->let, &at, &let);)
         bindings_set(&s->names, let.key, let.value);
-    begin(s, revision);
+    sgi_json can = sgi_json_get(vector, "capabilities");
+    char *capabilities = can.n ? strndup(can.p, can.n) : NULL;
+    begin(s, revision, capabilities);
     char *wrong = play_steps(s, sgi_json_get(file->begin, prelude), "begin");
     if (!wrong)
         wrong = play_steps(s, sgi_json_get(vector, "steps"), "step");
@@ -374,5 +380,6 @@ char *vector_play(const vector_file *file, sgi_json vector)
     free(role);
     free(revision);
     free(prelude);
+    free(capabilities);
     return wrong;
 }

@@ -284,6 +284,16 @@ void wire_expect_status(const wire *c, int status)
         assert_int_equal(c->status, status);
 }
 
+const char *wire_last_event(const wire *c)
+{
+    return c->last_event;
+}
+
+void wire_after(wire *c, const char *event)
+{
+    snprintf(c->after, sizeof c->after, "%s", event);
+}
+
 const char *wire_history(const wire *c)
 {
     return c->history ? c->history : "";

@@ -126,6 +126,8 @@ static int read_lane(lane *l)
     if (!l->busy)
         fail_msg("bytes that nobody asked for: %.*s", (int)n, bytes);
     reply_reader_add(&l->reader, bytes, (size_t)n);
+    if (l->reader.last_event[0])
+        snprintf(l->c->last_event, sizeof l->c->last_event, "%s", l->reader.last_event);
     if (l->reader.stage == REPLY_DONE) {
         l->c->status = l->reader.status;
         reply_reader_next(&l->reader);
@@ -213,19 +215,21 @@ static void send_request(wire *c, const wire_mirror *m, const char *method,
     world *w = c->w;
     lane *l = idle_lane(c);
     int chunks = cuts && len && w->drive != WORLD_WHOLE && world_chance(w, 2);
-    char *head = malloc(m->text_len + 600), length[64];
+    char *head = malloc(m->text_len + 800), length[64], after[160] = "";
     size_t body_len = len, n;
     char *chunked = chunks ? in_chunks(w, body, len, &body_len) : NULL;
     snprintf(length, sizeof length,
              chunks ? "Transfer-Encoding: chunked\r\n" : "Content-Length: %zu\r\n", len);
+    if (c->after[0])
+        snprintf(after, sizeof after, "Last-Event-ID: %s\r\n", c->after);
     n = (size_t)sprintf(head,
                         "%s /mcp HTTP/1.1\r\nHost: localhost\r\n"
                         "Content-Type: application/json\r\n"
-                        "Accept: %stext/event-stream\r\n%s%s%s%s%s\r\n",
+                        "Accept: %stext/event-stream\r\n%s%s%s%s%s%s\r\n",
                         method, len ? "application/json, " : "",
                         c->principal ? "X-Principal: " : "",
                         c->principal ? c->principal : "", c->principal ? "\r\n" : "",
-                        len ? length : "", m->text);
+                        len ? length : "", after, m->text);
     char *all = malloc(n + body_len);
     memcpy(all, head, n);
     memcpy(all + n, chunked ? chunked : body, body_len);

@@ -127,6 +127,10 @@ void wire_until_closed(wire *c);
 void wire_quiet(wire *c);
 /* HTTP: fails the test unless the last whole answer had this status. */
 void wire_expect_status(const wire *c, int status);
+/* HTTP: the id of the last event that was heard (valid as long as the wire); what is
+ * posted from now on names this one. */
+const char *wire_last_event(const wire *c);
+void wire_after(wire *c, const char *event);
 /* Everything the server ever wrote on this wire, for grep. */
 const char *wire_history(const wire *c);
 

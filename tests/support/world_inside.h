@@ -56,8 +56,10 @@ struct wire {
     struct lane *lanes; /* HTTP: connections */
     char *session;      /* Mcp-Session-Id of initialize, and what it settled */
     char *version;
-    char *fed;  /* the beginning of a line */
-    int status; /* of the last whole answer */
+    char *fed;            /* the beginning of a line */
+    int status;           /* of the last whole answer */
+    char last_event[128]; /* id of the last event of any answer, "" = none */
+    char after[128];      /* the Last-Event-ID of what is posted from now on */
     size_t fed_len;
 };
 

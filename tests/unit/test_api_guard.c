@@ -387,9 +387,9 @@ static int tear_down(void **state)
 
 static void *handle_of(enum kind kind)
 {
-    void *const handles[] = {NULL, runtime, server, session,   request,
-                             task, content, call,   transport, listener,
-                             NULL}; /* a bearer has its own tests: test_bearer_ask.c */
+    /* the last is a bearer, which has tests of its own: test_bearer_ask.c */
+    void *const handles[] = {NULL,    runtime, server,    session,  request, task,
+                             content, call,    transport, listener, NULL};
     return handles[kind];
 }
 

@@ -201,6 +201,44 @@ static void an_unknown_id_is_left_out_of_an_error(void **state)
     sgi_buf_free(&out);
 }
 
+/* Some writers escape each slash. */
+static void a_method_may_be_escaped(void **state)
+{
+    static const struct {
+        const char *json, *text;
+    } rows[] = {{"\"tools/call\"", "tools/call"},
+                {"\"tools\\/call\"", "tools/call"},
+                {"\"\\u0074ools\\u002Fcall\"", "tools/call"},
+                {"\"\\u00e9\"", "\xc3\xa9"},
+                {"\"\"", ""},
+                {"\"a\\u0000b\"", ""},
+                {"7", ""},
+                {"null", ""}};
+    char room[SGI_NAME_MAX], quoted[SGI_NAME_MAX + 8];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_span(sgi_name_text(sgi_str_of(rows[i].json), room), rows[i].text);
+    assert_span(sgi_name_text((sgi_json){0}, room), "");
+    /* as long as there is room for, and one more */
+    for (int more = 0; more < 2; more++) {
+        snprintf(quoted, sizeof quoted, "\"\\/%0*d\"", SGI_NAME_MAX - 4 + more, 0);
+        assert_int_equal(sgi_name_text(sgi_str_of(quoted), room).n,
+                         more ? 0 : SGI_NAME_MAX - 3);
+    }
+}
+
+/* An id of a call is its sender's, also when the call is malformed. */
+static void calls_are_known_when_they_are_malformed(void **state)
+{
+    (void)state;
+    sgi_message m = sort("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":7}");
+    assert_int_equal(m.kind, SGI_MESSAGE_INVALID);
+    assert_true(m.is_call);
+    m = sort("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{}}");
+    assert_int_equal(m.kind, SGI_MESSAGE_INVALID);
+    assert_false(m.is_call);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -212,6 +250,8 @@ int main(void)
         CASE(an_id_says_when_memory_runs_out),
         CASE(error_messages_read_back),
         CASE(an_unknown_id_is_left_out_of_an_error),
+        CASE(a_method_may_be_escaped),
+        CASE(calls_are_known_when_they_are_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* R-2557-1: the same task as tasks/get shows it in 2025-11-25 (L), in DRAFT-2026-v1 (D)
- * and in 2026-07-28 (X). The whole way there is the scenarios'; here are the states that a client of L cannot
- * bring about by itself. */
+ * and in 2026-07-28 (X). The whole way there is the scenarios'; here are the states that
+ * a client of L cannot bring about by itself, and all of them side by side. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

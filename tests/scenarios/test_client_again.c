@@ -1,0 +1,148 @@
+/* Segments that a client has seen and that come again in another way: in a second
+ * exchange, after a token, in the stream of the task that the call became, or in a result
+ * that has no word for what was replaced before it. Each is shown once (R-776-18, C-9).
+ * Found by test_composition.c. */
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define NAMED(name, test)                                                                \
+    {                                                                                    \
+        name, test, NULL, NULL, NULL                                                     \
+    }
+#define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define WHOLE(blocks) "\"resultType\":\"complete\",\"content\":[" blocks "]"
+
+static void say_piece(kit *k, const char *call, const char *seq, const char *text)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/partial_result\","
+            "\"params\":{\"partialResultToken\":%s,\"seq\":%s,\"content\":[{\"type\":"
+            "\"text\",\"text\":\"%s\"}]}}",
+            json_at(call, "params._meta.partialResultToken"), seq, text);
+}
+
+static void after_a_cut(void **state)
+{
+    kit k = {.can_reopen = 1};
+    (void)state;
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    say_piece(&k, call, "0", "a");
+    say_piece(&k, call, "1", "b");
+    kit_cut(&k);
+    kit_handshake(&k, SERVER_STREAMS);
+    call = kit_expect(&k, "tools/call");
+    say_piece(&k, call, "0", "a");
+    say_piece(&k, call, "1", "b");
+    say_piece(&k, call, "2", "c");
+    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\nsegment 3 c\n");
+    kit_result(&k, call, WHOLE(BLOCK("a") "," BLOCK("b") "," BLOCK("c")));
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 3);
+    kit_end(&k);
+}
+
+static void whole_after_a_cut(void **state)
+{
+    segue_session_options options;
+    kit k = {.can_reopen = 1};
+    (void)state;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+#define SERVER "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}"
+    kit_begin_2025(&k, &options, SERVER);
+    record *r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"content\":[" BLOCK("a") "],\"_meta\":{\"hasMore\":true,"
+                                          "\"dev.segue/seq\":1}");
+    kit_cut(&k);
+    kit_handshake_2025(&k, SERVER);
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"content\":[" BLOCK("a") "," BLOCK("b") "]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_end(&k);
+}
+
+/* The word that the first two are void was lost with the piece that had it. */
+static void replaced_unseen(void **state)
+{
+    kit k = {0};
+    (void)state;
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    say_piece(&k, call, "0", "a");
+    say_piece(&k, call, "3", "d");
+    kit_result(&k, call,
+               WHOLE(BLOCK("c") "," BLOCK("d")) ",\"_meta\":{\"dev.segue/replace\":2}");
+    assert_non_null(strstr(r->log, "segment 3 c\nsegment 4 d\n"));
+    assert_int_equal(r->segments, 3);
+    kit_end(&k);
+}
+
+static void after_a_token(void **state)
+{
+    kit first = {0}, second = {0};
+    char token[4096];
+    size_t len = sizeof token;
+    (void)state;
+    kit_begin_modern(&first, NULL, SERVER_STREAMS);
+    record *r = kit_call(&first, "t");
+    const char *call = kit_expect(&first, "tools/call");
+    say_piece(&first, call, "0", "a");
+    assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
+    kit_end(&first);
+    kit_begin_modern(&second, NULL, SERVER_STREAMS);
+    r = kit_resume(&second, token, NULL);
+    r->last_segment = 1;
+    call = kit_expect(&second, "tools/call");
+    say_piece(&second, call, "0", "a");
+    say_piece(&second, call, "1", "b");
+    kit_result(&second, call, WHOLE(BLOCK("a") "," BLOCK("b")));
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    assert_non_null(strstr(r->log, "segment 2 b\n"));
+    kit_end(&second);
+}
+
+static void as_a_task(void **state)
+{
+    kit k = {0};
+    (void)state;
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    say_piece(&k, call, "0", "a");
+    kit_result(&k, call, CREATED("T"));
+    const char *stream = kit_expect(&k, "tasks/stream");
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED("R-776-18 pieces of a second exchange", after_a_cut),
+        NAMED("C-9 a whole answer in a second exchange", whole_after_a_cut),
+        NAMED("R-776-18 a result tells what was replaced", replaced_unseen),
+        NAMED("C-9 a token covers pieces", after_a_token),
+        NAMED("R-776-20 a task streams what pieces showed", as_a_task),
+    };
+    return cmocka_run_group_tests_name("client_again", tests, NULL, NULL);
+}

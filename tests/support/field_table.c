@@ -1,0 +1,127 @@
+#include "support/field_table.h"
+
+#include <stdio.h>
+
+#include "support/bad_fields.h"
+#include "support/tap.h"
+#include "support/vector.h"
+
+#define DAY_MS (24 * 3600 * INT64_C(1000))
+
+typedef struct row_test {
+    const field_stage *stage;
+    const field_row *row;
+    char *name;
+} row_test;
+
+static char letter_of(const char *line)
+{
+    static const struct {
+        const char *code;
+        char letter;
+    } codes[] = {{"-32700", 'J'}, {"-32600", 'R'}, {"-32601", 'M'}, {"-32602", 'P'},
+                 {"-32603", 'I'}, {"-32002", 'N'}, {"-32021", 'C'}, {"-32022", 'V'}};
+    if (!line)
+        return '.';
+    if (*json_at(line, "result"))
+        return 'K';
+    const char *code = json_at(line, "error.code");
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (!strcmp(code, codes[i].code))
+            return codes[i].letter;
+    return *json_at(line, "method") ? 'A' : '!';
+}
+
+/* What is said to one line; everything is heard. The id is free again after it. */
+static char say(wire *c, const char *line)
+{
+    char letter = '.';
+    const char *answer;
+    wire_send(c, line);
+    while ((answer = wire_next(c))) {
+        char next = letter_of(answer);
+        if (letter == '.' || letter == 'A')
+            letter = next;
+    }
+    wire_notify(c, "notifications/cancelled", "\"requestId\":1");
+    while (wire_next(c))
+        ;
+    return letter;
+}
+
+static void play_row(world *w, const row_test *t, char *got)
+{
+    wire *c = t->stage->begin(w);
+    char *task = strstr(t->row->message, "TASK") ? t->stage->make_task(c) : NULL;
+    char *message =
+        task ? bad_field_fill(t->row->message, "TASK", task) : strdup(t->row->message);
+    for (int i = 0; i < BAD_FIELD_VALUES; i++) {
+        char *line = bad_field_line(message, t->row->path, i);
+        got[i] = say(c, line);
+        free(line);
+        t->stage->still_works(c);
+    }
+    for (int i = 0; i < BAD_FIELD_TEXTS; i++) {
+        char *line = bad_field_text(message, t->row->path, i);
+        if (say(c, line) != 'J')
+            fail_msg("is no JSON, and was taken: %.300s", line);
+        free(line);
+        t->stage->still_works(c);
+    }
+    free(message);
+    free(task);
+    wire_drop(c);
+    world_jump(w, 2 * DAY_MS); /* what may be kept for a while is gone now */
+}
+
+static void compare(const row_test *t, const char *got)
+{
+    if (getenv("SEGUE_FIELDS"))
+        print_message("%s  %s\n", got, t->name);
+    for (int i = 0; i < BAD_FIELD_VALUES; i++)
+        if (got[i] != t->row->expected[i])
+            fail_msg("%s = %s: %c, expected %c (all: %s, expected %s)", t->row->path,
+                     bad_field_name(i), got[i], t->row->expected[i], got,
+                     t->row->expected);
+}
+
+static void run_row(void **state)
+{
+    const row_test *t = *state;
+    char got[BAD_FIELD_VALUES + 1] = "";
+    world w = {0};
+    size_t live[3];
+    tap_test(t->name);
+    world_begin(&w);
+    for (int i = 0; i < 3; i++) {
+        play_row(&w, t, got);
+        live[i] = w.mem.live;
+    }
+    assert_int_equal(w.log_count, 0);
+    if (live[2] > live[1])
+        fail_msg("%d bytes are left behind", (int)(live[2] - live[1]));
+    world_end(&w);
+    compare(t, got);
+}
+
+int fields_run(const char *group, const field_stage *stage, const field_row *rows,
+               size_t count)
+{
+    row_test *list = calloc(count, sizeof *list);
+    struct CMUnitTest *tests = calloc(count, sizeof *tests);
+    const char *only = getenv("SEGUE_SCENARIO");
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        list[i] = (row_test){stage, &rows[i], NULL};
+        list[i].name = vector_text("%s: %s of %s", group, rows[i].path,
+                                   json_at(rows[i].message, "method"));
+        if (!only || strstr(list[i].name, only))
+            tests[n++] = (struct CMUnitTest){list[i].name, run_row, NULL, NULL, &list[i]};
+    }
+    int failed = _cmocka_run_group_tests(group, tests, n, NULL, NULL);
+    for (size_t i = 0; i < count; i++)
+        free(list[i].name);
+    free(list);
+    free(tests);
+    return failed;
+}
