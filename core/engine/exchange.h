@@ -192,7 +192,7 @@ typedef struct sgi_ask_head {
     sgi_str name;       /* Mcp-Name, in the form of a header */
     sgi_str params;     /* Mcp-Param-*: name NUL value NUL, ... */
     sgi_str last_event; /* Last-Event-ID of a POST that resumes a request */
-    bool once;          /* a call without a key: nobody may send it twice */
+    bool once;          /* nobody but the request itself may send it again */
 } sgi_ask_head;
 
 /* The next exchange on which there is something to do: a new one (its transport is NULL;

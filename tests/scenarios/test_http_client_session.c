@@ -58,6 +58,35 @@ static void ends(http_script *s, const char *session)
     script_end(s);
 }
 
+/* A connection that was used before dies with the call on it. The wire session may have
+ * it: it is not sent again under the id that is in use there. */
+static void a_keyed_call_goes_again_under_another_id(void **state)
+{
+    (void)state;
+    http_script s;
+    char id[32];
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    script_begin(&s, &options);
+    script_initialize_with(
+        &s, "one", "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}");
+    no_stream(&s);
+    call_works(&s, "one");
+    record *r = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    snprintf(id, sizeof id, "%s", json_at(h->body, "id"));
+    script_cut(h, false);
+    script_advance(&s, 300);
+    h = script_expect(&s, "tools/call");
+    assert_string_not_equal(json_at(h->body, "id"), id);
+    assert_non_null(strstr(h->body, "dev.segue/idempotencyKey"));
+    script_result(h, "\"content\":[]");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    ends(&s, "one");
+}
+
 static void each_request_names_the_session(void **state)
 {
     (void)state;
@@ -415,6 +444,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_request_names_the_session),
+        cmocka_unit_test(a_keyed_call_goes_again_under_another_id),
         cmocka_unit_test(a_server_without_sessions_is_told_nothing),
         {"AS-117 a cut stream is taken up again when the server said", //
          a_cut_stream_is_taken_up_again, NULL, NULL, NULL},

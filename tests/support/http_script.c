@@ -390,7 +390,7 @@ void script_discover(http_script *s, const char *capabilities)
     script_until(s, s->k.opened);
 }
 
-void script_initialize(http_script *s, const char *session)
+void script_initialize_with(http_script *s, const char *session, const char *capabilities)
 {
     char headers[256], body[512];
     int opened = s->k.opened;
@@ -401,15 +401,20 @@ void script_initialize(http_script *s, const char *session)
              session ? "\r\n" : "");
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":"
-             "\"2025-11-25\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":"
+             "\"2025-11-25\",\"capabilities\":%s,\"serverInfo\":{\"name\":"
              "\"s\",\"version\":\"1\"}}}",
-             json_at(h->body, "id"));
+             json_at(h->body, "id"), capabilities);
     script_say(h, "200 OK", headers, body);
     h = script_expect(s, "notifications/initialized");
     assert_header(h, "Mcp-Session-Id", session);
     assert_header(h, "MCP-Protocol-Version", "2025-11-25");
     script_accept(h);
     script_until(s, s->k.opened > opened);
+}
+
+void script_initialize(http_script *s, const char *session)
+{
+    script_initialize_with(s, session, "{\"tools\":{}}");
 }
 
 void script_legacy(http_script *s, const char *session)

@@ -106,6 +106,8 @@ void script_cut(heard *h, bool reset);
  * to the test. */
 void script_discover(http_script *s, const char *capabilities);
 void script_initialize(http_script *s, const char *session);
+void script_initialize_with(http_script *s, const char *session,
+                            const char *capabilities);
 /* server/discover is unknown, and script_initialize. */
 void script_legacy(http_script *s, const char *session);
 

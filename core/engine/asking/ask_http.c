@@ -291,6 +291,18 @@ bool sgi_ask_waits(const sgi_conn *conn)
     return exchange->emitter || (exchange->kind == SGI_ASK_LISTEN && !exchange->over);
 }
 
+/* Nobody but the request itself may send it again. A call without a key would run twice.
+ * And what waits may still wait in its wire session, where its id is in use: it goes
+ * again under another. */
+static bool goes_once(const sgi_exchange *exchange, bool modern)
+{
+    const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
+    sgi_str method = sgi_buf_str(&exchange->method);
+    if (sgi_str_eq(method, SGI_STR("tools/call")))
+        return !modern || !request || !request->key_sent;
+    return !modern && sgi_str_eq(method, SGI_STR("tasks/result"));
+}
+
 void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
 {
     const sgi_exchange *exchange = conn->exchange;
@@ -308,8 +320,7 @@ void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     if (request && sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("requests/resume")))
         head->last_event = sgi_resume_position(request);
-    head->once = sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("tools/call")) &&
-                 !(request && request->key_sent);
+    head->once = goes_once(exchange, modern);
     if (exchange->has_name)
         head->name =
             (sgi_str){exchange->name.p ? exchange->name.p : "", exchange->name.len};
