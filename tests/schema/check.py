@@ -53,13 +53,18 @@ def not_json(text):
     raise ValueError(f"{text} is not JSON")
 
 
+def number(text):
+    """Of any length: newer interpreters refuse to read very long integers."""
+    return int(text) if len(text) < 1000 else float(text)
+
+
 def parse(text, is_judged):
     """A message; of a script's None when it cannot be read."""
     try:
         if is_judged:
             return json.loads(text.decode("utf-8"), object_pairs_hook=once,
-                              parse_constant=not_json)
-        return json.loads(text)
+                              parse_constant=not_json, parse_int=number)
+        return json.loads(text, parse_int=number)
     except (ValueError, RecursionError):
         if is_judged:
             raise
