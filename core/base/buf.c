@@ -95,6 +95,8 @@ void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url)
         buf->failed = true;
         return;
     }
+    if (!n)
+        return; /* there may be no room at all */
     char *out = buf->p + buf->len;
     for (; n >= 3; n -= 3, in += 3) {
         *out++ = alphabet[in[0] >> 2];

@@ -20,7 +20,7 @@ static const uint8_t next_key[32] = {2, 7, 1, 8};
 
 static const char *page(wire *c, const char *method, const char *cursor)
 {
-    char params[CURSOR_SIZE + 16];
+    char params[2 * CURSOR_SIZE];
     snprintf(params, sizeof params, "\"cursor\":%s", cursor ? cursor : "");
     return wire_do(c, "1", method, cursor ? params : NULL, NULL);
 }

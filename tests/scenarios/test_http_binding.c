@@ -75,7 +75,7 @@ static char *answer(scene *s, char *request, const char *token)
 
 static char *about(const char *method, const char *task)
 {
-    char params[256];
+    char params[640];
     snprintf(params, sizeof params, "\"taskId\":\"%s\"%s", task,
              strcmp(method, "tasks/update") ? "" : ",\"inputResponses\":{}");
     return http_request("2", method, task, params, CAPS);

@@ -64,7 +64,7 @@ static void no_redirect_is_followed_with_credentials(void **state)
         for (size_t p = 0; p < 6; p++) {
             http_script s;
             heard *h;
-            char headers[160];
+            char headers[512];
             record *r = begin_call(&s, &h);
             snprintf(headers, sizeof headers, "Location: %s\r\n", places[p]);
             script_say(h, statuses[i], headers, "");

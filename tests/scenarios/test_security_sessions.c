@@ -55,7 +55,7 @@ static void begin_session(http_stage *s, const char *user, char id[64])
 static char *request_of(const char *user, const char *id, const char *method,
                         const char *event)
 {
-    char lines[8400], *request = NULL;
+    char lines[32 * 1024], *request = NULL;
     int used =
         snprintf(lines, sizeof lines, "X-User: %s\r\nMcp-Session-Id: %s\r\n", user, id);
     if (event)

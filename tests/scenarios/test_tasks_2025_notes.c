@@ -48,7 +48,7 @@ static int count(const wire *c, const char *text)
 static void status_of(const char *note, const char *id, const char *status,
                       const char *message)
 {
-    char quoted[80];
+    char quoted[160];
     snprintf(quoted, sizeof quoted, "\"%s\"", id);
     assert_at(note, "params.taskId", quoted);
     assert_at(note, "params.status", status);
