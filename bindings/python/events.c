@@ -1,0 +1,238 @@
+/* Callbacks of the library that become events. Each runs inside of runtime_dispatch (or
+ * runtime_free), copies what it is given into Python objects and appends one event;
+ * Python code runs later, from the batch.
+ *
+ * Segments of one request that meet in one batch share one event: a list that grows for
+ * as long as nothing else of that request comes between. user->segments is that list,
+ * good for the round it was made in. */
+#include "shim.h"
+
+#include <string.h>
+
+/* Whether a callback has something to do; if so, *entered is for sgpy_leave. */
+static bool begin(const sgpy_user *user, bool *entered)
+{
+    if (!user->host->batch)
+        return false;
+    *entered = sgpy_enter(user->host);
+    return true;
+}
+
+static void finish(sgpy_user *user, bool entered, int kind, PyObject *a, PyObject *b,
+                   PyObject *c)
+{
+    user->segments = NULL;
+    sgpy_push(user->host, user->handler, kind, a, b, c);
+    sgpy_leave(user->host, entered);
+}
+
+/* ---- server ---- */
+
+static void push_call(sgpy_user *user, segue_call *call, int kind)
+{
+    bool entered;
+    size_t len;
+    if (!begin(user, &entered)) {
+        segue_call_free(call);
+        return;
+    }
+    const char *params = segue_call_params(call, &len);
+    PyObject *b = sgpy_bytes(params, len);
+    PyObject *c = sgpy_string(segue_call_name(call));
+    PyObject *a = sgpy_wrap(SGPY_CALL, call, user->host);
+    finish(user, entered, kind, a, b, c);
+}
+
+void sgpy_on_call(void *user, segue_call *call)
+{
+    push_call(user, call, SGPY_CALLED);
+}
+
+void sgpy_on_completion(void *user, segue_call *call)
+{
+    push_call(user, call, SGPY_COMPLETION);
+}
+
+static void push_plain(sgpy_user *user, int kind)
+{
+    bool entered;
+    if (begin(user, &entered))
+        finish(user, entered, kind, NULL, NULL, NULL);
+}
+
+void sgpy_on_cancel(void *user, segue_call *call)
+{
+    (void)call;
+    push_plain(user, SGPY_CANCEL);
+}
+
+void sgpy_on_drain(void *user, segue_call *call)
+{
+    (void)call;
+    push_plain(user, SGPY_DRAIN);
+}
+
+void sgpy_on_idle(void *user)
+{
+    push_plain(user, SGPY_IDLE);
+}
+
+void sgpy_on_input(void *user, segue_call *call, segue_status status, const char *json,
+                   size_t len)
+{
+    bool entered;
+    (void)call;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_INPUT, PyLong_FromLong(status), sgpy_bytes(json, len),
+               NULL);
+}
+
+/* ---- session ---- */
+
+void sgpy_on_open(void *user, segue_session *session)
+{
+    (void)session;
+    push_plain(user, SGPY_OPEN);
+}
+
+void sgpy_on_closed(void *user, segue_session *session, const segue_error *error)
+{
+    bool entered;
+    (void)session;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_CLOSED, sgpy_error_info(error), NULL, NULL);
+}
+
+void sgpy_on_notification(void *user, segue_session *session, const char *method,
+                          const char *params, size_t len)
+{
+    bool entered;
+    (void)session;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_NOTIFICATION, sgpy_string(method),
+               sgpy_bytes(params, len), NULL);
+}
+
+/* ---- request ---- */
+
+static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
+{
+    bool entered;
+    sgpy_user *user = opaque;
+    (void)request;
+    if (!begin(user, &entered))
+        return;
+    PyObject *item = sgpy_segment_new(segment);
+    if (user->segments && user->round == user->host->round) {
+        if (!item || PyList_Append(user->segments, item) < 0) {
+            PyErr_Clear();
+            user->host->lost = true;
+        }
+        Py_XDECREF(item);
+        sgpy_leave(user->host, entered);
+        return;
+    }
+    PyObject *list = item ? PyList_New(1) : NULL;
+    if (list)
+        PyList_SetItem(list, 0, item);
+    else
+        Py_XDECREF(item);
+    sgpy_push(user->host, user->handler, SGPY_SEGMENTS, list, NULL, NULL);
+    user->segments = list; /* the batch holds it */
+    user->round = user->host->round;
+    sgpy_leave(user->host, entered);
+}
+
+static void on_progress(void *user, segue_request *request, double progress, double total,
+                        const char *message)
+{
+    bool entered;
+    (void)request;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_PROGRESS, PyFloat_FromDouble(progress),
+               PyFloat_FromDouble(total), sgpy_string(message));
+}
+
+static void on_log(void *user, segue_request *request, const char *json, size_t len)
+{
+    bool entered;
+    (void)request;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_LOG, sgpy_bytes(json, len), NULL, NULL);
+}
+
+static void on_question(void *user, segue_request *request, const char *key,
+                        const char *method, const char *params, size_t len)
+{
+    bool entered;
+    (void)request;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_QUESTION, sgpy_string(key), sgpy_string(method),
+               sgpy_bytes(params, len));
+}
+
+static void on_task(void *user, segue_request *request, const char *task_id)
+{
+    bool entered;
+    (void)request;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_BECAME_TASK, sgpy_string(task_id), NULL, NULL);
+}
+
+static void on_status(void *user, segue_request *request, const char *status,
+                      const char *message)
+{
+    bool entered;
+    (void)request;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_STATUS, sgpy_string(status), sgpy_string(message),
+               NULL);
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    bool entered;
+    (void)request;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_COMPLETE, PyLong_FromLong(status),
+               sgpy_bytes(json, len), sgpy_error_info(error));
+}
+
+void sgpy_request_table(segue_request_events *table, sgpy_user *user, int32_t events)
+{
+    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_REQUEST_EVENTS);
+    if (!user)
+        return;
+    table->user = user;
+    table->free_user = sgpy_user_free;
+    table->on_complete = on_complete;
+    if (events & 1 << SGPY_SEGMENTS)
+        table->on_segment = on_segment;
+    if (events & 1 << SGPY_PROGRESS)
+        table->on_progress = on_progress;
+    if (events & 1 << SGPY_LOG)
+        table->on_log = on_log;
+    if (events & 1 << SGPY_QUESTION)
+        table->on_input = on_question;
+    if (events & 1 << SGPY_BECAME_TASK)
+        table->on_task = on_task;
+    if (events & 1 << SGPY_STATUS)
+        table->on_status = on_status;
+}
+
+/* ---- transports ---- */
+
+void sgpy_on_stderr(void *user, const char *text, size_t len)
+{
+    bool entered;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_STDERR, sgpy_text(text, len), NULL, NULL);
+}
+
+void sgpy_on_authorize(void *user, const char *url, const char *state)
+{
+    bool entered;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_AUTHORIZE, sgpy_string(url), sgpy_string(state), NULL);
+}

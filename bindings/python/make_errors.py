@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes the exceptions of the Python SDK, python/src/segue/errors.py, from the table of
+statuses, core/api/errors.def: everything between its two marks. --check only compares."""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = ROOT / "core" / "api" / "errors.def"
+TARGET = ROOT / "python" / "src" / "segue" / "errors.py"
+BEGIN = "# ---- from errors.def: begin ----\n"
+END = "# ---- from errors.def: end ----\n"
+ROW = re.compile(r'^SGI_STATUS\(SEGUE_(\w+), (-?\d+), "([^"]*)", ([01])\)$', re.MULTILINE)
+
+# Where the mechanical name would read badly or hide one of Python's own.
+NAMES = {
+    "E_NOMEM": "OutOfMemoryError",
+    "E_CANCELLED": "RequestCancelledError",
+    "E_TIMEOUT": "RequestTimeoutError",
+    "E_TERMINAL": "EndedError",
+    "E_IO": "InputOutputError",
+}
+# Python's own, so that what people catch already catches ours.
+EXTRA = {
+    "E_NOMEM": "MemoryError",
+    "E_TIMEOUT": "TimeoutError",
+    "E_DISCONNECTED": "ConnectionError",
+}
+
+
+def name_of(status: str) -> str:
+    if status in NAMES:
+        return NAMES[status]
+    words = status.removeprefix("E_").split("_")
+    return "".join(word.capitalize() for word in words) + "Error"
+
+
+def base_of(status: str, value: int) -> str:
+    if -200 < value <= -100:
+        base = "TransportError"
+    elif -300 < value < -200:
+        base = "ProtocolError"
+    elif -500 < value < -400:
+        base = "StoreError"
+    else:
+        base = "Error"
+    return f"{base}, {EXTRA[status]}" if status in EXTRA else base
+
+
+def classes(rows: list[tuple[str, int, str, bool]]) -> str:
+    out = []
+    for status, value, text, retryable in rows:
+        if value == 0:
+            continue
+        flag = "\n    retryable = True" if retryable else ""
+        out.append(
+            f"class {name_of(status)}({base_of(status, value)}):\n"
+            f'    """{text[0].upper()}{text[1:]} (SEGUE_{status}, {value})."""\n\n'
+            f"    status = {value}\n"
+            f'    name = "SEGUE_{status}"\n'
+            f'    text = "{text}"{flag}\n'
+        )
+    table = "".join(
+        f"    {value}: {name_of(status)},\n" for status, value, _, _ in rows if value
+    )
+    out.append(f"BY_STATUS: dict[int, type[Error]] = {{\n{table}}}\n")
+    return "\n\n".join(out)
+
+
+def render(old: str) -> str:
+    rows = [
+        (status, int(value), text, retryable == "1")
+        for status, value, text, retryable in ROW.findall(TABLE.read_text())
+    ]
+    head, _, rest = old.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n\n{classes(rows)}\n\n{END}{tail}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    old = TARGET.read_text()
+    new = render(old)
+    if check and new != old:
+        print(f"{TARGET} is not what {TABLE} says: run {sys.argv[0]}")
+        return 1
+    if not check:
+        TARGET.write_text(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+/* Runtimes and transports: the functions that take options and callbacks. A table is
+ * given to the library with a user of its own; when the call fails nothing was taken, and
+ * the user is freed here. */
+#include "shim.h"
+
+PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
+{
+    segue_runtime_options full;
+    sgpy_options kept;
+    segue_runtime *runtime;
+    if (!sgpy_options_fill(&kept, SEGUE_STRUCT_RUNTIME_OPTIONS, &full, options))
+        return NULL;
+    sgpy_host *host = sgpy_host_new();
+    if (!host)
+        return PyErr_NoMemory();
+    full.allocator = track ? sgpy_tracking() : NULL;
+    full.user = host;
+    if (log != Py_None) {
+        host->log = Py_NewRef(log);
+        full.log = sgpy_on_log;
+    }
+    segue_status status = segue_runtime_new(&full, &runtime, sgpy_error_slot());
+    if (status != SEGUE_OK) {
+        Py_CLEAR(host->log);
+        sgpy_host_unref(host);
+        return sgpy_raise(status);
+    }
+    host->runtime = runtime;
+    PyObject *object = sgpy_wrap(SGPY_RUNTIME, runtime, host);
+    sgpy_host_unref(host);
+    return object;
+}
+
+/* A dispatch, run or free begins: a batch is there for what it delivers. */
+static sgpy_host *begin_batch(PyObject *runtime)
+{
+    if (!sgpy_unwrap(runtime, SGPY_RUNTIME))
+        return NULL;
+    sgpy_host *host = sgpy_host_of(runtime);
+    if (host->busy) {
+        sgpy_raise(host->saved ? SEGUE_E_THREAD : SEGUE_E_REENTRANT);
+        return NULL;
+    }
+    host->batch = PyList_New(0);
+    if (!host->batch)
+        return NULL;
+    host->round++;
+    host->busy = true;
+    return host;
+}
+
+/* Takes the batch out, with what came from the side. */
+static PyObject *end_batch(sgpy_host *host)
+{
+    sgpy_side_drain(host);
+    PyObject *batch = host->batch;
+    host->batch = NULL;
+    host->busy = false;
+    if (!host->lost)
+        return batch;
+    host->lost = false;
+    Py_DECREF(batch);
+    return PyErr_NoMemory();
+}
+
+PyObject *sgpy_dispatch(PyObject *runtime, long long timeout_ms, int max_events)
+{
+    int32_t ran = 0;
+    sgpy_host *host = begin_batch(runtime);
+    if (!host)
+        return NULL;
+    sgpy_host_ref(host);
+    if (timeout_ms)
+        host->saved = PyEval_SaveThread();
+    segue_status status =
+        segue_runtime_dispatch(host->runtime, timeout_ms, max_events, &ran);
+    sgpy_enter(host);
+    PyObject *batch = end_batch(host);
+    sgpy_host_unref(host);
+    if (!batch || status == SEGUE_OK || PyList_Size(batch) > 0)
+        return batch;
+    Py_DECREF(batch);
+    return sgpy_raise(status);
+}
+
+PyObject *sgpy_runtime_run(PyObject *runtime)
+{
+    sgpy_host *host = begin_batch(runtime);
+    if (!host)
+        return NULL;
+    sgpy_host_ref(host);
+    host->saved = PyEval_SaveThread();
+    segue_status status = segue_runtime_run(host->runtime);
+    sgpy_enter(host);
+    PyObject *batch = end_batch(host);
+    sgpy_host_unref(host);
+    if (status == SEGUE_OK)
+        return batch;
+    Py_XDECREF(batch);
+    return sgpy_raise(status);
+}
+
+PyObject *sgpy_runtime_free(PyObject *runtime)
+{
+    sgpy_host *host = begin_batch(runtime);
+    if (!host)
+        return NULL;
+    sgpy_host_ref(host);
+    segue_runtime *ptr = host->runtime;
+    sgpy_consume(runtime);
+    host->saved = PyEval_SaveThread(); /* a store's thread may need it to end */
+    segue_runtime_free(ptr);
+    sgpy_enter(host);
+    host->runtime = NULL;
+    PyObject *batch = end_batch(host);
+    Py_CLEAR(host->log);
+    sgpy_host_unref(host);
+    return batch;
+}
+
+PyObject *sgpy_runtime_side_fd(PyObject *runtime)
+{
+    if (!sgpy_unwrap(runtime, SGPY_RUNTIME))
+        return NULL;
+    return PyLong_FromLong(sgpy_host_of(runtime)->side_fd);
+}
+
+/* ---- transports ---- */
+
+PyObject *sgpy_transport_pair(PyObject *runtime)
+{
+    segue_transport *a, *b;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    segue_status status = ptr ? segue_transport_pair(ptr, &a, &b) : SEGUE_E_INVALID;
+    if (status != SEGUE_OK)
+        return sgpy_raise(status);
+    PyObject *first = sgpy_wrap(SGPY_TRANSPORT, a, sgpy_host_of(runtime));
+    PyObject *second = sgpy_wrap(SGPY_TRANSPORT, b, sgpy_host_of(runtime));
+    PyObject *pair = first && second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return pair;
+}
+
+PyObject *sgpy_transport_spawn(PyObject *runtime, PyObject *options, PyObject *handler)
+{
+    segue_spawn_options full;
+    sgpy_options kept;
+    segue_transport *transport;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    if (!ptr || !sgpy_options_fill(&kept, SEGUE_STRUCT_SPAWN_OPTIONS, &full, options))
+        return NULL;
+    sgpy_user *user = NULL;
+    if (handler != Py_None) {
+        user = sgpy_user_new(sgpy_host_of(runtime), handler);
+        full.user = user;
+        full.free_user = sgpy_user_free;
+        full.on_stderr = sgpy_on_stderr;
+    }
+    segue_status status = SEGUE_E_NOMEM;
+    if (user || handler == Py_None)
+        status = segue_transport_spawn(ptr, &full, &transport);
+    sgpy_options_free(&kept);
+    if (status == SEGUE_OK)
+        return sgpy_wrap(SGPY_TRANSPORT, transport, sgpy_host_of(runtime));
+    sgpy_user_free(user);
+    return sgpy_raise(status);
+}
+
+PyObject *sgpy_transport_http(PyObject *runtime, PyObject *url, PyObject *options,
+                              PyObject *on_headers)
+{
+    segue_http_options full;
+    sgpy_options kept;
+    segue_transport *transport;
+    const char *text;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    if (!ptr || !sgpy_name(url, false, &text) ||
+        !sgpy_options_fill(&kept, SEGUE_STRUCT_HTTP_OPTIONS, &full, options))
+        return NULL;
+    sgpy_user *user = NULL;
+    if (on_headers != Py_None) {
+        user = sgpy_user_new(sgpy_host_of(runtime), NULL);
+        if (user)
+            sgpy_user_hook(user, SGPY_HOOK_FIRST, on_headers);
+        full.user = user;
+        full.free_user = sgpy_user_free;
+        full.on_headers = sgpy_ask_headers;
+    }
+    segue_status status = SEGUE_E_NOMEM;
+    if (user || on_headers == Py_None)
+        status = segue_transport_http(ptr, text, &full, &transport, sgpy_error_slot());
+    sgpy_options_free(&kept);
+    if (status == SEGUE_OK)
+        return sgpy_wrap(SGPY_TRANSPORT, transport, sgpy_host_of(runtime));
+    sgpy_user_free(user);
+    return sgpy_raise(status);
+}
+
+PyObject *sgpy_transport_set_oauth(PyObject *transport, PyObject *options,
+                                   PyObject *handler, PyObject *on_assertion,
+                                   PyObject *on_load, PyObject *on_save)
+{
+    segue_oauth_options full;
+    sgpy_options kept;
+    segue_transport *ptr = sgpy_unwrap(transport, SGPY_TRANSPORT);
+    if (!ptr || !sgpy_options_fill(&kept, SEGUE_STRUCT_OAUTH_OPTIONS, &full, options))
+        return NULL;
+    segue_status status = SEGUE_E_NOMEM;
+    sgpy_user *user = sgpy_user_new(sgpy_host_of(transport), handler);
+    if (user) {
+        sgpy_user_hook(user, SGPY_HOOK_FIRST, on_assertion);
+        sgpy_user_hook(user, SGPY_HOOK_SECOND, on_load);
+        sgpy_user_hook(user, SGPY_HOOK_THIRD, on_save);
+        full.user = user;
+        full.free_user = sgpy_user_free;
+        full.on_authorize = user->handler ? sgpy_on_authorize : NULL;
+        full.on_assertion = user->hooks[SGPY_HOOK_FIRST] ? sgpy_ask_assertion : NULL;
+        full.on_load = user->hooks[SGPY_HOOK_SECOND] ? sgpy_ask_load : NULL;
+        full.on_save = user->hooks[SGPY_HOOK_THIRD] ? sgpy_ask_save : NULL;
+        status = segue_transport_set_oauth(ptr, &full);
+    }
+    sgpy_options_free(&kept);
+    if (status == SEGUE_OK)
+        Py_RETURN_NONE;
+    sgpy_user_free(user);
+    return sgpy_raise(status);
+}

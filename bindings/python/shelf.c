@@ -1,0 +1,463 @@
+/* Stores of Python's own (store_custom). The library calls the table on a thread of the
+ * store's, which must not meet Python: it leaves one job in the shelf and waits for its
+ * answer, while a thread of Python's runs them (store_serve).
+ *
+ *   job       set by the store's thread, one at a time; its memory is that thread's
+ *   answered  set by Python's thread: job->status and job->rows are there
+ *   closed    the table was freed: store_serve returns
+ *   left      store_serve has returned, or raised: jobs fail at once
+ *
+ * Records and entries cross as tuples, in the order of the structs' members; what Python
+ * gives is copied, so that nothing of Python's is held on the other thread. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum shelf_op { COMMIT = 0, FIND, READ, CLAIM, PURGE, LIST } shelf_op;
+
+static const char *const methods[] = {"commit", "find", "read", "claim", "purge", "list"};
+
+typedef struct shelf_row {
+    segue_store_record record;
+    segue_store_entry entry;
+    char *texts; /* what the two point to */
+} shelf_row;
+
+typedef struct shelf_job {
+    shelf_op op;
+    const segue_store_write *writes;
+    size_t count;
+    const char *task_id;
+    const uint8_t *id; /* or key, or principal */
+    uint64_t after;
+    int64_t at_ms;
+    int64_t next_ms;
+    segue_status status;
+    shelf_row *rows;
+    size_t row_count;
+} shelf_job;
+
+struct sgpy_shelf {
+    _Atomic int refs;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    PyObject *store;
+    shelf_job *job;
+    bool answered;
+    bool closed;
+    bool left;
+};
+
+static void free_rows(shelf_job *job)
+{
+    for (size_t i = 0; i < job->row_count; i++)
+        free(job->rows[i].texts);
+    free(job->rows);
+}
+
+static void unref_shelf(sgpy_shelf *shelf)
+{
+    if (atomic_fetch_sub(&shelf->refs, 1) != 1)
+        return;
+    pthread_cond_destroy(&shelf->changed);
+    pthread_mutex_destroy(&shelf->mutex);
+    free(shelf);
+}
+
+/* ---- the table; the store's thread ---- */
+
+static segue_status ask(sgpy_shelf *shelf, shelf_job *job)
+{
+    pthread_mutex_lock(&shelf->mutex);
+    shelf->job = job;
+    shelf->answered = false;
+    pthread_cond_broadcast(&shelf->changed);
+    while (!shelf->answered && !shelf->left)
+        pthread_cond_wait(&shelf->changed, &shelf->mutex);
+    if (!shelf->answered)
+        job->status = SEGUE_E_STORE;
+    shelf->job = NULL;
+    pthread_mutex_unlock(&shelf->mutex);
+    return job->status;
+}
+
+static segue_status tell_records(shelf_job *job, segue_store_record_fn fn, void *user)
+{
+    for (size_t i = 0; job->status == SEGUE_OK && i < job->row_count; i++)
+        if (fn(user, &job->rows[i].record))
+            break;
+    free_rows(job);
+    return job->status;
+}
+
+static segue_status commit(void *self, const segue_store_write *writes, size_t count)
+{
+    shelf_job job = {.op = COMMIT, .writes = writes, .count = count};
+    return ask(self, &job);
+}
+
+static segue_status find(void *self, const char *task_id, const uint8_t *key,
+                         segue_store_record_fn fn, void *user)
+{
+    shelf_job job = {.op = FIND, .task_id = task_id, .id = key};
+    segue_status status = ask(self, &job);
+    if (status == SEGUE_OK && !job.row_count)
+        return SEGUE_E_NOT_FOUND;
+    return tell_records(&job, fn, user);
+}
+
+static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
+                             segue_store_entry_fn fn, void *user)
+{
+    shelf_job job = {.op = READ, .id = id, .after = after};
+    ask(self, &job);
+    for (size_t i = 0; job.status == SEGUE_OK && i < job.row_count; i++)
+        if (fn(user, &job.rows[i].entry))
+            break;
+    free_rows(&job);
+    return job.status;
+}
+
+static segue_status claim(void *self, segue_store_record_fn fn, void *user)
+{
+    shelf_job job = {.op = CLAIM};
+    ask(self, &job);
+    return tell_records(&job, fn, user);
+}
+
+static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
+{
+    shelf_job job = {.op = PURGE, .at_ms = now_ms, .next_ms = INT64_MAX};
+    segue_status status = ask(self, &job);
+    *next_ms = job.next_ms;
+    return status;
+}
+
+static segue_status list(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user)
+{
+    shelf_job job = {
+        .op = LIST, .id = principal, .at_ms = created_ms, .task_id = task_id};
+    ask(self, &job);
+    return tell_records(&job, fn, user);
+}
+
+static void close_shelf(void *self)
+{
+    sgpy_shelf *shelf = self;
+    pthread_mutex_lock(&shelf->mutex);
+    shelf->closed = true;
+    pthread_cond_broadcast(&shelf->changed);
+    pthread_mutex_unlock(&shelf->mutex);
+    unref_shelf(shelf);
+}
+
+/* ---- what Python is given ---- */
+
+static PyObject *give_bytes(const uint8_t *bytes, size_t len)
+{
+    return bytes ? sgpy_bytes((const char *)bytes, len) : Py_NewRef(Py_None);
+}
+
+static PyObject *give_record(const segue_store_record *record)
+{
+    if (!record)
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("(NNNNNLLN)", give_bytes(record->id, sizeof record->id),
+                         sgpy_string(record->task_id),
+                         give_bytes(record->has_key ? record->idempotency_key : NULL,
+                                    sizeof record->idempotency_key),
+                         give_bytes(record->principal, sizeof record->principal),
+                         PyBool_FromLong(record->ended), (long long)record->created_ms,
+                         (long long)record->purge_ms,
+                         sgpy_bytes(record->data, record->data_len));
+}
+
+static PyObject *give_entry(const segue_store_write *write)
+{
+    const segue_store_entry *entry = &write->entry;
+    if (write->kind != SEGUE_STORE_APPEND)
+        return Py_NewRef(Py_None);
+    return Py_BuildValue(
+        "(KKKiLN)", (unsigned long long)entry->seq, (unsigned long long)entry->segment,
+        (unsigned long long)entry->event, (int)entry->kind, (long long)entry->at_ms,
+        sgpy_bytes(entry->data, entry->data_len));
+}
+
+static PyObject *give_writes(const shelf_job *job)
+{
+    PyObject *items = PyList_New(0);
+    for (size_t i = 0; items && i < job->count; i++) {
+        const segue_store_write *write = &job->writes[i];
+        bool creates = write->kind == SEGUE_STORE_CREATE;
+        PyObject *item = Py_BuildValue(
+            "(iNNNL)", (int)write->kind,
+            give_bytes(creates ? write->record->id : write->id, sizeof write->id),
+            give_record(creates ? write->record : NULL), give_entry(write),
+            (long long)write->purge_ms);
+        if (!item || PyList_Append(items, item) < 0)
+            Py_CLEAR(items);
+        Py_XDECREF(item);
+    }
+    return items;
+}
+
+/* The arguments of the method. */
+static PyObject *give(const shelf_job *job)
+{
+    switch (job->op) {
+    case COMMIT:
+        return Py_BuildValue("(N)", give_writes(job));
+    case FIND:
+        return Py_BuildValue("(NN)", sgpy_string(job->task_id),
+                             give_bytes(job->id, SEGUE_STORE_HASH_SIZE));
+    case READ:
+        return Py_BuildValue("(NK)", give_bytes(job->id, SEGUE_STORE_ID_SIZE),
+                             (unsigned long long)job->after);
+    case PURGE:
+        return Py_BuildValue("(L)", (long long)job->at_ms);
+    case LIST:
+        return Py_BuildValue("(NLN)", give_bytes(job->id, SEGUE_STORE_HASH_SIZE),
+                             (long long)job->at_ms, sgpy_string(job->task_id));
+    default:
+        return PyTuple_New(0);
+    }
+}
+
+/* ---- what Python gives ---- */
+
+static bool take_hash(uint8_t *into, size_t size, const char *bytes, Py_ssize_t len)
+{
+    if (len != (Py_ssize_t)size) {
+        PyErr_SetString(PyExc_ValueError, "an id or hash of another length");
+        return false;
+    }
+    memcpy(into, bytes, size);
+    return true;
+}
+
+static bool take_record(shelf_row *row, PyObject *item)
+{
+    const char *id, *task_id, *key, *principal, *data;
+    Py_ssize_t id_len, task_len, key_len, principal_len, data_len;
+    int ended;
+    long long created_ms, purge_ms;
+    segue_store_record *record = &row->record;
+    if (!PyArg_ParseTuple(item, "y#s#z#y#pLLy#", &id, &id_len, &task_id, &task_len, &key,
+                          &key_len, &principal, &principal_len, &ended, &created_ms,
+                          &purge_ms, &data, &data_len))
+        return false;
+    row->texts = malloc((size_t)task_len + 1 + (size_t)data_len + 1);
+    if (!row->texts) {
+        PyErr_NoMemory();
+        return false;
+    }
+    memcpy(row->texts, task_id, (size_t)task_len + 1);
+    memcpy(row->texts + task_len + 1, data, (size_t)data_len);
+    record->task_id = row->texts;
+    record->data = row->texts + task_len + 1;
+    record->data_len = (size_t)data_len;
+    record->has_key = key != NULL;
+    record->ended = ended;
+    record->created_ms = created_ms;
+    record->purge_ms = purge_ms;
+    return take_hash(record->id, sizeof record->id, id, id_len) &&
+           (!key || take_hash(record->idempotency_key, sizeof record->idempotency_key,
+                              key, key_len)) &&
+           take_hash(record->principal, sizeof record->principal, principal,
+                     principal_len);
+}
+
+static bool take_entry(shelf_row *row, PyObject *item)
+{
+    const char *data;
+    Py_ssize_t len;
+    unsigned long long seq, segment, event;
+    int kind;
+    long long at_ms;
+    if (!PyArg_ParseTuple(item, "KKKiLy#", &seq, &segment, &event, &kind, &at_ms, &data,
+                          &len))
+        return false;
+    row->texts = malloc((size_t)len + 1);
+    if (!row->texts) {
+        PyErr_NoMemory();
+        return false;
+    }
+    memcpy(row->texts, data, (size_t)len);
+    row->entry =
+        (segue_store_entry){seq, segment, event, kind, at_ms, row->texts, (size_t)len};
+    return true;
+}
+
+static bool take_rows(shelf_job *job, PyObject *items)
+{
+    PyObject *tuple = PySequence_Tuple(items);
+    Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
+    bool good = tuple != NULL;
+    job->rows = calloc((size_t)count + 1, sizeof *job->rows);
+    if (!job->rows) {
+        Py_XDECREF(tuple);
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        shelf_row *row = &job->rows[job->row_count++];
+        PyObject *item = PyTuple_GetItem(tuple, i);
+        good = job->op == READ ? take_entry(row, item) : take_record(row, item);
+    }
+    Py_XDECREF(tuple);
+    return good;
+}
+
+static bool take_one(shelf_job *job, PyObject *result)
+{
+    PyObject *items = PyTuple_Pack(1, result);
+    bool good = items && take_rows(job, items);
+    Py_XDECREF(items);
+    return good;
+}
+
+static bool take(shelf_job *job, PyObject *result)
+{
+    switch (job->op) {
+    case COMMIT:
+        return true;
+    case FIND:
+        return result == Py_None || take_one(job, result);
+    case PURGE:
+        if (result != Py_None)
+            job->next_ms = PyLong_AsLongLong(result);
+        return !PyErr_Occurred();
+    default:
+        return take_rows(job, result);
+    }
+}
+
+/* What an exception stands for: its status, if it has one as our own do. */
+static segue_status status_of_exception(void)
+{
+    PyObject *type, *value, *trace;
+    long number = 0;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *status = value ? PyObject_GetAttrString(value, "status") : NULL;
+    if (status)
+        number = PyLong_AsLong(status);
+    Py_XDECREF(status);
+    PyErr_Clear();
+    if (number < 0 && number > -1000) {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+        return (segue_status)number;
+    }
+    PyErr_Restore(type, value, trace);
+    PyErr_WriteUnraisable(NULL);
+    return SEGUE_E_STORE;
+}
+
+static void answer(sgpy_shelf *shelf, shelf_job *job)
+{
+    PyObject *method = PyObject_GetAttrString(shelf->store, methods[job->op]);
+    PyObject *arguments = method ? give(job) : NULL;
+    PyObject *result = arguments ? PyObject_CallObject(method, arguments) : NULL;
+    job->status = SEGUE_OK;
+    if (!result || !take(job, result))
+        job->status = status_of_exception();
+    Py_XDECREF(method);
+    Py_XDECREF(arguments);
+    Py_XDECREF(result);
+}
+
+/* ---- Python's side ---- */
+
+void sgpy_shelf_free(void *opaque)
+{
+    unref_shelf(opaque);
+}
+
+/* The next job; NULL when the store is closed. */
+static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
+{
+    shelf_job *next;
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&shelf->mutex);
+    if (answered) {
+        shelf->answered = true;
+        pthread_cond_broadcast(&shelf->changed);
+    }
+    while ((!shelf->job || shelf->answered) && !shelf->closed)
+        pthread_cond_wait(&shelf->changed, &shelf->mutex);
+    next = shelf->closed ? NULL : shelf->job;
+    if (!next) {
+        shelf->left = true;
+        pthread_cond_broadcast(&shelf->changed);
+    }
+    pthread_mutex_unlock(&shelf->mutex);
+    Py_END_ALLOW_THREADS return next;
+}
+
+PyObject *sgpy_store_serve(PyObject *object)
+{
+    sgpy_shelf *shelf = sgpy_unwrap(object, SGPY_SHELF);
+    if (!shelf)
+        return NULL;
+    if (!shelf->store)
+        return sgpy_raise(SEGUE_E_STATE);
+    atomic_fetch_add(&shelf->refs, 1);
+    for (shelf_job *job = next_job(shelf, false); job; job = next_job(shelf, true))
+        answer(shelf, job);
+    Py_CLEAR(shelf->store);
+    unref_shelf(shelf);
+    Py_RETURN_NONE;
+}
+
+static sgpy_shelf *make_shelf(PyObject *store)
+{
+    sgpy_shelf *shelf = calloc(1, sizeof *shelf);
+    if (!shelf) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    shelf->refs = 1;
+    shelf->store = Py_NewRef(store);
+    pthread_mutex_init(&shelf->mutex, NULL);
+    pthread_cond_init(&shelf->changed, NULL);
+    return shelf;
+}
+
+PyObject *sgpy_store_custom(PyObject *store, PyObject *options)
+{
+    segue_store_options full;
+    segue_store_vtable table;
+    sgpy_options kept;
+    segue_store *made;
+    if (!sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
+        return NULL;
+    sgpy_options_free(&kept);
+    sgpy_shelf *shelf = make_shelf(store);
+    if (!shelf)
+        return NULL;
+    segue_struct_init(&table, sizeof table, SEGUE_STRUCT_STORE_VTABLE);
+    table.blocking = 1;
+    table.commit = commit;
+    table.find = find;
+    table.read = read_log;
+    table.claim = claim;
+    table.free = close_shelf;
+    table.purge = PyObject_HasAttrString(store, "purge") ? purge : NULL;
+    table.list = PyObject_HasAttrString(store, "list") ? list : NULL;
+    segue_status status = segue_store_custom(&table, shelf, &full, &made);
+    if (status != SEGUE_OK) {
+        Py_CLEAR(shelf->store);
+        unref_shelf(shelf);
+        return sgpy_raise(status);
+    }
+    atomic_fetch_add(&shelf->refs, 1);
+    PyObject *first = sgpy_wrap(SGPY_STORE, made, NULL);
+    PyObject *second = sgpy_wrap(SGPY_SHELF, shelf, NULL);
+    PyObject *pair = first && second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return pair;
+}

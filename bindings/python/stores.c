@@ -1,0 +1,31 @@
+/* Stores. */
+#include "shim.h"
+
+PyObject *sgpy_store_memory(PyObject *options)
+{
+    segue_store_options full;
+    sgpy_options kept;
+    segue_store *store;
+    if (!sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
+        return NULL;
+    segue_status status = segue_store_memory(&full, &store);
+    sgpy_options_free(&kept);
+    return status == SEGUE_OK ? sgpy_wrap(SGPY_STORE, store, NULL) : sgpy_raise(status);
+}
+
+PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options)
+{
+    segue_store_options full;
+    sgpy_options kept;
+    segue_store *store;
+    segue_status status;
+    const char *name;
+    if (!sgpy_name(path, false, &name) ||
+        !sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
+        return NULL;
+    segue_error **error = sgpy_error_slot();
+    Py_BEGIN_ALLOW_THREADS /* reads the file, and may wait for another process */
+        status = segue_store_sqlite(name, &full, &store, error);
+    Py_END_ALLOW_THREADS sgpy_options_free(&kept);
+    return status == SEGUE_OK ? sgpy_wrap(SGPY_STORE, store, NULL) : sgpy_raise(status);
+}

@@ -1,0 +1,135 @@
+/* Values that cross: statuses as exceptions, text and JSON as views and objects.
+ *
+ * The exceptions are the SDK's (segue.errors): the module is told what makes them
+ * (set_error_factory), and raises RuntimeError until then. The detail of a failure comes
+ * by an out-parameter; each thread has one slot for it, which sgpy_raise empties. */
+#include "shim.h"
+
+#include <string.h>
+
+static PyObject *factory;
+static _Thread_local segue_error *slot;
+
+segue_error **sgpy_error_slot(void)
+{
+    segue_error_free(slot);
+    slot = NULL;
+    return &slot;
+}
+
+PyObject *sgpy_set_error_factory(PyObject *callable)
+{
+    PyObject *old = factory;
+    factory = callable == Py_None ? NULL : Py_NewRef(callable);
+    Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+static PyObject *error_tuple(const segue_error *error, segue_status status)
+{
+    size_t len = 0;
+    const char *data = segue_error_data(error, &len);
+    PyObject *tuple = PyTuple_New(5);
+    if (!tuple)
+        return NULL;
+    const char *message = segue_error_message(error);
+    PyTuple_SetItem(tuple, 0, PyLong_FromLong(status));
+    PyTuple_SetItem(tuple, 1, sgpy_text(message, strlen(message)));
+    PyTuple_SetItem(tuple, 2, PyLong_FromLong(segue_error_rpc_code(error)));
+    PyTuple_SetItem(tuple, 3, sgpy_bytes(data, len));
+    PyTuple_SetItem(tuple, 4, PyBool_FromLong(segue_error_is_retryable(error)));
+    if (PyErr_Occurred())
+        Py_CLEAR(tuple);
+    return tuple;
+}
+
+PyObject *sgpy_error_info(const segue_error *error)
+{
+    if (!error)
+        return Py_NewRef(Py_None);
+    return error_tuple(error, segue_error_status(error));
+}
+
+static void raise_plain(segue_status status, const segue_error *error)
+{
+    const char *message = segue_error_message(error);
+    PyErr_Format(PyExc_RuntimeError, "%s%s%s", segue_status_name(status),
+                 *message ? ": " : "", message);
+}
+
+PyObject *sgpy_raise(segue_status status)
+{
+    segue_error *error = slot;
+    slot = NULL;
+    if (PyErr_Occurred() || !factory) {
+        if (!PyErr_Occurred())
+            raise_plain(status, error);
+        segue_error_free(error);
+        return NULL;
+    }
+    PyObject *arguments = error_tuple(error, status);
+    if (arguments && !error) /* the exception knows whether its status is */
+        PyTuple_SetItem(arguments, 4, Py_NewRef(Py_None));
+    segue_error_free(error);
+    PyObject *made = arguments ? PyObject_CallObject(factory, arguments) : NULL;
+    Py_XDECREF(arguments);
+    if (made)
+        PyErr_SetObject((PyObject *)Py_TYPE(made), made);
+    Py_XDECREF(made);
+    return NULL;
+}
+
+/* ---- text ---- */
+
+bool sgpy_view(PyObject *object, bool optional, const char **text, size_t *len)
+{
+    Py_ssize_t size = 0;
+    char *bytes = NULL;
+    *text = NULL;
+    *len = 0;
+    if (optional && object == Py_None)
+        return true;
+    if (PyUnicode_Check(object)) {
+        *text = PyUnicode_AsUTF8AndSize(object, &size);
+    } else if (PyBytes_Check(object)) {
+        if (PyBytes_AsStringAndSize(object, &bytes, &size) == 0)
+            *text = bytes;
+    } else {
+        PyErr_Format(PyExc_TypeError, "bytes or str is needed, not %R",
+                     (PyObject *)Py_TYPE(object));
+    }
+    *len = (size_t)size;
+    return *text != NULL;
+}
+
+bool sgpy_name(PyObject *object, bool optional, const char **text)
+{
+    size_t len;
+    if (!PyUnicode_Check(object) && !(optional && object == Py_None)) {
+        PyErr_Format(PyExc_TypeError, "str is needed, not %R",
+                     (PyObject *)Py_TYPE(object));
+        return false;
+    }
+    if (!sgpy_view(object, optional, text, &len))
+        return false;
+    if (*text && strlen(*text) != len) {
+        PyErr_SetString(PyExc_ValueError, "a NUL character in a name");
+        return false;
+    }
+    return true;
+}
+
+PyObject *sgpy_bytes(const char *text, size_t len)
+{
+    return text ? PyBytes_FromStringAndSize(text, (Py_ssize_t)len) : Py_NewRef(Py_None);
+}
+
+PyObject *sgpy_text(const char *text, size_t len)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "backslashreplace");
+}
+
+PyObject *sgpy_string(const char *text)
+{
+    return text ? sgpy_text(text, strlen(text)) : Py_NewRef(Py_None);
+}
