@@ -1,0 +1,592 @@
+"""The C library, one to one: what the functions of ``segue.h`` are called here.
+
+``segue_X_Y`` is ``X_Y``. A function that can fail raises; what C gives by out-parameters
+is returned. Handles are opaque: each is freed by its ``X_free``, or when the last
+reference to it goes; one that was freed, given away ("consumed") or whose runtime is
+freed raises ``segue.ClosedError`` when it is used, also by a second free.
+
+Options are dicts whose keys are the members of the C struct; what is missing or ``None``
+has the default of the library. Durations are milliseconds. JSON crosses as bytes (str is
+accepted), text as str.
+
+Callbacks do not run inside of the library. ``runtime_dispatch`` returns what has happened
+as a list of events ``(handler, kind, a, b, c)``; whoever called it calls
+``handler(kind, a, b, c)`` for each, in order. The library holds the handler, and with it
+what it refers to, until its last event has been returned. Exceptions are the few
+questions that C wants answered at once (principal, validate, on_headers, on_bearer,
+on_assertion, on_load, on_save): these callables run inside of ``runtime_dispatch``, on
+the thread that called it, and must be quick; when one raises, the question is answered
+"no", and an event ``(None, EXCEPTION, exception, where, None)`` tells.
+
+Threads: any function on any thread, with the GIL; ``runtime_dispatch`` on one thread at
+a time. No thread of the library ever takes the GIL.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal, Protocol, TypedDict, final
+
+# What an event is, and what a, b and c are. Bits of masks are ``1 << kind``.
+
+CALL: Final = 0  # a: Call, b: params (bytes, the whole object), c: name (str)
+COMPLETION: Final = 1  # the same, of on_completion
+CANCEL: Final = 2  # of call_watch
+DRAIN: Final = 3  # of call_watch: room again after send returned False
+INPUT: Final = 4  # of call_require_input. a: status, b: answer (bytes or None)
+IDLE: Final = 5  # of server_new: the last conversation has ended
+OPEN: Final = 6  # of session_open: it can be used
+CLOSED: Final = 7  # a: error (ErrorInfo or None). The session's last event
+NOTIFICATION: Final = 8  # a: method (str), b: params (bytes or None)
+SEGMENTS: Final = 9  # a: list of Segment, in order, at least one
+PROGRESS: Final = 10  # a: progress (float), b: total (float, 0 = unknown), c: message
+LOG: Final = 11  # of a request. a: params of notifications/message (bytes)
+QUESTION: Final = 12  # a: key (str), b: method (str), c: params (bytes)
+TASK: Final = 13  # a: task id (str)
+STATUS: Final = 14  # a: status (str), b: message (str or None)
+COMPLETE: Final = 15  # a: status (int), b: result or what there is (bytes or None),
+#                       c: error (ErrorInfo or None). A request's last event
+STDERR: Final = 16  # of transport_spawn. a: one line (str, what is no UTF-8 escaped)
+AUTHORIZE: Final = 17  # of transport_set_oauth. a: url (str), b: state (str)
+RUNTIME_LOG: Final = 18  # of runtime_new. a: level (int), b: text (str)
+EXCEPTION: Final = 19  # a: the exception of a callable, b: where (str)
+TRANSPORT_START: Final = 20  # of transport_custom, as the next five. a: Wire
+TRANSPORT_SEND: Final = 21  # a: bytes; then say transport_took(wire, len(a))
+TRANSPORT_CLOSE: Final = 22
+TRANSPORT_PAUSE: Final = 23  # a: bool
+TRANSPORT_REOPEN: Final = 24
+TRANSPORT_FREE: Final = 25  # the last one
+
+Handler = Callable[[int, Any, Any, Any], object]
+Event = tuple[Handler | None, int, Any, Any, Any]
+# status, message, JSON-RPC code (0 = a failure of this side), data (JSON), retryable
+ErrorInfo = tuple[int, str, int, bytes | None, bool]
+Json = bytes | str
+
+ITEM_TOOL: Final = 1
+ITEM_RESOURCE: Final = 2
+ITEM_RESOURCE_TEMPLATE: Final = 3
+ITEM_PROMPT: Final = 4
+ITEM_QUESTION: Final = 5
+
+class Runtime: ...
+class Transport: ...
+class Store: ...
+class Server: ...
+class Listener: ...
+class Bearer: ...
+class Call: ...
+class Session: ...
+class Request: ...
+class Task: ...
+class Content: ...
+class Wire: ...
+class Shelf: ...
+
+@final
+class Segment:
+    """One segment of a streamed result (segue_segment_*). Immutable, a value."""
+
+    @property
+    def number(self) -> int: ...  # 1, 2, 3, ...
+    @property
+    def index(self) -> int: ...  # place in the content of the result, from 0
+    @property
+    def replaces(self) -> bool: ...  # what came before it is void
+    @property
+    def type(self) -> str: ...  # of the block, such as "text"; "" when it has none
+    @property
+    def data(self) -> bytes: ...  # the block, JSON
+    @property
+    def text(self) -> str | None: ...  # of a text block, decoded
+    @property
+    def content(self) -> Any: ...  # the block, by what set_block_decoder was given
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __str__(self) -> str: ...  # the text, or ""
+
+# ---- options: segue.h tells what each means ----
+
+class RuntimeOptions(TypedDict, total=False):
+    log_level: int | None
+    max_message_bytes: int | None
+    max_depth: int | None
+    max_queue_bytes: int | None
+
+class SpawnOptions(TypedDict, total=False):
+    argv: Sequence[str]
+    env: Sequence[str] | None  # "NAME=value"
+    working_dir: str | None
+    restart: bool | None
+    close_timeout_ms: int | None
+    terminate_timeout_ms: int | None
+
+class HttpOptions(TypedDict, total=False):
+    ca_file: str | None
+    cert_file: str | None
+    key_file: str | None
+    key_password: str | None
+    proxy: str | None
+    unix_socket: str | None
+    insecure: bool | None
+    http1: bool | None
+    max_connections: int | None
+    connect_timeout_ms: int | None
+    silence_timeout_ms: int | None
+
+class OauthOptions(TypedDict, total=False):
+    grant: int | None  # 0 = code, 1 = client_credentials, 2 = assertion
+    client_id: str | None
+    client_secret: str | None
+    private_key: str | None
+    issuer: str | None
+    client_metadata_url: str | None
+    client_name: str | None
+    redirect_uri: str | None
+    scope: str | None
+    auth_method: str | None
+    no_registration: bool | None
+    consent_timeout_ms: int | None
+
+class StoreOptions(TypedDict, total=False):
+    durability: int | None  # 0 = normal, 1 = full
+    max_bytes: int | None
+    busy_timeout_ms: int | None
+
+class ServerOptions(TypedDict, total=False):
+    name: str | None
+    version: str | None
+    title: str | None
+    instructions: str | None
+    store: Store | None
+    page_size: int | None
+    max_result_bytes: int | None
+    max_log_bytes: int | None
+    max_segments: int | None
+    max_inputs: int | None
+    max_tasks: int | None
+    max_requests: int | None
+    max_streams: int | None
+    max_ttl_ms: int | None
+    grace_ms: int | None
+    lookups_per_second: int | None
+    input_wait_ms: int | None
+    dialects_on: int | None
+    dialects_off: int | None
+    fetches_per_second: int | None
+    list_ttl_ms: int | None
+    list_scope: int | None
+    seal_key: bytes | None
+    seal_key_before: bytes | None
+    question_ttl_ms: int | None
+    max_events: int | None
+    max_event_bytes: int | None
+    event_ttl_ms: int | None
+
+class ItemOptions(TypedDict, total=False):
+    flags: int | None
+    task: int | None  # 0 = never, 1 = may, 2 = must
+    ttl_ms: int | None
+    poll_ms: int | None
+    promote_after_ms: int | None
+    read_ttl_ms: int | None
+    read_scope: int | None
+    scopes: str | None
+    resume_min_wait_ms: int | None
+    resume_max_wait_ms: int | None
+
+class ListenOptions(TypedDict, total=False):
+    address: str | None
+    port: int | None
+    reuse_port: bool | None
+    path: str | None
+    health_path: str | None
+    cert_file: str | None
+    key_file: str | None
+    client_ca_file: str | None
+    client_cert_required: bool | None
+    hosts: str | None
+    origins: str | None
+    cors: bool | None
+    unauthenticated_tasks: bool | None
+    max_header_bytes: int | None
+    max_connections: int | None
+    max_streams: int | None
+    max_sessions: int | None
+    session_idle_ms: int | None
+    idle_timeout_ms: int | None
+    header_timeout_ms: int | None
+    body_timeout_ms: int | None
+    write_timeout_ms: int | None
+    keepalive_ms: int | None
+    stream_after_ms: int | None
+    drain_ms: int | None
+
+class BearerOptions(TypedDict, total=False):
+    resource: str | None
+    authorization_servers: str
+    scopes_supported: str | None
+    required_scopes: str | None
+    implied_scopes: str | None
+    resource_name: str | None
+    documentation: str | None
+    check_timeout_ms: int | None
+    issuer: str | None
+    audience: str | None
+    algorithms: str | None
+    jwks: str | None
+    jwks_file: str | None
+    jwks_url: str | None
+    ca_file: str | None
+    access_tokens_only: bool | None
+    leeway_ms: int | None
+    jwks_age_ms: int | None
+    jwks_refresh_ms: int | None
+    max_tokens: int | None
+
+class SessionOptions(TypedDict, total=False):
+    name: str | None
+    version: str | None
+    capabilities: str | None  # JSON object
+    era: int | None  # 0 = auto, 1 = modern, 2 = legacy
+    probe_timeout_ms: int | None
+    request_timeout_ms: int | None
+    max_reconnects: int | None
+    first_attempts: int | None
+    max_result_bytes: int | None
+    max_requests: int | None
+    no_idempotency: bool | None
+    no_tasks: bool | None
+    fill_defaults: bool | None
+    cache_bytes: int | None
+    dialects_off: int | None
+    dialects_on: int | None
+    host: Server | None
+
+class RequestOptions(TypedDict, total=False):
+    timeout_ms: int | None
+    on_timeout: int | None  # 0 = leave a task running, 1 = cancel it
+    credit: int | None
+    discard: bool | None
+    log_level: str | None
+    idempotency_key: str | None
+    ttl_ms: int | None
+    unordered: bool | None
+    no_cache: bool | None
+
+# Of a store: id (16 bytes), task id, idempotency key (32 bytes) or None, principal (32
+# bytes), ended, created_ms, purge_ms, data; and seq, segment, event, kind, at_ms, data.
+StoreRecord = tuple[bytes, str, bytes | None, bytes, bool, int, int, bytes]
+StoreEntry = tuple[int, int, int, int, int, bytes]
+# kind (1 create, 2 append, 3 end, 4 delete, 5 release), id, record of a create, entry of
+# an append, purge_ms of an end. segue_ext.h says what each has to do.
+StoreWrite = tuple[int, bytes, StoreRecord | None, StoreEntry | None, int]
+
+class CustomStore(Protocol):
+    def commit(self, writes: list[StoreWrite], /) -> object: ...
+    def find(self, task_id: str | None, key: bytes | None, /) -> StoreRecord | None: ...
+    def read(self, id: bytes, after: int, /) -> Iterable[StoreEntry]: ...
+    def claim(self) -> Iterable[StoreRecord]: ...
+    # and, both optional:
+    # def purge(self, now_ms: int, /) -> int | None: ...
+    # def list(
+    #     self, principal: bytes, created_ms: int, task_id: str | None, /
+    # ) -> Iterable[StoreRecord]: ...
+
+# None: it fits. A text: it does not, and why. NotImplemented: that cannot be told.
+# what: 1 = arguments, 2 = result.
+Validate = Callable[[str, int, bytes, bytes], Any]
+Principal = Callable[[Transport], str | None]
+
+# ---- library ----
+
+def version() -> str: ...
+def status_name(status: int) -> str: ...
+def set_error_factory(
+    factory: Callable[[int, str, int, bytes | None, bool], BaseException] | None, /
+) -> None:
+    """Sets what makes the exceptions of this module: (status, message, code, data,
+    retryable); message is "" when there is no detail."""
+
+def set_block_decoder(callable: Callable[[bytes], object] | None, /) -> None:
+    """Sets what makes Segment.content."""
+
+def option_names() -> dict[str, list[str]]:
+    """Members of each options struct that a dict can set."""
+
+def live_handles() -> dict[str, int]:
+    """Handles that exist, by kind; for leak checks."""
+
+def allocated() -> int:
+    """Bytes that tracked runtimes hold (runtime_new); for leak checks."""
+
+# ---- runtime ----
+
+def runtime_new(
+    options: RuntimeOptions | None = None,
+    log: Handler | None = None,
+    track: bool = False,
+) -> Runtime: ...
+def runtime_run(runtime: Runtime) -> list[Event]:
+    """Not of use in Python: blocks, with the GIL let go, until runtime_stop."""
+
+def runtime_start(runtime: Runtime) -> None: ...
+def runtime_fd(runtime: Runtime) -> int:
+    """Readable while runtime_dispatch has something; never read it."""
+
+def runtime_side_fd(runtime: Runtime) -> int:
+    """The same, of what does not come from the loop: log lines, custom transports."""
+
+def runtime_dispatch(
+    runtime: Runtime, timeout_ms: int = 0, max_events: int = 256, /
+) -> list[Event]:
+    """What has happened, at most max_events callbacks of the library.
+
+    Raises ClosedError once the runtime was stopped and nothing is left."""
+
+def runtime_stop(runtime: Runtime) -> None: ...
+def runtime_free(runtime: Runtime) -> list[Event]:
+    """Joins the threads of the runtime and returns the last events, among them CLOSED
+    and COMPLETE of all that was open."""
+
+def runtime_authorize(runtime: Runtime, redirect_url: str) -> None: ...
+
+# ---- transports ----
+
+def transport_pair(runtime: Runtime) -> tuple[Transport, Transport]: ...
+def transport_stdio(runtime: Runtime) -> Transport: ...
+def transport_fds(runtime: Runtime, fd_in: int, fd_out: int) -> Transport: ...
+def transport_spawn(
+    runtime: Runtime, options: SpawnOptions, handler: Handler | None = None
+) -> Transport:
+    """handler gets STDERR; without one the child has our standard error."""
+
+def transport_http(
+    runtime: Runtime,
+    url: str,
+    options: HttpOptions | None = None,
+    on_headers: Callable[[Transport, int], object] | None = None,
+) -> Transport: ...
+def transport_set_header(transport: Transport, name: str, value: str | None) -> None: ...
+def transport_set_oauth(
+    transport: Transport,
+    options: OauthOptions,
+    handler: Handler | None = None,  # AUTHORIZE
+    on_assertion: Callable[[str, str], str | None] | None = None,  # issuer, resource
+    on_load: Callable[[str], str | None] | None = None,  # key
+    on_save: Callable[[str, str], object] | None = None,  # key, json
+) -> None: ...
+def transport_header(transport: Transport, name: str) -> str | None:
+    """Only inside of principal and on_bearer."""
+
+def transport_peer(transport: Transport) -> str:
+    """Only inside of principal and on_bearer."""
+
+def transport_free(transport: Transport, /) -> None: ...
+def transport_custom(
+    runtime: Runtime, handler: Handler, reopen: bool = False
+) -> Transport:
+    """handler gets TRANSPORT_*; reopen: a loss is not final."""
+
+def transport_feed(wire: Wire, data: bytes) -> bool:
+    """False: too much waits already, TRANSPORT_PAUSE tells when to go on."""
+
+def transport_took(wire: Wire, count: int) -> None:
+    """So many bytes of TRANSPORT_SEND are gone. More are sent while less than 1 MiB is
+    under way."""
+
+def transport_writable(wire: Wire) -> None: ...
+def transport_closed(wire: Wire) -> None: ...
+
+# ---- stores ----
+
+def store_memory(options: StoreOptions | None = None) -> Store: ...
+def store_sqlite(path: str, options: StoreOptions | None = None) -> Store: ...
+def store_custom(
+    store: CustomStore, options: StoreOptions | None = None
+) -> tuple[Store, Shelf]:
+    """A store of your own. Its methods run in store_serve. One that raises fails with the
+    ``status`` of its exception, which ours have (ExistsError, NotFoundError, ...), or
+    with StoreError. Without ``list`` a server has no tasks/list."""
+
+def store_serve(shelf: Shelf) -> None:
+    """Runs the methods of a store on the calling thread, until the store is closed: for
+    a daemon thread that is started before the store is used."""
+
+def store_free(store: Store, /) -> None: ...
+
+# ---- content ----
+
+def content_new(runtime: Runtime) -> Content: ...
+def content_add_text(content: Content, text: str) -> None: ...
+def content_add_blob(
+    content: Content, type: Literal["image", "audio"], mime_type: str, data: bytes
+) -> None: ...
+def content_add_json(content: Content, json: Json) -> None: ...
+def content_add_resource_text(
+    content: Content, uri: str, mime_type: str | None, text: str
+) -> None: ...
+def content_add_resource_blob(
+    content: Content, uri: str, mime_type: str | None, data: bytes
+) -> None: ...
+def content_set_role(
+    content: Content, role: Literal["user", "assistant"] | None
+) -> None: ...
+def content_set_structured(content: Content, json: Json) -> None: ...
+def content_set_error(content: Content, is_error: bool) -> None: ...
+def content_free(content: Content, /) -> None: ...
+
+# ---- server ----
+
+def server_new(
+    runtime: Runtime,
+    options: ServerOptions | None = None,
+    handler: Handler | None = None,  # IDLE
+    principal: Principal | None = None,
+    validate: Validate | None = None,
+) -> Server: ...
+def server_add(
+    server: Server,
+    item: int,
+    json: Json,
+    options: ItemOptions | None,
+    handler: Handler,
+    completion: bool = False,
+) -> None:
+    """handler gets CALL for each call, and COMPLETION if completion is set."""
+
+def server_remove(server: Server, item: int, name: str) -> None: ...
+def server_resource_updated(server: Server, uri: str) -> None: ...
+def server_attach(server: Server, transport: Transport) -> None: ...
+def server_close(server: Server) -> None: ...
+def server_free(server: Server, /) -> None: ...
+def server_listen(
+    server: Server,
+    options: ListenOptions | None = None,
+    bearer: BearerOptions | None = None,
+    on_bearer: Callable[[Bearer, Transport], object] | None = None,
+) -> Listener: ...
+def listener_url(listener: Listener) -> str: ...
+def listener_reload(listener: Listener) -> None: ...
+def listener_close(listener: Listener) -> None: ...
+def listener_free(listener: Listener, /) -> None: ...
+def bearer_token(bearer: Bearer) -> str: ...
+def bearer_accept(
+    bearer: Bearer, principal: str, scopes: str | None = None, expires_ms: int = 0
+) -> None: ...
+def bearer_refuse(bearer: Bearer, reason: str | None = None) -> None: ...
+def bearer_free(bearer: Bearer, /) -> None: ...
+
+# ---- calls ----
+
+def call_method(call: Call) -> str: ...
+def call_name(call: Call) -> str: ...
+def call_principal(call: Call) -> str: ...
+def call_has_scope(call: Call, scope: str) -> bool: ...
+def call_params(call: Call) -> bytes: ...
+def call_meta(call: Call, key: str) -> bytes | None: ...
+def call_argument(call: Call, name: str) -> bytes | None: ...
+def call_argument_text(call: Call, name: str) -> str | None: ...
+def call_argument_int(call: Call, name: str) -> int | None: ...
+def call_watch(call: Call, handler: Handler) -> None:
+    """handler gets CANCEL, at most once, and DRAIN."""
+
+def call_is_cancelled(call: Call, /) -> bool: ...
+
+# Those that send return False for SEGUE_E_WOULD_BLOCK: nothing was taken, DRAIN follows
+# (call_watch).
+
+def call_send(call: Call, content: Content) -> bool: ...
+def call_send_text(call: Call, text: str, /) -> bool: ...
+def call_send_json(call: Call, json: Json, /) -> bool:
+    """call_send of a content with this one block."""
+
+def call_replace(call: Call) -> bool: ...
+def call_set_field(call: Call, name: str, json: Json) -> bool: ...
+def call_set_completion(
+    call: Call, values: Sequence[str], total: int = -1, has_more: bool = False
+) -> bool: ...
+def call_progress(
+    call: Call, progress: float, total: float = 0, message: str | None = None
+) -> None: ...
+def call_log(call: Call, level: str, json: Json) -> None: ...
+def call_set_status(call: Call, message: str) -> bool: ...
+def call_require_input(
+    call: Call, key: str | None, method: str, params: Json | None, handler: Handler
+) -> None:
+    """handler gets INPUT."""
+
+def call_hang_up(call: Call, retry_ms: int = 0) -> None: ...
+def call_defer(call: Call, ttl_ms: int = 0) -> None: ...
+def call_checkpoint(call: Call, data: bytes) -> bool: ...
+def call_resumed(call: Call) -> tuple[int, bytes | None] | None:
+    """Last segment and checkpoint of an earlier run; None on a first run."""
+
+def call_complete(call: Call, content: Content | None = None) -> None: ...
+def call_reply(
+    call: Call,
+    text: str | None = None,
+    blocks: Sequence[Json] | None = None,
+    structured: Json | None = None,
+    is_error: bool = False,
+    /,
+) -> None:
+    """call_complete and call_free with a content made of a text block, then blocks given
+    as JSON, and structuredContent: one step for the common case. The call is freed also
+    when this raises, and then fails with -32603 unless it had ended."""
+
+def call_fail(call: Call, code: int, message: str, data: Json | None = None) -> None: ...
+def call_free(call: Call, /) -> None: ...
+
+# ---- client ----
+
+# ``events`` is the mask of what handler gets; what it lacks the library does not deliver,
+# which means something for QUESTION (the server is told there is nobody to ask) and
+# SEGMENTS. OPEN, CLOSED and COMPLETE always come.
+
+def session_open(
+    runtime: Runtime,
+    transport: Transport,
+    options: SessionOptions | None = None,
+    handler: Handler | None = None,
+    events: int = -1,
+    validate: Validate | None = None,
+) -> Session: ...
+def session_peer(session: Session) -> bytes: ...
+def session_close(session: Session) -> None: ...
+def session_free(session: Session, /) -> None: ...
+def request_start(
+    session: Session,
+    method: str,
+    params: Json | None,
+    options: RequestOptions | None,
+    handler: Handler | None,
+    events: int = -1,
+    /,
+) -> Request: ...
+def request_resume(
+    session: Session,
+    token: str,
+    options: RequestOptions | None,
+    handler: Handler | None,
+    events: int = -1,
+) -> Request: ...
+def request_token(request: Request) -> str: ...
+def request_answer(request: Request, key: str, json: Json) -> None: ...
+def request_answer_error(
+    request: Request, key: str, code: int, message: str, data: Json | None = None
+) -> None: ...
+def request_grant(request: Request, n: int, /) -> None: ...
+def request_cancel(request: Request, /) -> None: ...
+def request_detach(request: Request) -> None: ...
+def request_free(request: Request, /) -> None: ...
+def task_attach(session: Session, task_id: str) -> Task: ...
+def task_id(task: Task) -> str: ...
+def task_get(task: Task, handler: Handler | None, events: int = -1) -> Request: ...
+def task_get_state(task: Task) -> int: ...
+def task_watch(
+    task: Task,
+    options: RequestOptions | None,
+    handler: Handler | None,
+    events: int = -1,
+) -> Request: ...
+def task_cancel(task: Task, handler: Handler | None, events: int = -1) -> Request: ...
+def task_free(task: Task, /) -> None: ...

@@ -1,0 +1,388 @@
+"""The commands and their options. What they do is in the files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from segue.cli import arguments, calling, listing, running, tasks
+from segue.cli.codes import Exit, UsageError
+from segue.cli.screen import Screen
+from segue.cli.target import Access, parse_access, parse_target
+from segue.cli.target import Era as TargetEra
+from segue.tokens import Target
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="segue",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Look at MCP servers, call their tools, come back to their tasks.",
+    epilog=(
+        "SERVER is a URL, or in quotes a command that starts one: 'python server.py'. "
+        "Exit codes: 0 done, 1 the tool reports an error, 2 wrong usage, 3 the server "
+        "answers with an error, 4 no connection, 5 not authorized, 6 timeout, 7 the task "
+        "is gone, 8 internal, 130 Ctrl-C."
+    ),
+)
+task_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Tasks that were left running; their tokens are in a private file "
+    "($SEGUE_TOKENS, by default ~/.local/state/segue/tasks.json).",
+)
+app.add_typer(task_app, name="task")
+
+Server = Annotated[str, typer.Argument(metavar="SERVER", help="URL or 'command'.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only failures on stderr.")]
+Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Of HTTP requests."),
+]
+Bearer = Annotated[
+    str | None,
+    typer.Option(
+        "--bearer",
+        envvar="SEGUE_BEARER",
+        show_envvar=True,
+        metavar="TOKEN",
+        help="Bearer token, or @file with it.",
+    ),
+]
+Era = Annotated[
+    Literal["auto", "modern", "legacy"],
+    typer.Option("--era", help="Revision 2026-07-28, those with a handshake, or either."),
+]
+Answers = Annotated[
+    list[str] | None,
+    typer.Option("--answer", metavar="KEY=VALUE", help="For a form the tool asks for."),
+]
+TaskName = Annotated[str, typer.Argument(metavar="ID", help="See 'segue task ls'.")]
+TaskServer = Annotated[
+    str | None,
+    typer.Option("--server", metavar="SERVER", help="With it ID may be a token."),
+]
+
+
+def _go(screen: Screen, command: Coroutine[Any, Any, Exit]) -> None:
+    running.run(screen, command)
+
+
+def _usage(screen: Screen, error: UsageError) -> typer.Exit:
+    screen.error(error)
+    return typer.Exit(int(Exit.USAGE))
+
+
+def _access(
+    screen: Screen, headers: list[str] | None, bearer: str | None, era: TargetEra
+) -> Access:
+    try:
+        return parse_access(headers or [], bearer, era)
+    except UsageError as error:
+        raise _usage(screen, error) from None
+
+
+def _target(screen: Screen, text: str) -> Target:
+    try:
+        return parse_target(text)
+    except UsageError as error:
+        raise _usage(screen, error) from None
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        import segue
+
+        print(f"segue {segue.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of all commands."""
+
+
+@app.command("tools")
+def tools_command(
+    server: Server,
+    name: Annotated[str | None, typer.Argument(help="Show this one's schemas.")] = None,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """List the tools of a server, or show one."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, era)
+    _go(screen, listing.tools(screen, _target(screen, server), access, name=name))
+
+
+@app.command("call")
+def call_command(
+    server: Server,
+    tool: Annotated[str, typer.Argument(help="Name of the tool.")],
+    pairs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="Typed by the tool's schema; KEY=@file, KEY:=json.",
+        ),
+    ] = None,
+    args: Annotated[
+        str | None,
+        typer.Option(
+            "--args", "-a", metavar="JSON", help="All at once; @file, - = stdin."
+        ),
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", "-s", help="Show segments as they come.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Leave the task running, print its id.")
+    ] = False,
+    no_task: Annotated[bool, typer.Option("--no-task", help="A plain call.")] = False,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", "-t", min=0.001, help="Seconds.")
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", metavar="LEVEL", help="Show the tool's log.")
+    ] = None,
+    answer: Answers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """Call a tool. Ctrl-C leaves a durable task running and says how to come back."""
+    screen = Screen(as_json=as_json, is_quiet=quiet)
+    access = _access(screen, header, bearer, era)
+    try:
+        base = arguments.read_json(args) if args is not None else None
+    except UsageError as error:
+        raise _usage(screen, error) from None
+    _go(
+        screen,
+        calling.call(
+            screen,
+            _target(screen, server),
+            access,
+            tool,
+            pairs or [],
+            base=base,
+            is_streamed=stream,
+            is_detached=detach,
+            may_be_task=not no_task,
+            timeout=timeout,
+            answers=answer or [],
+            log_level=log,
+        ),
+    )
+
+
+@app.command("resources")
+def resources_command(
+    server: Server,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """List the resources of a server, and their templates."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, era)
+    _go(screen, listing.resources(screen, _target(screen, server), access))
+
+
+@app.command("read")
+def read_command(
+    server: Server,
+    uri: Annotated[str, typer.Argument(metavar="URI")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file for the bytes.")
+    ] = None,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """Read a resource."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, era)
+    _go(screen, listing.read(screen, _target(screen, server), access, uri, output))
+
+
+@app.command("prompts")
+def prompts_command(
+    server: Server,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """List the prompts of a server."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, era)
+    _go(screen, listing.prompts(screen, _target(screen, server), access))
+
+
+@app.command("prompt")
+def prompt_command(
+    server: Server,
+    name: Annotated[str, typer.Argument(help="Name of the prompt.")],
+    pairs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE")] = None,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """Fill in a prompt."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, era)
+    _go(
+        screen, listing.prompt(screen, _target(screen, server), access, name, pairs or [])
+    )
+
+
+@app.command("inspect")
+def inspect_command(
+    server: Server,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+    era: Era = "auto",
+) -> None:
+    """Say which revisions a server speaks, and what it can do."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, era)
+    _go(screen, listing.inspect(screen, _target(screen, server), access))
+
+
+@task_app.command("ls")
+def task_ls_command(
+    refresh: Annotated[
+        bool, typer.Option("--refresh", "-r", help="Ask the servers.")
+    ] = False,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+) -> None:
+    """List the saved tasks."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, "auto")
+    _go(screen, tasks.list_tasks(screen, access, is_refreshed=refresh))
+
+
+@task_app.command("get")
+def task_get_command(
+    name: TaskName,
+    server: TaskServer = None,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+) -> None:
+    """Ask the server how a task is."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, "auto")
+    target = _target(screen, server) if server else None
+    _go(screen, tasks.get(screen, access, name, target))
+
+
+def _follow(
+    name: str,
+    server: str | None,
+    answer: list[str] | None,
+    screen: Screen,
+    access: Access,
+    *,
+    is_from_start: bool,
+    is_streamed: bool,
+) -> None:
+    target = _target(screen, server) if server else None
+    _go(
+        screen,
+        tasks.follow(
+            screen,
+            access,
+            name,
+            target,
+            is_from_start=is_from_start,
+            is_streamed=is_streamed,
+            answers=answer or [],
+        ),
+    )
+
+
+@task_app.command("watch")
+def task_watch_command(
+    name: TaskName,
+    server: TaskServer = None,
+    answer: Answers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+) -> None:
+    """Show a task from its first segment to its end."""
+    screen = Screen(as_json=as_json, is_quiet=quiet)
+    access = _access(screen, header, bearer, "auto")
+    _follow(name, server, answer, screen, access, is_from_start=True, is_streamed=True)
+
+
+@task_app.command("resume")
+def task_resume_command(
+    name: TaskName,
+    server: TaskServer = None,
+    result: Annotated[
+        bool, typer.Option("--result", help="Wait, and show the whole result only.")
+    ] = False,
+    answer: Answers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+) -> None:
+    """Go on with a task behind the last segment that was shown."""
+    screen = Screen(as_json=as_json, is_quiet=quiet)
+    access = _access(screen, header, bearer, "auto")
+    _follow(
+        name, server, answer, screen, access, is_from_start=result, is_streamed=not result
+    )
+
+
+@task_app.command("cancel")
+def task_cancel_command(
+    name: TaskName,
+    server: TaskServer = None,
+    as_json: Json = False,
+    header: Headers = None,
+    bearer: Bearer = None,
+) -> None:
+    """Cancel a task on its server."""
+    screen = Screen(as_json=as_json)
+    access = _access(screen, header, bearer, "auto")
+    target = _target(screen, server) if server else None
+    _go(screen, tasks.cancel(screen, access, name, target))
+
+
+@task_app.command("rm")
+def task_rm_command(
+    names: Annotated[list[str] | None, typer.Argument(metavar="ID")] = None,
+    ended: Annotated[bool, typer.Option("--ended", help="All that have ended.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Forget saved tasks; they go on."""
+    screen = Screen(as_json=as_json)
+    if not names and not ended:
+        raise _usage(screen, UsageError("name a task, or say --ended"))
+    _go(screen, tasks.remove(screen, names or [], is_all_ended=ended))

@@ -1,0 +1,215 @@
+"""``key=value`` on the command line -> arguments of a tool, typed by its schema."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from segue.cli.codes import UsageError
+
+__all__ = ["build", "read_json", "value_of"]
+
+
+def build(
+    pairs: Iterable[str], schema: Mapping[str, Any], base: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Arguments for a tool with this input schema.
+
+    Args:
+        pairs: ``key=value`` (typed by the schema), ``key=@file`` (what is in the file),
+            ``key:=json`` (JSON, whatever the schema says). ``key=@@x`` is the text
+            ``@x``. A key that is named again makes a list where the schema has one.
+        schema: The tool's ``inputSchema``.
+        base: Arguments to start from, replaced by those of `pairs`.
+
+    Raises:
+        UsageError: A value does not fit the schema, a required one is missing, a name is
+            unknown to a schema that allows no others.
+    """
+    properties = _properties(schema, schema)
+    arguments: dict[str, Any] = dict(base or {})
+    named: set[str] = set()
+    for pair in pairs:
+        key, is_json, text = _split(pair)
+        part = _resolve(properties.get(key, {}), schema)
+        if not part and schema.get("additionalProperties") is False:
+            raise UsageError(_unknown(key, properties))
+        value = (
+            _json(key, _content(text)) if is_json else value_of(key, text, part, schema)
+        )
+        if key in named:
+            earlier = arguments[key]
+            if not isinstance(earlier, list):
+                raise UsageError(f"{key}: is given twice, and is not a list")
+            earlier.extend(value if isinstance(value, list) else [value])
+        else:
+            arguments[key] = value
+            named.add(key)
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
+    if missing:
+        what = ", ".join(_describe(name, properties.get(name, {})) for name in missing)
+        raise UsageError(f"missing: {what}")
+    return arguments
+
+
+def read_json(text: str) -> dict[str, Any]:
+    """A JSON object: itself, ``@file``, or ``-`` for standard input.
+
+    Raises:
+        UsageError: It is none.
+    """
+    content = sys.stdin.read() if text == "-" else _content(text)
+    value = _json("--args", content)
+    if not isinstance(value, dict):
+        raise UsageError("--args: is not a JSON object")
+    return value
+
+
+def value_of(
+    key: str, text: str, part: Mapping[str, Any], root: Mapping[str, Any] | None = None
+) -> Any:
+    """A value for a property whose schema is `part`.
+
+    Raises:
+        UsageError: The text is no value of such a property.
+    """
+    types = _types(part, root or part)
+    content = _content(text)
+    if types == {"string"}:
+        return content
+    value, is_valid = _parse(content)
+    if is_valid and (not types or _type_of(value) in types):
+        return value
+    if (
+        is_valid
+        and "integer" in types
+        and isinstance(value, float)
+        and value.is_integer()
+    ):
+        return int(value)
+    if "boolean" in types and content.lower() in ("yes", "no", "on", "off"):
+        return content.lower() in ("yes", "on")
+    if not types or "string" in types:
+        return content
+    if "array" in types:
+        items = _resolve(part.get("items", {}), root or part)
+        return [value_of(key, content, items, root)]
+    raise UsageError(f"{key}: {text!r} is not {_list(types)}")
+
+
+def _split(pair: str) -> tuple[str, bool, str]:
+    key, equals, text = pair.partition("=")
+    is_json = key.endswith(":")
+    key = key[:-1] if is_json else key
+    if not equals or not key:
+        raise UsageError(f"{pair!r} is not of the form key=value")
+    return key, is_json, text
+
+
+def _content(text: str) -> str:
+    if not text.startswith("@"):
+        return text
+    if text.startswith("@@"):
+        return text[1:]
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise UsageError(f"{text[1:]}: {reason}") from error
+
+
+def _json(key: str, text: str) -> Any:
+    value, is_valid = _parse(text)
+    if not is_valid:
+        raise UsageError(f"{key}: is not JSON: {text[:60]!r}")
+    return value
+
+
+def _parse(text: str) -> tuple[Any, bool]:
+    def refuse(constant: str) -> Any:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(text, parse_constant=refuse), True
+    except (ValueError, RecursionError):
+        return None, False
+
+
+def _type_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _types(part: Mapping[str, Any], root: Mapping[str, Any], depth: int = 8) -> set[str]:
+    """The JSON types that a schema takes; empty when it does not say."""
+    part = _resolve(part, root)
+    named = part.get("type")
+    types: set[str] = set()
+    if isinstance(named, str):
+        types.add(named)
+    elif isinstance(named, list):
+        types.update(name for name in named if isinstance(name, str))
+    elif depth > 0:
+        for word in ("anyOf", "oneOf"):
+            for choice in part.get(word, ()):
+                types |= _types(choice, root, depth - 1)
+        for value in [
+            *part.get("enum", ()),
+            *([part["const"]] if "const" in part else []),
+        ]:
+            types.add(_type_of(value))
+    if "number" in types:
+        types.add("integer")
+    return types
+
+
+def _resolve(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follows ``$ref`` inside the schema; a few steps, as it may go in a circle."""
+    for _ in range(8):
+        if not isinstance(part, Mapping):
+            return {}
+        reference = part.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return part
+        found: Any = root
+        for step in reference[2:].split("/"):
+            step = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(step) if isinstance(found, Mapping) else None
+        part = found
+    return {}
+
+
+def _properties(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
+    schema = _resolve(schema, root)
+    found = schema.get("properties")
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def _unknown(key: str, properties: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(key, properties, 1)
+    if near:
+        return f"unknown argument {key!r}; did you mean {near[0]!r}?"
+    known = ", ".join(properties) or "none"
+    return f"unknown argument {key!r}; known: {known}"
+
+
+def _describe(name: str, part: Any) -> str:
+    types = _types(part, part) if isinstance(part, Mapping) else set()
+    return f"{name} ({_list(types)})" if types else name
+
+
+def _list(types: set[str]) -> str:
+    return " or ".join(sorted(types - ({"integer"} if "number" in types else set())))

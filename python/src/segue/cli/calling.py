@@ -1,0 +1,87 @@
+"""``segue call``: one tool, once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import segue
+from segue.cli import arguments
+from segue.cli.asking import Asker
+from segue.cli.codes import Exit, UsageError
+from segue.cli.following import Follower
+from segue.cli.screen import Screen
+from segue.cli.target import Access, connect
+from segue.tokens import Target, TokenFile
+
+__all__ = ["call"]
+
+
+async def call(
+    screen: Screen,
+    target: Target,
+    access: Access,
+    tool: str,
+    pairs: Sequence[str],
+    *,
+    base: dict[str, Any] | None,
+    is_streamed: bool,
+    is_detached: bool,
+    may_be_task: bool,
+    timeout: float | None,
+    answers: Sequence[str],
+    log_level: str | None,
+) -> Exit:
+    """Calls a tool and shows what comes of it."""
+    tokens = TokenFile()
+    follower = Follower(screen, tokens, target, tool, is_streamed=is_streamed)
+    asker = Asker(screen, answers)
+    options: segue.ConnectOptions = {"on_elicit": asker.answer, "tasks": may_be_task}
+    if log_level is not None:
+        options["on_log"] = follower.on_log
+        options["log_level"] = log_level
+    async with connect(target, access, options) as session:
+        follower.era = session.peer.era
+        given = await _arguments(session, tool, pairs, base)
+        run = session.stream(
+            tool,
+            given,
+            timeout=timeout,
+            on_progress=follower.on_progress,
+            on_task=follower.on_task,
+            raise_on_error=False,
+        )
+        async with run:
+            if is_detached:
+                return await _detach(screen, follower, run)
+            return await follower.follow(run)
+
+
+async def _detach(screen: Screen, follower: Follower, run: Any) -> Exit:
+    await run.started()
+    follower.on_task(run)
+    saved = follower.detach(run)
+    if saved is None:
+        screen.note("The server made no task of it: waiting for the result.")
+        return await follower.follow(run)
+    if screen.as_json:
+        screen.json({"id": saved.id, "taskId": saved.task_id})
+    else:
+        screen.text(saved.id)
+        screen.note(f"Come back: segue task resume {saved.id}")
+    return Exit.OK
+
+
+async def _arguments(
+    session: segue.Session, tool: str, pairs: Sequence[str], base: dict[str, Any] | None
+) -> dict[str, Any]:
+    """The schema decides about types, so it is asked for, even to say what is missing."""
+    if base is not None and not pairs:
+        return base
+    tools = {item.name: item for item in await session.list_tools()}
+    if tool not in tools:
+        near = difflib.get_close_matches(tool, tools, 3) or list(tools)[:10]
+        hint = f"; it has {', '.join(near)}" if near else ""
+        raise UsageError(f"the server has no tool {tool!r}{hint}")
+    return arguments.build(pairs, tools[tool].input_schema, base)

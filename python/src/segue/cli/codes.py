@@ -1,0 +1,73 @@
+"""Exit codes of the command, and which of them an exception means."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+
+from segue import errors
+from segue.tokens import TokenFileError
+
+__all__ = ["Exit", "UsageError", "exit_code"]
+
+
+class Exit(enum.IntEnum):
+    """What a script can tell apart by ``$?``."""
+
+    OK = 0
+    TOOL = 1
+    """The tool ran and reported an error (``isError``)."""
+    USAGE = 2
+    """Wrong arguments; nothing was sent."""
+    SERVER = 3
+    """The server answered with an error, or broke the protocol."""
+    CONNECTION = 4
+    """The server cannot be reached or started, or the connection is lost."""
+    REFUSED = 5
+    """The server wants an authorization, or does not accept this one."""
+    TIMEOUT = 6
+    TASK = 7
+    """The task is gone, was cancelled, or cannot be resumed."""
+    INTERNAL = 8
+    """Out of memory, a damaged file of tokens, or a mistake of ours."""
+    INTERRUPTED = 130
+    """Ctrl-C. A durable task goes on."""
+
+
+class UsageError(Exception):
+    """The arguments make no sense; the message says why."""
+
+
+_BY_STATUS = {
+    -12: Exit.SERVER,
+    -13: Exit.TASK,
+    -14: Exit.SERVER,
+    -15: Exit.TASK,
+    -16: Exit.TIMEOUT,
+    -103: Exit.REFUSED,
+    -104: Exit.REFUSED,
+    -204: Exit.TASK,
+    -205: Exit.TASK,
+}
+
+
+def exit_code(error: BaseException) -> Exit:
+    """The exit code for an exception that ended the command."""
+    if isinstance(error, UsageError):
+        return Exit.USAGE
+    if isinstance(error, TokenFileError):
+        return Exit.INTERNAL
+    if isinstance(error, errors.Error):
+        status = int(error.status)
+        if status in _BY_STATUS:
+            return _BY_STATUS[status]
+        if -400 < status <= -200:
+            return Exit.SERVER
+        if -200 < status <= -100:
+            return Exit.CONNECTION
+        return Exit.INTERNAL
+    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+        return Exit.TIMEOUT
+    if isinstance(error, OSError):
+        return Exit.CONNECTION
+    return Exit.INTERNAL

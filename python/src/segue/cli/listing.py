@@ -1,0 +1,235 @@
+"""``segue tools``, ``resources``, ``read``, ``prompts``, ``prompt``, ``inspect``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import segue
+from segue.cli.codes import Exit, UsageError
+from segue.cli.screen import Screen, describe_resource
+from segue.cli.target import Access, Era, connect
+from segue.tokens import Target
+
+__all__ = ["inspect", "prompt", "prompts", "read", "resources", "tools"]
+
+
+async def tools(
+    screen: Screen, target: Target, access: Access, *, name: str | None
+) -> Exit:
+    """Lists tools, or shows one with its schemas."""
+    async with connect(target, access) as session:
+        found = await session.list_tools()
+    if name is not None:
+        named = [tool for tool in found if tool.name == name]
+        if not named:
+            raise UsageError(f"the server has no tool {name!r}")
+        wire = _wire(named[0])
+        screen.json(wire) if screen.as_json else screen.pretty(wire)
+        return Exit.OK
+    if screen.as_json:
+        screen.json([_wire(tool) for tool in found])
+        return Exit.OK
+    rows = [(tool.name, _signature(tool), _first_line(tool)) for tool in found]
+    screen.table(("TOOL", "ARGUMENTS", "DESCRIPTION"), rows)
+    return Exit.OK
+
+
+async def resources(screen: Screen, target: Target, access: Access) -> Exit:
+    """Lists resources and templates."""
+    async with connect(target, access) as session:
+        found, templates = await asyncio.gather(
+            _or_none(session.list_resources()),
+            _or_none(session.list_resource_templates()),
+        )
+    if screen.as_json:
+        screen.json(
+            {
+                "resources": [_wire(item) for item in found],
+                "resourceTemplates": [_wire(item) for item in templates],
+            }
+        )
+        return Exit.OK
+    rows = [(item.uri, item.mime_type or "", _first_line(item)) for item in found]
+    rows += [
+        (item.uri_template, item.mime_type or "", _first_line(item)) for item in templates
+    ]
+    screen.table(("URI", "TYPE", "DESCRIPTION"), rows)
+    return Exit.OK
+
+
+async def read(
+    screen: Screen, target: Target, access: Access, uri: str, output: Path | None
+) -> Exit:
+    """Reads a resource; its bytes go to a file when one is named."""
+    async with connect(target, access) as session:
+        result = await session.read_resource(uri)
+    if output is not None:
+        try:
+            output.write_bytes(b"".join(_bytes(part) for part in result.contents))
+        except OSError as error:
+            raise UsageError(f"{output}: {error.strerror}") from error
+        screen.note(f"{output}: {output.stat().st_size} bytes")
+    elif screen.as_json:
+        screen.json(_wire(result))
+    else:
+        for part in result.contents:
+            screen.text(describe_resource(_wire(part)))
+    return Exit.OK
+
+
+async def prompts(screen: Screen, target: Target, access: Access) -> Exit:
+    """Lists prompts."""
+    async with connect(target, access) as session:
+        found = await session.list_prompts()
+    if screen.as_json:
+        screen.json([_wire(item) for item in found])
+        return Exit.OK
+    rows = [
+        (
+            item.name,
+            " ".join(
+                one.name if one.required else f"[{one.name}]" for one in item.arguments
+            ),
+            _first_line(item),
+        )
+        for item in found
+    ]
+    screen.table(("PROMPT", "ARGUMENTS", "DESCRIPTION"), rows)
+    return Exit.OK
+
+
+async def prompt(
+    screen: Screen, target: Target, access: Access, name: str, pairs: Sequence[str]
+) -> Exit:
+    """Fills in a prompt and shows its messages."""
+    arguments = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"{pair!r} is not of the form key=value")
+        arguments[key] = value
+    async with connect(target, access) as session:
+        result = await session.get_prompt(name, arguments)
+    if screen.as_json:
+        screen.json(_wire(result))
+        return Exit.OK
+    for message in _wire(result)["messages"]:
+        content = message["content"]
+        screen.note(f"{message['role']}:")
+        screen.blocks(content if isinstance(content, list) else [content])
+    return Exit.OK
+
+
+async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
+    """Says who the server is, which revisions it speaks, and what it can do.
+
+    It is asked twice, once in each era, unless one was chosen: that tells whether it
+    speaks both.
+    """
+    eras: list[Era] = ["modern", "legacy"] if access.era == "auto" else [access.era]
+    told: dict[str, Any] = {}
+    failure: segue.Error | None = None
+    for era in eras:
+        try:
+            told[era] = await _introduction(target, access, era)
+        except segue.Error as error:
+            failure = error
+    if not told:
+        assert failure is not None
+        raise failure
+    if screen.as_json:
+        screen.json({"eras": told})
+        return Exit.OK
+    for era in eras:
+        if era in told:
+            _show_introduction(screen, era, told[era])
+        else:
+            screen.text(f"{era}: not spoken\n")
+    return Exit.OK
+
+
+async def _introduction(target: Target, access: Access, era: Era) -> dict[str, Any]:
+    chosen = Access(access.headers, access.bearer, era)
+    async with connect(target, chosen) as session:
+        peer = session.peer
+        told: dict[str, Any] = {
+            "protocolVersion": peer.protocol_version,
+            "server": _wire(peer.server),
+            "capabilities": peer.capabilities,
+            "extensions": sorted(peer.extensions),
+            "dialects": list(peer.dialects),
+            "instructions": peer.instructions,
+        }
+        counts = {}
+        for kind, listed in (
+            ("tools", session.list_tools),
+            ("resources", session.list_resources),
+            ("prompts", session.list_prompts),
+        ):
+            if kind in peer.capabilities:
+                counts[kind] = len(await _or_none(listed()))
+        told["counts"] = counts
+    return told
+
+
+def _show_introduction(screen: Screen, era: str, told: Mapping[str, Any]) -> None:
+    server = told["server"]
+    named = " ".join(str(server[key]) for key in ("name", "version") if key in server)
+    counts = ", ".join(f"{count} {kind}" for kind, count in told["counts"].items())
+    capabilities = " ".join(sorted(told["capabilities"])) or "none"
+    screen.text(f"{era}: {told['protocolVersion']}")
+    rows = [
+        ("server", named),
+        ("capabilities", capabilities),
+        ("extensions", " ".join(told["extensions"]) or "none"),
+        ("dialects", ", ".join(told["dialects"]) or "none"),
+        ("has", counts or "nothing to list"),
+        ("instructions", told["instructions"] or ""),
+    ]
+    for name, value in rows:
+        if value:
+            screen.text(f"  {name:13} {value}")
+    screen.text("\n")
+
+
+def _bytes(part: Any) -> bytes:
+    """What a resource holds; its text in UTF-8."""
+    data: bytes = part.blob if part.blob is not None else (part.text or "").encode()
+    return data
+
+
+def _wire(item: Any) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(item)
+    return told
+
+
+async def _or_none(listed: Any) -> list[Any]:
+    """What a server does not have is an empty list, not a failure."""
+    try:
+        return list(await listed)
+    except segue.RemoteError as error:
+        if error.code == -32601:
+            return []
+        raise
+
+
+def _first_line(item: Any) -> str:
+    text = item.description or item.title or ""
+    return str(text).strip().partition("\n")[0]
+
+
+def _signature(tool: Any) -> str:
+    """The arguments, those that may be left out in brackets."""
+    properties = tool.input_schema.get("properties") or {}
+    required = tool.input_schema.get("required") or ()
+    names = []
+    for name, part in properties.items():
+        kind = part.get("type") if isinstance(part, dict) else None
+        shown = f"{name}:{kind}" if isinstance(kind, str) else str(name)
+        names.append(shown if name in required else f"[{shown}]")
+    return " ".join(names)

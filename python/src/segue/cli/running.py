@@ -1,0 +1,69 @@
+"""Runs one command: its event loop, Ctrl-C, and what is said when it fails.
+
+Ctrl-C cancels the command's task once, so that the command can leave a durable task
+behind and say how to come back. A second Ctrl-C ends the process at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+import typer
+
+from segue import errors
+from segue.cli.codes import Exit, UsageError, exit_code
+from segue.cli.screen import Screen
+from segue.tokens import TokenFileError
+
+__all__ = ["Interrupted", "run"]
+
+_EXPECTED = (errors.Error, UsageError, TokenFileError, TimeoutError, OSError)
+
+
+class Interrupted(Exception):
+    """Ctrl-C was pressed, and what had to be said was said."""
+
+
+def run(screen: Screen, command: Coroutine[Any, Any, Exit]) -> None:
+    """Runs the command; ends with `typer.Exit` and its code."""
+    try:
+        code = asyncio.run(_interruptible(command))
+    except (Interrupted, KeyboardInterrupt, asyncio.CancelledError):
+        code = Exit.INTERRUPTED
+    except BrokenPipeError:
+        # `segue ... | head`: nobody reads any more, which is no mistake. What Python
+        # would still write at its end must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = Exit.OK
+    except asyncio.TimeoutError as error:  # its own class in 3.10
+        code = _failed(screen, error)
+    except _EXPECTED as error:
+        code = _failed(screen, error)
+    raise typer.Exit(int(code))
+
+
+def _failed(screen: Screen, error: BaseException) -> Exit:
+    screen.error(error)
+    return exit_code(error)
+
+
+async def _interruptible(command: Coroutine[Any, Any, Exit]) -> Exit:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(command)
+
+    def interrupt() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, lambda *_: os._exit(int(Exit.INTERRUPTED)))
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, interrupt)
+    try:
+        return await task
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)

@@ -1,0 +1,94 @@
+"""What a person names as the server: a URL, or a command that starts one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Literal
+
+import segue
+from segue.cli.codes import UsageError
+from segue.tokens import Target
+
+Era = Literal["auto", "modern", "legacy"]
+
+__all__ = ["Access", "connect", "parse_access", "parse_target", "show_target"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """How to reach a server, beside its name.
+
+    Attributes:
+        headers: Sent with each HTTP request.
+        bearer: A bearer token; None for none.
+        era: ``auto``, ``modern`` or ``legacy``.
+    """
+
+    headers: dict[str, str] = dataclasses.field(default_factory=dict)
+    bearer: str | None = None
+    era: Era = "auto"
+
+
+def parse_target(text: str) -> Target:
+    """A URL as it is; anything else is a command line, split as a shell would.
+
+    A command that is one ``.py`` file is run by this Python.
+
+    Raises:
+        UsageError: Nothing is named, or its quotes do not match.
+    """
+    if text.startswith(("http://", "https://")):
+        return text
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}") from error
+    if not words:
+        raise UsageError("name a server: a URL or a command in quotes")
+    if "://" in words[0]:
+        raise UsageError(f"{words[0]!r}: only http:// and https:// can be reached")
+    if words[0].endswith(".py") and not os.access(words[0], os.X_OK):
+        return [sys.executable, *words]
+    return words
+
+
+def show_target(target: Target) -> str:
+    """The target as one would type it."""
+    return target if isinstance(target, str) else shlex.join(target)
+
+
+def parse_access(headers: list[str], bearer: str | None, era: Era) -> Access:
+    """Options of the command line as an `Access`.
+
+    Raises:
+        UsageError: A header is not ``Name: value``, or the token's file cannot be read.
+    """
+    parsed = {}
+    for header in headers:
+        name, colon, value = header.partition(":")
+        if not colon or not name.strip():
+            raise UsageError(f"{header!r} is not a header of the form 'Name: value'")
+        parsed[name.strip()] = value.strip()
+    if bearer is not None and bearer.startswith("@"):
+        try:
+            bearer = Path(bearer[1:]).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise UsageError(f"{bearer}: {error.strerror}") from error
+    return Access(parsed, bearer, era)
+
+
+def connect(
+    target: Target, access: Access, options: segue.ConnectOptions | None = None
+) -> segue.Connecting:
+    """`segue.connect` with what the options of the command line say."""
+    chosen: segue.ConnectOptions = {**(options or {}), "era": access.era}
+    if isinstance(target, str):
+        chosen["headers"] = access.headers
+        chosen["auth"] = access.bearer
+    elif access.headers or access.bearer is not None:
+        raise UsageError("headers and tokens are for URLs")
+    return segue.connect(target, **chosen)

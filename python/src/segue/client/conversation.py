@@ -1,0 +1,325 @@
+"""What a session is before it knows any method: its life, its requests, what it is told.
+
+    connecting --> open <--> lost --> closed
+
+`session.py` has what users see of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .. import _segue, errors
+from . import items
+from .changes import Changes, read_change
+from .flow import OK, Callbacks, Exchange, Progress
+from .peer import Peer, read_peer
+from .questions import Answers
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .opening import Line
+
+__all__ = ["Conversation", "LogMessage", "milliseconds"]
+
+Log = Callable[["LogMessage"], object]
+Notified = Callable[[str, "dict[str, Any]"], object]
+
+_encode = msgspec.json.encode
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class _Unset:
+    """The session's own value is meant."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+UNSET: Any = _Unset()
+
+
+class LogMessage(msgspec.Struct, frozen=True):
+    """What a server logs. `level` is one of debug, info, notice, warning, error,
+    critical, alert and emergency; `data` any JSON value."""
+
+    level: str = "info"
+    data: Any = None
+    logger: str | None = None
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """For the library: at least one; None stays None.
+
+    Raises:
+        ValueError: It is negative or no number.
+    """
+    if seconds is None:
+        return None
+    if not seconds >= 0:
+        raise ValueError(f"not a time: {seconds!r}")
+    return max(1, min(round(seconds * 1000), 1 << 53))
+
+
+class Conversation:
+    """See `Session`."""
+
+    peer: Peer
+    handle: _segue.Session
+
+    def __init__(
+        self,
+        line: Line,
+        *,
+        answers: Answers,
+        on_log: Log | None,
+        log_level: str | None,
+        on_notification: Notified | None,
+        timeout: float | None,
+        raise_on_error: bool,
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.answers = answers
+        self.changes: list[Changes] = []
+        self.connections = 0
+        self.is_closed = False
+        self._line = line
+        self._on_log = on_log
+        self._log_level = log_level
+        self._on_notification = on_notification
+        self._timeout_ms = milliseconds(timeout)
+        self._raises = raise_on_error
+        self._running: set[asyncio.Future[Any]] = set()
+        self._waiters: list[asyncio.Future[None]] = []
+        self._error: errors.Error | None = None
+
+    # ---- from the binding
+
+    def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
+        if kind == _segue.OPEN:
+            self.peer = read_peer(_segue.session_peer(self.handle))
+            self.connections += 1
+            self._wake()
+        elif kind == _segue.NOTIFICATION:
+            self._notified(a, b)
+        elif kind == _segue.CLOSED:
+            self.is_closed = True
+            self._error = errors.from_info(a, a[0]) if a else None
+            for changes in list(self.changes):
+                changes.closed(self._error)
+            self._line.close()
+            self._wake()
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _change(self) -> None:
+        waiter = self.loop.create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    def _notified(self, method: str, raw: bytes | None) -> None:
+        try:
+            params = msgspec.json.decode(raw, type=dict[str, Any]) if raw else {}
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            params = {}
+        if method == "notifications/message":
+            self.tell_log(None, raw or b"{}")
+        change = read_change(method, params)
+        for changes in list(self.changes):
+            changes.notified(method, change)
+        if self._on_notification is not None:
+            self.run(self._on_notification, method, params)
+
+    def tell_log(self, callback: Log | None, raw: bytes) -> None:
+        """A message came; `callback` is that of the request it belongs to."""
+        callback = callback or self._on_log
+        if callback is None:
+            return
+        try:
+            message = msgspec.json.decode(raw, type=LogMessage)
+        except msgspec.ValidationError:
+            message = LogMessage(data=msgspec.json.decode(raw))
+        self.run(callback, message)
+
+    # ---- callbacks of the user
+
+    def run(self, callback: Callable[..., object], *args: Any) -> None:
+        """Runs a callback; what is awaitable goes on by itself."""
+        try:
+            given = callback(*args)
+        except Exception as error:
+            self.failed(f"the callback {callback!r} failed", error)
+            return
+        if inspect.isawaitable(given):
+            task = asyncio.ensure_future(self._finish(callback, given))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def _finish(self, callback: object, given: Awaitable[Any]) -> None:
+        try:
+            await given
+        except Exception as error:
+            self.failed(f"the callback {callback!r} failed", error)
+
+    def failed(self, message: str, error: BaseException) -> None:
+        """Something failed where nobody waits for it."""
+        self.loop.call_exception_handler({"message": message, "exception": error})
+
+    # ---- its life
+
+    async def opened(self) -> None:
+        """Waits for the first connection.
+
+        Raises:
+            Error: There is none to be had.
+        """
+        while self.connections == 0:
+            if self.is_closed:
+                raise self._error or errors.ClosedError()
+            await self._change()
+
+    async def reconnected(self, connections: int) -> None:
+        """Waits until there is a newer connection than that, or the end."""
+        while self.connections <= connections and not self.is_closed:
+            await self._change()
+
+    async def close(self) -> None:
+        """Ends the conversation, and waits for that: calls that run end with
+        `ClosedError`, a child process is shut down. Tasks on the server go on. It may be
+        said twice."""
+        if not self.is_closed:
+            _segue.session_close(self.handle)
+        while not self.is_closed:
+            await self._change()
+        for task in list(self._running):
+            task.cancel()
+        if self._running:
+            await asyncio.wait(list(self._running))
+        await self._line.closed()
+
+    async def wait_closed(self) -> None:
+        """Waits for the end, whoever brings it.
+
+        Raises:
+            Error: Why it has ended, if it was not closed on this side.
+        """
+        while not self.is_closed:
+            await self._change()
+        if self._error is not None:
+            raise self._error
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        if self.is_closed:
+            return "<segue.Session closed>"
+        if not self.connections:
+            return "<segue.Session connecting>"
+        peer = self.peer
+        return f"<segue.Session {peer.server.name!r} {peer.protocol_version}>"
+
+    # ---- requests
+
+    def send(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: Mapping[str, Any] | bytes | None,
+        options: _segue.RequestOptions | None = None,
+    ) -> None:
+        """Sends a request; its events go to the exchange."""
+        if params is not None and not isinstance(params, bytes):
+            params = _encode(params)
+        exchange.handle = _segue.request_start(
+            self.handle,
+            method,
+            params,
+            options,
+            exchange.on_event,
+            exchange.mask_of_events(),
+        )
+
+    async def exchange(
+        self,
+        exchange: Exchange,
+        method: str,
+        params: Mapping[str, Any] | bytes | None,
+        options: _segue.RequestOptions | None,
+    ) -> bytes:
+        """Sends a request and waits for its result."""
+        self.send(exchange, method, params, options)
+        outcome = exchange.outcome or await exchange.wait()
+        if outcome[0] != OK:
+            raise exchange.failure()
+        return outcome[1] or b"{}"
+
+    async def request_raw(
+        self,
+        method: str,
+        params: Mapping[str, Any] | bytes | None = None,
+        *,
+        timeout: float | None = UNSET,
+        on_progress: Progress | None = None,
+        on_log: Log | None = None,
+        no_cache: bool = False,
+    ) -> bytes:
+        """Sends any request; the result as JSON text.
+
+        Args:
+            method: Such as "tools/list", or one of your own.
+            params: The protocol adds its members of `_meta`.
+            timeout: Seconds; None = as long as it takes. Default: the session's.
+            no_cache: Ask the server, also when a result of before is fresh.
+
+        Raises:
+            RemoteError: The server answered with an error.
+            Error: Any other end.
+        """
+        options = self._options(timeout)
+        if no_cache:
+            options["no_cache"] = True
+        log = on_log or (self._on_log if self._log_level else None)
+        callbacks = Callbacks(on_progress, log) if on_progress or log else None
+        exchange = Exchange(self, callbacks)
+        return await self.exchange(exchange, method, params, options)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = UNSET,
+    ) -> dict[str, Any]:
+        """The same, with the result decoded."""
+        raw = await self.request_raw(method, params, timeout=timeout)
+        told: dict[str, Any] = items.decode(raw, dict[str, Any], method)
+        return told
+
+    def _options(self, timeout: float | None) -> _segue.RequestOptions:
+        options: _segue.RequestOptions = {}
+        ms = self._timeout_ms if timeout is UNSET else milliseconds(timeout)
+        if ms is not None:
+            options["timeout_ms"] = ms
+        if self._log_level is not None:
+            options["log_level"] = self._log_level
+        return options

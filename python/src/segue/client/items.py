@@ -1,0 +1,205 @@
+"""What a server has: tools, resources, templates, prompts, and what reading them gives.
+
+These are plain data. `msgspec.to_builtins(tool)` gives the JSON of the wire again, as far
+as the protocol names its members (2026-07-28 schema; older revisions have fewer).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from ..content import Icon, PromptMessage, ResourceContents, decode_block
+from ..errors import ProtocolError
+
+__all__ = [
+    "Completion",
+    "Prompt",
+    "PromptArgument",
+    "PromptResult",
+    "ReadResult",
+    "Resource",
+    "ResourceTemplate",
+    "Tool",
+    "decode",
+]
+
+
+class _Item(
+    msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
+):
+    """What all items have."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+    @property
+    def label(self) -> str:
+        """What to show to a person: the title, or else the name."""
+        return self.title or self.name
+
+
+class Tool(_Item, frozen=True):
+    """A tool as `tools/list` has it."""
+
+    input_schema: dict[str, Any] = {}
+    output_schema: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
+    execution: dict[str, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """What to show to a person."""
+        told = (self.annotations or {}).get("title")
+        return self.title or (told if isinstance(told, str) else "") or self.name
+
+
+class Resource(_Item, frozen=True):
+    """A resource as `resources/list` has it; `size` in bytes."""
+
+    uri: str
+    mime_type: str | None = None
+    size: int | None = None
+    annotations: dict[str, Any] | None = None
+
+
+class ResourceTemplate(_Item, frozen=True):
+    """A family of resources: `uri_template` by RFC 6570."""
+
+    uri_template: str
+    mime_type: str | None = None
+    annotations: dict[str, Any] | None = None
+
+
+class PromptArgument(
+    msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
+):
+    """An argument of a prompt; its value is a string."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    required: bool = False
+
+
+class Prompt(_Item, frozen=True):
+    """A prompt as `prompts/list` has it."""
+
+    arguments: list[PromptArgument] = []
+
+
+class ReadResult(
+    msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
+):
+    """The answer to `resources/read`. It stays fresh for `ttl_ms` milliseconds."""
+
+    contents: list[ResourceContents]
+    ttl_ms: int | None = None
+    cache_scope: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+    @property
+    def text(self) -> str:
+        """The texts of all contents, one behind the other."""
+        return "".join(part.text or "" for part in self.contents)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of all contents; of texts in UTF-8."""
+        return b"".join(
+            (part.text or "").encode() if part.blob is None else part.blob
+            for part in self.contents
+        )
+
+
+class PromptResult(msgspec.Struct, omit_defaults=True, frozen=True, kw_only=True):
+    """The answer to `prompts/get`."""
+
+    messages: list[PromptMessage]
+    description: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class Completion(
+    msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
+):
+    """Suggested values of an argument, the best first; at most 100."""
+
+    values: list[str]
+    total: int | None = None
+    has_more: bool = False
+
+
+class ToolsPage(msgspec.Struct, rename="camel"):
+    """One page of `tools/list`."""
+
+    tools: list[Tool]
+    next_cursor: str | None = None
+
+
+class ResourcesPage(msgspec.Struct, rename="camel"):
+    """One page of `resources/list`."""
+
+    resources: list[Resource]
+    next_cursor: str | None = None
+
+
+class TemplatesPage(msgspec.Struct, rename="camel"):
+    """One page of `resources/templates/list`."""
+
+    resource_templates: list[ResourceTemplate]
+    next_cursor: str | None = None
+
+
+class PromptsPage(msgspec.Struct, rename="camel"):
+    """One page of `prompts/list`."""
+
+    prompts: list[Prompt]
+    next_cursor: str | None = None
+
+
+class _WireMessage(msgspec.Struct):
+    role: Literal["user", "assistant"]
+    content: msgspec.Raw
+
+
+class _WirePrompt(msgspec.Struct):
+    messages: list[_WireMessage]
+    description: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class CompletionAnswer(msgspec.Struct):
+    """The answer to `completion/complete`."""
+
+    completion: Completion
+
+
+def decode(raw: bytes, kind: Any, method: str) -> Any:
+    """Decodes what a server answered.
+
+    Raises:
+        ProtocolError: It is not what the method gives; the message says where.
+    """
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise ProtocolError(f"{method}: {error}") from error
+
+
+def read_prompt(raw: bytes) -> PromptResult:
+    """Decodes the answer to `prompts/get`; blocks of an unknown type are kept.
+
+    Raises:
+        ProtocolError: It is none.
+    """
+    told = decode(raw, _WirePrompt, "prompts/get")
+    messages = []
+    for one in told.messages:
+        block: Any = decode_block(bytes(one.content))
+        messages.append(PromptMessage(one.role, block))
+    return PromptResult(messages=messages, description=told.description, meta=told.meta)

@@ -1,0 +1,535 @@
+"""How a session comes to be: the target, its transport, the options."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import shutil
+import socket
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+from typing_extensions import TypedDict, Unpack
+
+from .. import _runtime, _segue, errors
+from .auth import OAuth, Redirects, browse
+from .conversation import LEVELS, Log, Notified, milliseconds
+from .questions import Answers, Elicit, Input, Roots, Sample
+from .session import Session
+from .task import Task
+
+__all__ = ["ConnectOptions", "Connecting", "Resuming", "Target", "authorize", "connect", "resume"]
+
+
+class InProcess(Protocol):
+    """A `segue.Server` of this process."""
+
+    def _attach(self, transport: _segue.Transport) -> Awaitable[object] | object: ...
+
+
+class OwnTransport(Protocol):
+    """Whoever makes the transport himself."""
+
+    def _transport(self, runtime: _segue.Runtime) -> _segue.Transport: ...
+
+
+Target = str | Sequence[str] | socket.socket | InProcess | OwnTransport
+Validate = Callable[[str, "dict[str, Any]", Any], str | None]
+Auth = str | OAuth | Callable[[int], str | None]
+
+_ERAS = {"auto": 0, "modern": 1, "legacy": 2}
+# segue_dialect
+_DRAFT_TASKS, _PARTIAL, _PARTIAL_RESULTS, _RESUMABLE = 4, 32, 64, 128
+_PATIENCE = 30.0  # seconds for the first connection
+
+
+class ConnectOptions(TypedDict, total=False):
+    """The options of `connect`, `resume` and `segue.sync.connect`. Times are seconds.
+
+    What the server asks and tells (plain or async callbacks):
+        on_elicit: Answers `ElicitRequest` by an `ElicitResult`; None declines.
+        on_sample: Answers `SampleRequest` by a `SampleResult`.
+        roots: `file://` URIs or `Root`s, or what gives them.
+        on_input: Answers any other `Question`.
+        answers: Instead of these four: an object that answers everything.
+        on_log: Gets each `LogMessage`; asks for them from `log_level` on ("info").
+        on_notification: Gets method and params of what belongs to no request.
+        on_stderr: Gets each line of a child's standard error, which else is ours.
+
+    Calls:
+        timeout: Of calls and other requests, each as a whole; default: none.
+        raise_on_error: Results with `isError` are raised as `ToolError`; default True.
+        validate: Gets tool, schema and structured content of a result whose tool has
+            told its `outputSchema` (by `list_tools`); returns what is wrong, or None.
+
+    The connection:
+        headers: Of each HTTP request.
+        auth: A bearer token; `OAuth`; or a callable that gets 0, or the status 401 or
+            403 that its last token was refused with, and returns a token or None. It is
+            called in the loop's thread and must be quick.
+        connect_timeout: For the first connection; default 30.
+        connect_attempts: For the first connection; default 1.
+        request_timeout: Of one exchange on the wire; default 60.
+        max_reconnects: Attempts in a row, -1 = none; default 20.
+        verify: False = certificates are not verified; a path = a file of them, PEM.
+        cert: File of a client certificate, or (certificate, key), or with a password.
+        proxy: Its URL; "" = none. Default: of the environment.
+        unix_socket: Connect there, whatever host the URL names.
+        http2: False = HTTP/1.1 only.
+        silence_timeout: A stream that is silent for so long is taken for broken.
+        env: Variables of a child process, beside our own.
+        cwd: Its directory.
+        restart: False = a child that ends is not started again; default True.
+
+    The protocol:
+        era: "auto", "modern" (2026-07-28 only), or "legacy" (initialize only).
+        name, version: Of this client.
+        capabilities: More of them, as JSON has them.
+        tasks: False = no tasks are declared or asked for.
+        streaming: False = segments of plain calls are not asked for.
+        draft_tasks: Offer DRAFT-2026-v1 (SEP-2557).
+        resumable: Take servers of SEP-975 at their word; default True.
+        idempotency: False = no idempotency keys.
+        fill_defaults: What an accepted form leaves out has the default of its schema.
+        cache_bytes: Of results that are kept while they are fresh; -1 = none.
+        max_requests, max_result_bytes: Limits of the session.
+    """
+
+    on_elicit: Elicit | None
+    on_sample: Sample | None
+    roots: Roots | None
+    on_input: Input | None
+    answers: Answers | None
+    on_log: Log | None
+    log_level: str | None
+    on_notification: Notified | None
+    on_stderr: Callable[[str], object] | None
+    timeout: float | None
+    raise_on_error: bool
+    validate: Validate | None
+    headers: Mapping[str, str] | None
+    auth: Auth | None
+    connect_timeout: float | None
+    connect_attempts: int
+    request_timeout: float | None
+    probe_timeout: float | None
+    max_reconnects: int
+    verify: bool | str | os.PathLike[str]
+    cert: str | tuple[str, ...] | None
+    proxy: str | None
+    unix_socket: str | None
+    http2: bool
+    silence_timeout: float | None
+    env: Mapping[str, str] | None
+    cwd: str | os.PathLike[str] | None
+    restart: bool
+    era: Literal["auto", "modern", "legacy"]
+    name: str | None
+    version: str | None
+    capabilities: Mapping[str, Any] | None
+    tasks: bool
+    streaming: bool
+    draft_tasks: bool
+    resumable: bool
+    idempotency: bool
+    fill_defaults: bool
+    cache_bytes: int | None
+    max_requests: int | None
+    max_result_bytes: int | None
+
+
+_KNOWN = frozenset(ConnectOptions.__annotations__)
+
+
+class Line:
+    """The transport of a session, and what lives as long as it."""
+
+    def __init__(self, target: Target, options: ConnectOptions) -> None:
+        self.runtime = _runtime.Runtime.current()
+        self._target = target
+        self._options = options
+        self._redirects: Redirects | None = None
+        self._browsing: set[asyncio.Task[None]] = set()
+        self._session: Session | None = None
+        self._server: InProcess | None = None
+        self._far_end: _segue.Transport | None = None
+
+    def make(self, session: Session) -> _segue.Transport:
+        """The transport, not attached yet."""
+        target = self._target
+        self._session = session
+        if isinstance(target, str):
+            return self._http(target)
+        if isinstance(target, (list, tuple)):
+            return self._spawn([os.fspath(word) for word in target])
+        if isinstance(target, socket.socket):
+            number = os.dup(target.fileno())
+            try:
+                return _segue.transport_fds(self.runtime.handle, number, number)
+            except BaseException:
+                os.close(number)
+                raise
+        made: Any = target
+        if hasattr(made, "_transport"):
+            own: _segue.Transport = made._transport(self.runtime.handle)
+            return own
+        if hasattr(made, "_attach"):
+            near, self._far_end = _segue.transport_pair(self.runtime.handle)
+            self._server = made
+            return near
+        raise TypeError(f"not a URL, a command (list) or a server: {target!r}")
+
+    async def attach(self) -> None:
+        """Has a server of this process serve its end."""
+        if self._server is not None:
+            assert self._far_end is not None
+            given = self._server._attach(self._far_end)
+            if inspect.isawaitable(given):
+                await given
+
+    # ---- a child process
+
+    def _spawn(self, argv: list[str]) -> _segue.Transport:
+        if not argv:
+            raise ValueError("an empty command")
+        o = self._options
+        told: _segue.SpawnOptions = {"argv": argv, "restart": o.get("restart", True)}
+        env, cwd = o.get("env"), o.get("cwd")
+        program = argv[0] if "/" not in argv[0] else os.path.join(cwd or "", argv[0])
+        if shutil.which(program) is None:
+            raise errors.SpawnError(f"cannot start {argv[0]}: there is no such program")
+        if env is not None:
+            told["env"] = [f"{k}={v}" for k, v in {**os.environ, **env}.items()]
+        if cwd is not None:
+            told["working_dir"] = os.fspath(cwd)
+        on_stderr = o.get("on_stderr")
+        session = self._session
+        assert session is not None
+
+        def on_event(kind: int, a: Any, b: Any, c: Any) -> None:
+            if on_stderr is not None:
+                session.run(on_stderr, a)
+
+        return _segue.transport_spawn(
+            self.runtime.handle, told, on_event if on_stderr is not None else None
+        )
+
+    # ---- HTTP
+
+    def _http(self, url: str) -> _segue.Transport:
+        o = self._options
+        told = http_options(o)
+        parts = urlsplit(url)
+        if url.startswith("unix:"):  # as a listener tells it: unix:/run/x.sock:/mcp
+            path, _, endpoint = url[5:].rpartition(":")
+            told["unix_socket"] = path
+            url = "http://localhost" + endpoint
+        elif parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(
+                f"not a URL of http or https: {url!r}; a command is a list of words"
+            )
+        auth = o.get("auth")
+        ask = auth if callable(auth) and not isinstance(auth, OAuth) else None
+        transport = _segue.transport_http(
+            self.runtime.handle, url, told, _token_setter(ask) if ask else None
+        )
+        for name, value in (o.get("headers") or {}).items():
+            _segue.transport_set_header(transport, name, value)
+        if isinstance(auth, str):
+            _segue.transport_set_header(transport, "Authorization", f"Bearer {auth}")
+        elif isinstance(auth, OAuth):
+            self._set_oauth(transport, auth)
+        return transport
+
+    def _set_oauth(self, transport: _segue.Transport, oauth: OAuth) -> None:
+        redirect = oauth.redirect_uri
+        if redirect is None and oauth.grant == "code":
+            self._redirects = Redirects(oauth.port, self._came_back)
+            redirect = self._redirects.url
+        storage = oauth.storage
+        _segue.transport_set_oauth(
+            transport,
+            oauth.options(redirect),
+            self._on_authorize,
+            oauth.assertion,
+            storage.load if storage else None,
+            storage.save if storage else None,
+        )
+
+    def _on_authorize(self, kind: int, url: Any, state: Any, c: Any) -> None:
+        task = asyncio.ensure_future(self._browse(url))
+        self._browsing.add(task)
+        task.add_done_callback(self._browsing.discard)
+
+    async def _browse(self, url: str) -> None:
+        oauth = self._options.get("auth")
+        assert isinstance(oauth, OAuth) and self._session is not None
+        try:
+            if self._redirects is not None:
+                await self._redirects.serve()
+            await browse(oauth, url)
+        except Exception as error:
+            self._session.failed("no browser for the user's consent", error)
+
+    def _came_back(self, path: str) -> bool:
+        try:
+            _segue.runtime_authorize(self.runtime.handle, path.partition("?")[2])
+        except (errors.NotFoundError, errors.InvalidError):
+            return False
+        return True
+
+    # ---- the end
+
+    def close(self) -> None:
+        """The session has ended."""
+        for task in self._browsing:
+            task.cancel()
+        if self._redirects is not None:
+            self._redirects.close()
+
+    async def closed(self) -> None:
+        if self._browsing:
+            await asyncio.wait(list(self._browsing))
+
+
+def _token_setter(
+    ask: Callable[[int], str | None],
+) -> Callable[[_segue.Transport, int], None]:
+    def on_headers(transport: _segue.Transport, status: int) -> None:
+        token = ask(status)
+        if token is not None:
+            _segue.transport_set_header(transport, "Authorization", f"Bearer {token}")
+
+    return on_headers
+
+
+def http_options(o: ConnectOptions) -> _segue.HttpOptions:
+    """Of `segue_transport_http`."""
+    told: _segue.HttpOptions = {}
+    verify = o.get("verify", True)
+    if verify is False:
+        told["insecure"] = True
+    elif verify is not True:
+        told["ca_file"] = os.fspath(verify)
+    cert = o.get("cert")
+    if cert is not None:
+        parts = (cert,) if isinstance(cert, (str, Path)) else tuple(cert)
+        names: Any = ("cert_file", "key_file", "key_password")
+        for name, part in zip(names, parts, strict=False):
+            told[name] = os.fspath(part)  # type: ignore[literal-required]
+    for name in ("proxy", "unix_socket"):
+        value = o.get(name)
+        if value is not None:
+            told[name] = value  # type: ignore[literal-required]
+    if not o.get("http2", True):
+        told["http1"] = True
+    told["silence_timeout_ms"] = milliseconds(o.get("silence_timeout"))
+    if o.get("connect_timeout") is not None:
+        told["connect_timeout_ms"] = milliseconds(o["connect_timeout"])
+    return told
+
+
+def session_options(o: ConnectOptions, answers: Answers) -> _segue.SessionOptions:
+    """Of `segue_session_open`."""
+    era = o.get("era", "auto")
+    if era not in _ERAS:
+        raise ValueError(f"no such era: {era!r}")
+    off = 0 if o.get("streaming", True) else _PARTIAL | _PARTIAL_RESULTS
+    on = _RESUMABLE if o.get("resumable", True) else 0
+    on |= _DRAFT_TASKS if o.get("draft_tasks", False) else 0
+    can = {**answers.capabilities(), **(o.get("capabilities") or {})}
+    return {
+        "name": o.get("name"),
+        "version": o.get("version"),
+        "capabilities": msgspec.json.encode(can).decode() if can else None,
+        "era": _ERAS[era],
+        "request_timeout_ms": milliseconds(o.get("request_timeout")),
+        "probe_timeout_ms": milliseconds(o.get("probe_timeout")),
+        "max_reconnects": o.get("max_reconnects"),
+        "first_attempts": o.get("connect_attempts", 1),
+        "max_result_bytes": o.get("max_result_bytes"),
+        "max_requests": o.get("max_requests"),
+        "no_idempotency": not o.get("idempotency", True),
+        "no_tasks": not o.get("tasks", True),
+        "fill_defaults": o.get("fill_defaults", False),
+        "cache_bytes": o.get("cache_bytes"),
+        "dialects_off": off,
+        "dialects_on": on,
+    }
+
+
+def _validator(validate: Validate) -> _segue.Validate:
+    def check(tool: str, what: int, schema: bytes, value: bytes) -> str | None:
+        return validate(tool, msgspec.json.decode(schema), msgspec.json.decode(value))
+
+    return check
+
+
+def _answers(o: ConnectOptions) -> Answers:
+    return Answers(
+        o.get("on_input"), o.get("on_elicit"), o.get("on_sample"), o.get("roots")
+    )
+
+
+def begin(target: Target, o: ConnectOptions) -> tuple[Session, Line]:
+    """Opens a session; it is connecting."""
+    unknown = sorted(set(o) - _KNOWN)
+    if unknown:
+        raise TypeError(f"connect() has no option {unknown[0]!r}")
+    level = o.get("log_level", "info" if o.get("on_log") else None)
+    if level is not None and level not in LEVELS:
+        raise ValueError(f"no level of a log: {level!r}")
+    answers = o.get("answers") or _answers(o)
+    validate = o.get("validate")
+    line = Line(target, o)
+    session = Session(
+        line,
+        answers=answers,
+        on_log=o.get("on_log"),
+        log_level=level,
+        on_notification=o.get("on_notification"),
+        timeout=o.get("timeout"),
+        raise_on_error=o.get("raise_on_error", True),
+    )
+    told = session_options(o, answers)
+    try:
+        transport = line.make(session)
+        session.handle = _segue.session_open(
+            line.runtime.handle,
+            transport,
+            told,
+            session.on_event,
+            -1,
+            _validator(validate) if validate else None,
+        )
+    except BaseException:
+        line.close()
+        raise
+    return session, line
+
+
+async def open_session(target: Target, o: ConnectOptions) -> Session:
+    """Opens a session and waits for its connection."""
+    patience = o.get("connect_timeout", _PATIENCE)
+    milliseconds(patience)
+    session, line = begin(target, o)
+    try:
+        await line.attach()
+        await asyncio.wait_for(session.opened(), patience)
+        is_legacy = session.peer.era == "legacy"
+        if o.get("on_log") and is_legacy and "logging" in session.peer.capabilities:
+            await session.set_log_level(o.get("log_level") or "info")
+    except asyncio.TimeoutError as error:
+        await session.close()
+        if isinstance(error, errors.Error):
+            raise
+        name = target if isinstance(target, (str, list, tuple)) else "the server"
+        raise errors.RequestTimeoutError(
+            f"no connection to {name} within {patience:g} s"
+        ) from None
+    except BaseException:
+        await session.close()
+        raise
+    return session
+
+
+class Connecting:
+    """What `connect` returns: `await` it, or enter it with `async with`."""
+
+    def __init__(self, target: Target, options: ConnectOptions) -> None:
+        self._target = target
+        self._options = options
+        self._session: Session | None = None
+
+    def __await__(self) -> Generator[Any, None, Session]:
+        return open_session(self._target, self._options).__await__()
+
+    async def __aenter__(self) -> Session:
+        self._session = await open_session(self._target, self._options)
+        return self._session
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._session is not None
+        await self._session.close()
+
+
+class Resuming:
+    """What `resume` returns: `async with` gives the `Task`, and closes its session."""
+
+    def __init__(self, token: str, connecting: Connecting) -> None:
+        self._token = token
+        self._connecting = connecting
+
+    async def __aenter__(self) -> Task:
+        session = await self._connecting.__aenter__()
+        try:
+            return session.resume(self._token)
+        except BaseException:
+            await session.close()
+            raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._connecting.__aexit__(kind, error, trace)
+
+
+def connect(target: Target, /, **options: Unpack[ConnectOptions]) -> Connecting:
+    """Connects to a server:
+
+        async with segue.connect("http://127.0.0.1:8000/mcp") as session:
+            print((await session.call("greet", name="Ada")).text)
+
+    or `session = await segue.connect(...)`, and `await session.close()` at the end. Which
+    revision the server speaks is found out.
+
+    Args:
+        target: A URL (http, https, "unix:/run/x.sock:/mcp"); a command with its arguments
+            as a list, which is started and spoken to over its standard input and output;
+            a connected stream socket; or a `segue.Server` of this process.
+        options: See `ConnectOptions`.
+
+    Raises:
+        ValueError, TypeError: The target or an option is none.
+        SpawnError: The command cannot be started.
+        UnauthorizedError: The server wants an authorization that could not be had.
+        NegotiationError: The server speaks no revision that is known here.
+        RequestTimeoutError: There was no connection within `connect_timeout`.
+    """
+    return Connecting(target, options)
+
+
+def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> Resuming:
+    """Connects, and goes on with a request of an earlier time:
+
+        async with segue.resume(token, url) as task:
+            async for segment in task:
+                ...
+
+    At its end the session is closed; the task goes on if it has not ended.
+    """
+    return Resuming(token, Connecting(target, options))
+
+
+def authorize(redirect_url: str) -> None:
+    """Hands in the URL that a browser came back to, of an `OAuth` with a `redirect_uri` of
+    its own. To be called in the loop whose connection waits for it.
+
+    Raises:
+        NotFoundError: Nobody waits for it (any more).
+        InvalidError: It is none.
+    """
+    _segue.runtime_authorize(_runtime.current().handle, redirect_url)

@@ -1,0 +1,203 @@
+"""One client's conversation with one server, over all reconnects."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from .. import errors
+from . import items
+from .calls import Calls
+from .changes import Changes, Kind
+from .conversation import LEVELS
+
+__all__ = ["Session"]
+
+Reference = items.Prompt | items.ResourceTemplate | Mapping[str, Any] | str
+
+_MOST_PAGES = 10_000
+
+
+class Session(Calls):
+    """A conversation with a server; made by `segue.connect`.
+
+    It belongs to the event loop that it was made in. Calls may run at the same time, as
+    many as you like. When the connection breaks the session makes a new one: tasks and
+    streams go on behind the last segment that came, and calls that the server can
+    recognise by their idempotency key are sent again. Only what can not go on ends with
+    `DisconnectedError`.
+
+    Attributes:
+        peer: The server, as it said who it is at the last connection.
+        connections: How often it has connected.
+    """
+
+    # ---- lists
+
+    async def _pages(self, method: str, kind: Any) -> AsyncIterator[Any]:
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(_MOST_PAGES):
+            params = None if cursor is None else {"cursor": cursor}
+            page = items.decode(await self.request_raw(method, params), kind, method)
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in seen:
+                break
+            seen.add(cursor)
+        raise errors.ProtocolError(f"{method}: the pages do not end")
+
+    async def list_tools(self) -> list[items.Tool]:
+        """All tools, whatever the number of pages.
+
+        Raises:
+            RemoteError: The server has no tools at all (-32601).
+            ProtocolError: What it lists are none.
+        """
+        pages = self._pages("tools/list", items.ToolsPage)
+        return [one async for page in pages for one in page.tools]
+
+    async def list_resources(self) -> list[items.Resource]:
+        """All resources; errors as of `list_tools`."""
+        pages = self._pages("resources/list", items.ResourcesPage)
+        return [one async for page in pages for one in page.resources]
+
+    async def list_resource_templates(self) -> list[items.ResourceTemplate]:
+        """All templates of resources; errors as of `list_tools`."""
+        pages = self._pages("resources/templates/list", items.TemplatesPage)
+        return [one async for page in pages for one in page.resource_templates]
+
+    async def list_prompts(self) -> list[items.Prompt]:
+        """All prompts; errors as of `list_tools`."""
+        pages = self._pages("prompts/list", items.PromptsPage)
+        return [one async for page in pages for one in page.prompts]
+
+    # ---- resources, prompts, completion
+
+    async def read_resource(
+        self, uri: str, *, meta: Mapping[str, Any] | None = None
+    ) -> items.ReadResult:
+        """Reads a resource.
+
+        Raises:
+            RemoteError: There is none (-32002), or it cannot be read.
+        """
+        raw = await self.request_raw("resources/read", _with_meta({"uri": uri}, meta))
+        result: items.ReadResult = items.decode(raw, items.ReadResult, "resources/read")
+        return result
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> items.PromptResult:
+        """Makes the messages of a prompt; its arguments are strings.
+
+        Raises:
+            RemoteError: There is none, or an argument is missing (-32602).
+        """
+        params: dict[str, Any] = {"name": name}
+        if arguments:
+            params["arguments"] = arguments
+        return items.read_prompt(
+            await self.request_raw("prompts/get", _with_meta(params, meta))
+        )
+
+    async def complete(
+        self,
+        of: Reference,
+        argument: str,
+        value: str = "",
+        *,
+        context: Mapping[str, str] | None = None,
+    ) -> items.Completion:
+        """Suggests values for an argument of a prompt or of a template.
+
+        Args:
+            of: A `Prompt`, a `ResourceTemplate`, the text of a template (it has a brace),
+                or the name of a prompt.
+            argument: Its name.
+            value: What was typed of it.
+            context: Values of the other arguments.
+
+        Raises:
+            RemoteError: There is no such thing (-32602), or no completion (-32601).
+        """
+        params: dict[str, Any] = {
+            "ref": _reference(of),
+            "argument": {"name": argument, "value": value},
+        }
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        raw = await self.request_raw("completion/complete", params)
+        answer: items.CompletionAnswer = items.decode(
+            raw, items.CompletionAnswer, "completion/complete"
+        )
+        return answer.completion
+
+    # ---- changes
+
+    def subscribe(
+        self,
+        *uris: str,
+        tools: bool = False,
+        resources: bool = False,
+        prompts: bool = False,
+    ) -> Changes:
+        """Tells what changes, from `async with` on; see `Changes`.
+
+        Args:
+            uris: Resources.
+            tools, resources, prompts: Their lists.
+        """
+        asked: dict[Kind, bool] = {
+            "tools": tools,
+            "resources": resources,
+            "prompts": prompts,
+        }
+        return Changes(self, uris, [name for name, wanted in asked.items() if wanted])
+
+    # ---- the rest
+
+    async def ping(self) -> None:
+        """Asks whether the server is there, and waits for its answer.
+
+        2026-07-28 has no ping; there it is asked who it is.
+        """
+        is_modern = self.peer.era == "modern"
+        await self.request_raw("server/discover" if is_modern else "ping", no_cache=True)
+
+    async def set_log_level(self, level: str) -> None:
+        """Asks for log messages from this level on; they go to `on_log`.
+
+        Raises:
+            ValueError: There is no such level.
+            RemoteError: The server does not log (before 2026-07-28).
+        """
+        if level not in LEVELS:
+            raise ValueError(f"no level of a log: {level!r}")
+        if self.peer.era == "legacy":
+            await self.request_raw("logging/setLevel", {"level": level})
+        self._log_level = level
+
+
+def _with_meta(params: dict[str, Any], meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    if meta:
+        params["_meta"] = meta
+    return params
+
+
+def _reference(of: Reference) -> Mapping[str, Any]:
+    if isinstance(of, items.Prompt):
+        return {"type": "ref/prompt", "name": of.name}
+    if isinstance(of, items.ResourceTemplate):
+        return {"type": "ref/resource", "uri": of.uri_template}
+    if isinstance(of, str):
+        if "{" in of:
+            return {"type": "ref/resource", "uri": of}
+        return {"type": "ref/prompt", "name": of}
+    return of

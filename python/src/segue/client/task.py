@@ -1,0 +1,150 @@
+"""Work on a server that outlives the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .. import _segue, errors
+from ..content import Result
+from .flow import OK, Exchange, Flow
+from .items import decode
+from .stream import Reader
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+__all__ = ["Task", "TaskStatus"]
+
+_FINAL = ("completed", "failed", "cancelled")
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tasks/get` says.
+
+    Attributes:
+        status: "working", "input_required", "completed", "failed" or "cancelled"; expect
+            others.
+        message: The server's text for it.
+        ttl_ms: How long the task is kept, from its making; None = without limit, or not
+            told.
+        poll_ms: How often the server likes to be asked.
+        raw: All of it, as JSON has it.
+    """
+
+    id: str
+    status: str
+    message: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    ttl_ms: int | None = None
+    poll_ms: int | None = None
+    raw: dict[str, Any] = {}
+
+    @property
+    def is_final(self) -> bool:
+        """It will not change any more."""
+        return self.status in _FINAL
+
+
+def _read_status(raw: bytes) -> TaskStatus:
+    told = decode(raw, dict[str, Any], "tasks/get")
+    inner = told.get("task")  # DRAFT-2026-v1 has it one level deeper
+    told = inner if isinstance(inner, dict) else told
+
+    def first(*names: str) -> Any:
+        return next((told[name] for name in names if told.get(name) is not None), None)
+
+    try:
+        return msgspec.convert(
+            {
+                "id": told.get("taskId"),
+                "status": told.get("status"),
+                "message": told.get("statusMessage"),
+                "created_at": told.get("createdAt"),
+                "updated_at": told.get("lastUpdatedAt"),
+                "ttl_ms": first("ttlMs", "ttl"),
+                "poll_ms": first("pollIntervalMs", "pollInterval"),
+                "raw": told,
+            },
+            TaskStatus,
+        )
+    except msgspec.ValidationError as error:
+        raise errors.ProtocolError(f"tasks/get: {error}") from error
+
+
+class Task(Reader):
+    """A task: `await task.result()`, or `async for segment in task` to read it while it
+    is made, then `await task.result()` at once.
+
+    Nothing that happens here ends it but `cancel`: who stops reading, closes the session
+    or ends the program leaves it running, and comes back with `token`, or `id`.
+
+    A call that the server answered without a task is one that has ended: `id` is None.
+    """
+
+    def __init__(
+        self,
+        session: Conversation,
+        begin: Callable[[], Flow],
+        finish: Callable[[bytes], Result],
+        id: str | None = None,
+    ) -> None:
+        super().__init__(begin, finish, "detach")
+        self._session = session
+        self._id = id
+
+    @property
+    def id(self) -> str | None:
+        """The id, by which `session.task` finds it."""
+        return self._id or self.task_id
+
+    async def result(self) -> Result:
+        """Waits for the end. Segments that nobody reads are skipped.
+
+        Raises:
+            RequestCancelledError: It was cancelled.
+            TaskLostError: The server does not know it any more.
+            Error: How it ended otherwise; `partial` is what there was.
+        """
+        flow = self._started()
+        if not self._is_read:
+            flow.drop()
+        outcome = await flow.wait()
+        if outcome[0] != OK:
+            raise flow.failure()
+        return self._take_result(outcome[1] or b"{}")
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return self.result().__await__()
+
+    async def status(self) -> TaskStatus:
+        """Asks the server.
+
+        Raises:
+            StateError: It is no task.
+            RemoteError: The server does not know it.
+        """
+        return _read_status(await self._ask(_segue.task_get))
+
+    async def cancel(self) -> None:
+        """Asks the server to end it, and waits until it has said so. No error when it has
+        ended meanwhile."""
+        flow = self._flow
+        if flow is not None and flow.outcome is None:
+            await flow.leave(detach=False)
+        elif flow is None or flow.is_left:
+            await self._ask(_segue.task_cancel)
+
+    async def _ask(self, verb: Any) -> bytes:
+        if self.id is None:
+            raise errors.StateError("the server did not make a task of it")
+        exchange = Exchange(self._session)
+        handle = _segue.task_attach(self._session.handle, self.id)
+        exchange.handle = verb(handle, exchange.on_event, exchange.mask_of_events())
+        status, raw, _ = await exchange.wait()
+        if status != OK:
+            raise exchange.failure()
+        return raw or b"{}"

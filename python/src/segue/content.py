@@ -1,0 +1,289 @@
+"""Content of results and messages: blocks and results. Both roles use it.
+
+Names and members are those of the specification (server/tools, "Tool Result"), in the
+spelling of Python: `mimeType` is `mime_type`, `_meta` is `meta`. Every class here encodes
+to the JSON of the wire by `msgspec.json.encode` and `msgspec.to_builtins`; bytes are
+base64 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
+
+import msgspec
+
+from . import schema
+
+__all__ = [
+    "Annotations",
+    "Audio",
+    "Block",
+    "Content",
+    "EmbeddedResource",
+    "Icon",
+    "Image",
+    "PromptMessage",
+    "ResourceContents",
+    "ResourceLink",
+    "Result",
+    "Text",
+    "Unknown",
+    "assistant",
+    "decode_block",
+    "user",
+]
+
+T = TypeVar("T")
+Role = Literal["user", "assistant"]
+
+
+class Annotations(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """What a block is for. `priority` goes from 0 to 1; times are ISO 8601."""
+
+    audience: list[Role] | None = None
+    priority: float | None = None
+    last_modified: str | None = None
+
+
+class Icon(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """A picture for a tool, a resource, a prompt or a server. `src` is a URL."""
+
+    src: str
+    mime_type: str | None = None
+    sizes: list[str] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+
+class Text(msgspec.Struct, tag_field="type", tag="text", omit_defaults=True):
+    """A block of text."""
+
+    text: str
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class Image(
+    msgspec.Struct, tag_field="type", tag="image", omit_defaults=True, rename="camel"
+):
+    """A block that is a picture."""
+
+    data: bytes
+    mime_type: str = msgspec.field(name="mimeType", default_factory=lambda: "image/png")
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class Audio(
+    msgspec.Struct, tag_field="type", tag="audio", omit_defaults=True, rename="camel"
+):
+    """A block that is a sound."""
+
+    data: bytes
+    mime_type: str = msgspec.field(name="mimeType", default_factory=lambda: "audio/wav")
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class ResourceLink(
+    msgspec.Struct,
+    tag_field="type",
+    tag="resource_link",
+    omit_defaults=True,
+    rename="camel",
+):
+    """A block that names a resource, which the reader may fetch. `size` is in bytes."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    annotations: Annotations | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class ResourceContents(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """What stands in a resource: `text`, or bytes as `blob`."""
+
+    uri: str
+    text: str | None = None
+    blob: bytes | None = None
+    mime_type: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class EmbeddedResource(
+    msgspec.Struct, tag_field="type", tag="resource", omit_defaults=True
+):
+    """A block that holds a resource."""
+
+    resource: ResourceContents
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class Unknown(dict[str, Any]):
+    """A block of a type that this version does not know: its JSON object."""
+
+    @property
+    def type(self) -> str:
+        return str(self.get("type", ""))
+
+
+Block = Union[Text, Image, Audio, ResourceLink, EmbeddedResource]  # noqa: UP007
+"""The blocks that the specification names."""
+Content = Union[Block, Unknown]  # noqa: UP007
+"""Any block."""
+
+_BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
+_decode_known = msgspec.json.Decoder(Block).decode
+_encode = msgspec.json.encode
+
+
+def decode_block(block: bytes | str | dict[str, Any]) -> Content:
+    """Makes a block of its JSON, as text or as an object.
+
+    What is of no known type, or does not fit its type, is `Unknown`: a block that comes
+    from elsewhere is never an exception.
+
+    Raises:
+        msgspec.DecodeError: the text is not JSON.
+    """
+    made: Content
+    try:
+        if isinstance(block, dict):
+            made = msgspec.convert(block, Block)
+        else:
+            made = _decode_known(block)
+        return made
+    except msgspec.ValidationError:
+        value = block if isinstance(block, dict) else msgspec.json.decode(block)
+        return Unknown(value if isinstance(value, dict) else {"type": "", "value": value})
+
+
+# ---- messages of prompts
+
+
+class PromptMessage(msgspec.Struct):
+    """A message of a prompt: who says it, and one block."""
+
+    role: Role
+    content: Block
+
+
+def _block(value: str | Block) -> Block:
+    return Text(value) if isinstance(value, str) else value
+
+
+def user(content: str | Block) -> PromptMessage:
+    """A message that the user says; a string is a block of text."""
+    return PromptMessage("user", _block(content))
+
+
+def assistant(content: str | Block) -> PromptMessage:
+    """A message that the model says; a string is a block of text."""
+    return PromptMessage("assistant", _block(content))
+
+
+# ---- results
+
+
+class Result(msgspec.Struct, omit_defaults=True, dict=True):
+    """The result of a tool.
+
+    Attributes:
+        content: the blocks.
+        structured: `structuredContent`; None when there is none.
+        is_error: the tool says that it failed, and the blocks say why.
+        meta: `_meta`.
+    """
+
+    # A factory that msgspec does not know: the wire wants the list even when it is empty.
+    content: list[Content] = msgspec.field(default_factory=lambda: [])  # noqa: PIE807
+    structured: Any = msgspec.field(name="structuredContent", default=None)
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            content: str | Content | Sequence[str | Content] = (),
+            structured: Any = None,
+            is_error: bool = False,
+            meta: dict[str, Any] | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        content: Any = self.content
+        if type(content) is list and all(type(block) in _BLOCKS for block in content):
+            return
+        if isinstance(content, (str, dict, *_BLOCKS)):
+            content = [content]
+        self.content = [
+            Text(block) if isinstance(block, str) else block for block in content
+        ]
+
+    @classmethod
+    def from_json(cls, raw: bytes | str) -> Result:
+        """Decodes the result of `tools/call` as it came over the wire.
+
+        Raises:
+            msgspec.DecodeError: it is not JSON, or not such a result.
+        """
+        raw = raw.encode() if isinstance(raw, str) else raw
+        try:
+            wire: Any = _decode_result(raw)
+            result = cls(wire.content, wire.structured, wire.is_error, wire.meta)
+        except msgspec.ValidationError:
+            loose = _decode_loose(raw)
+            blocks = [decode_block(bytes(block)) for block in loose.content]
+            result = cls(blocks, loose.structured, loose.is_error, loose.meta)
+        kept: Any = vars(result)
+        kept["raw"] = raw
+        return result
+
+    @property
+    def raw(self) -> bytes:
+        """The JSON that was received; of a result made here, its JSON."""
+        raw: bytes | None = self.__dict__.get("raw")
+        return _encode(self) if raw is None else raw
+
+    @property
+    def text(self) -> str:
+        """All blocks of text, joined."""
+        return "".join([block.text for block in self.content if type(block) is Text])
+
+    def decode(self, type: type[T]) -> T:
+        """Decodes the structured content, or else the text as JSON.
+
+        Args:
+            type: whatever msgspec decodes to, or a model of pydantic.
+
+        Raises:
+            msgspec.ValidationError: it does not fit. pydantic raises its own.
+        """
+        if self.structured is None:
+            return schema.decoder(type)(self.text.encode())
+        return schema.decoder(type)(_encode(self.structured))
+
+
+class _Known(msgspec.Struct):
+    content: list[Block] = []
+    structured: Any = msgspec.field(name="structuredContent", default=None)
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class _Loose(msgspec.Struct):
+    content: list[msgspec.Raw] = []
+    structured: Any = msgspec.field(name="structuredContent", default=None)
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+_decode_result = msgspec.json.Decoder(_Known).decode
+_decode_loose = msgspec.json.Decoder(_Loose).decode

@@ -1,0 +1,135 @@
+"""What a server asks its client: people (elicitation), models (sampling), roots.
+
+Members are those of the specification (client/elicitation, client/sampling, client/roots)
+in Python's spelling. Both roles use these classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from .content import Text, decode_block
+
+__all__ = [
+    "ElicitRequest",
+    "ElicitResult",
+    "Root",
+    "SampleMessage",
+    "SampleRequest",
+    "SampleResult",
+]
+
+T = TypeVar("T")
+
+
+class ElicitRequest(msgspec.Struct, omit_defaults=True):
+    """A question to a person.
+
+    Attributes:
+        message: what the person reads.
+        schema: of the form, flat (`mode` "form").
+        mode: "form", or "url": the person is sent to `url` instead.
+        id: `elicitationId`, of mode "url".
+    """
+
+    message: str
+    schema: dict[str, Any] | None = msgspec.field(name="requestedSchema", default=None)
+    mode: str | None = None
+    url: str | None = None
+    id: str | None = msgspec.field(name="elicitationId", default=None)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class ElicitResult(msgspec.Struct, Generic[T], omit_defaults=True):
+    """What a person answered: `content` is there when `action` is "accept"."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: T | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.action == "accept"
+
+
+class SampleMessage(msgspec.Struct):
+    """A message of a conversation with a model; `text` joins its texts."""
+
+    role: Literal["user", "assistant"]
+    content: Any
+
+    @property
+    def text(self) -> str:
+        return _text_of(self.content)
+
+
+class SampleRequest(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """A question to a model. `max_tokens` bounds the answer."""
+
+    messages: list[SampleMessage]
+    max_tokens: int
+    system_prompt: str | None = None
+    temperature: float | None = None
+    stop_sequences: list[str] | None = None
+    model_preferences: dict[str, Any] | None = None
+    include_context: str | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class SampleResult(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """What a model said.
+
+    Attributes:
+        role: mostly "assistant".
+        content: one block, or a list of them; `text` joins their texts.
+        model: which one it was.
+        stop_reason: "endTurn", "maxTokens", "stopSequence", "toolUse" or another.
+    """
+
+    role: Literal["user", "assistant"]
+    content: Any
+    model: str = msgspec.field(default_factory=lambda: "unknown")
+    stop_reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        return _text_of(self.content)
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> SampleResult:
+        """Decodes an answer; its blocks are objects then.
+
+        Raises:
+            msgspec.DecodeError: it is no such answer.
+        """
+        made = _decode_sample(raw)
+        blocks = made.content if isinstance(made.content, list) else [made.content]
+        made.content = [decode_block(one) for one in blocks if isinstance(one, dict)]
+        return made
+
+
+class Root(msgspec.Struct, omit_defaults=True):
+    """A place that the client works in: a `file://` URI."""
+
+    uri: str
+    name: str | None = None
+
+
+def _text_of(content: Any) -> str:
+    blocks = content if isinstance(content, list) else [content]
+    texts = []
+    for block in blocks:
+        if isinstance(block, str):
+            texts.append(block)
+        elif isinstance(block, Text):
+            texts.append(block.text)
+        elif isinstance(block, dict) and block.get("type") == "text":
+            texts.append(str(block.get("text", "")))
+    return "".join(texts)
+
+
+_decode_sample = msgspec.json.Decoder(SampleResult).decode

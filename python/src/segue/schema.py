@@ -1,0 +1,268 @@
+"""Types of Python as JSON Schema (2020-12), and values that are checked against them.
+
+msgspec does both in one pass. A type that has a model of pydantic in it, or a `Field` of
+pydantic, goes to pydantic as a whole; pydantic is imported only by who uses it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import typing
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import msgspec
+
+__all__ = [
+    "Header",
+    "converter",
+    "decoder",
+    "encode",
+    "is_object_type",
+    "json_schema",
+    "reason",
+]
+
+T = TypeVar("T")
+JsonSchema = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Header:
+    """Marks an argument of a tool that HTTP repeats in a header (`x-mcp-header`).
+
+    `region: Annotated[str, Header("Region")]` travels as `Mcp-Param-Region`, too, for
+    proxies that route by it (2026-07-28 basic/transports/streamable-http).
+    """
+
+    name: str
+
+
+# ---- pydantic, if it is there
+
+
+def uses_pydantic(tp: Any) -> bool:
+    """Whether a type can only be read by pydantic."""
+    return "pydantic" in sys.modules and _find_pydantic(tp, set())
+
+
+def _find_pydantic(tp: Any, seen: set[int]) -> bool:
+    if id(tp) in seen:
+        return False
+    seen.add(id(tp))
+    import pydantic
+    from pydantic.fields import FieldInfo
+
+    if isinstance(tp, FieldInfo):
+        return True
+    if isinstance(tp, type):
+        if issubclass(tp, pydantic.BaseModel) or hasattr(tp, "__pydantic_validator__"):
+            return True
+        if dataclasses.is_dataclass(tp) or typing.is_typeddict(tp):
+            try:
+                hints = typing.get_type_hints(tp, include_extras=True)
+            except NameError:
+                return False
+            return any(_find_pydantic(hint, seen) for hint in hints.values())
+    return any(_find_pydantic(arg, seen) for arg in get_args(tp))
+
+
+def _adapter(tp: Any) -> Any:
+    import pydantic
+
+    return pydantic.TypeAdapter(tp)
+
+
+# ---- values
+
+
+def _cached(make: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Types are hashable but for odd ones, such as Annotated with a list."""
+    kept = lru_cache(maxsize=1024)(make)
+
+    def get(tp: Any) -> T:
+        try:
+            return kept(tp)
+        except TypeError:
+            return make(tp)
+
+    return get
+
+
+def _make_decoder(tp: Any) -> Callable[[bytes], Any]:
+    if uses_pydantic(tp):
+        return typing.cast("Callable[[bytes], Any]", _adapter(tp).validate_json)
+    return msgspec.json.Decoder(tp).decode
+
+
+def _make_converter(tp: Any) -> Callable[[Any], Any]:
+    if uses_pydantic(tp):
+        return typing.cast("Callable[[Any], Any]", _adapter(tp).validate_python)
+    return lambda value: msgspec.convert(value, tp, strict=False)
+
+
+def decoder(tp: type[T]) -> Callable[[bytes], T]:
+    """A function that decodes JSON to this type, and raises where it does not fit."""
+    return _decoders(tp)
+
+
+def converter(tp: type[T]) -> Callable[[Any], T]:
+    """A function that makes this type of what was decoded, or came as strings."""
+    return _converters(tp)
+
+
+_decoders = _cached(_make_decoder)
+_converters = _cached(_make_converter)
+
+
+def _encode_other(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json", by_alias=True)
+    if hasattr(value, "__pydantic_serializer__"):
+        return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).encode
+"""Encodes to JSON: what msgspec knows, and models of pydantic."""
+
+
+def reason(error: Exception) -> str:
+    """One line that says why a value does not fit, as it is told to the caller."""
+    errors: Any = getattr(error, "errors", None)
+    if callable(errors):
+        parts = []
+        found: Any = errors()
+        for one in found:
+            place = ".".join(str(step) for step in one.get("loc", ()))
+            parts.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
+        return "; ".join(parts)
+    return str(error)
+
+
+# ---- schemas
+
+
+def _inline_top(schema: JsonSchema, parts: dict[str, JsonSchema]) -> JsonSchema:
+    """The schema itself in place of a reference to it, and beside it what it needs."""
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name and len(schema) == 1:
+        schema = parts[name]
+        if f'"#/$defs/{name}"'.encode() not in msgspec.json.encode(parts):
+            parts = {key: part for key, part in parts.items() if key != name}
+    schema = {key: value for key, value in schema.items() if key != "title"}
+    if schema.get("required") == []:
+        del schema["required"]
+    if parts:
+        schema["$defs"] = parts
+    return schema
+
+
+def json_schema(tp: Any) -> JsonSchema:
+    """The JSON Schema of a type.
+
+    Raises:
+        TypeError: there is none, for instance of a class that neither msgspec nor
+            pydantic knows.
+    """
+    if uses_pydantic(tp):
+        made: JsonSchema = _adapter(tp).json_schema(by_alias=True)
+        made.pop("title", None)
+        return made
+    schemas, parts = msgspec.json.schema_components((tp,), ref_template="#/$defs/{name}")
+    return _inline_top(schemas[0], parts)
+
+
+def is_object_type(tp: Any) -> bool:
+    """Whether values of the type are JSON objects: what a structured result is."""
+    if tp in (None, type(None), Any) or isinstance(tp, (str, TypeVar)):
+        return False
+    try:
+        return json_schema(tp).get("type") == "object"
+    except (TypeError, ValueError, RuntimeError):
+        return False
+
+
+# ---- annotations
+
+
+def metadata(tp: Any) -> tuple[Any, ...]:
+    """What stands in Annotated beside the type."""
+    return tuple(tp.__metadata__) if get_origin(tp) is Annotated else ()
+
+
+def described(tp: Any, text: str | None) -> Any:
+    """The type with a description, and with its Header as part of the schema.
+
+    A description of its own wins; a plain string in Annotated is one.
+    """
+    extra: dict[str, Any] = {}
+    own = None
+    for item in metadata(tp):
+        if isinstance(item, Header):
+            extra["x-mcp-header"] = item.name
+        elif isinstance(item, str):
+            text = item
+        elif getattr(item, "description", None):
+            own = item
+    if own is not None:
+        text = None
+    if not text and not extra:
+        return tp
+    if uses_pydantic(tp):
+        import pydantic
+
+        field: Any = pydantic.Field
+        given = {"description": text} if text else {}
+        return Annotated[tp, field(**given, json_schema_extra=extra or None)]
+    return Annotated[
+        tp, msgspec.Meta(description=text or None, extra_json_schema=extra or None)
+    ]
+
+
+# ---- forms
+
+
+def form_schema(tp: Any) -> JsonSchema:
+    """The schema of a form (`elicitation/create`): one flat object of simple fields.
+
+    Raises:
+        TypeError: the type has a field that a form cannot have (2025-11-25
+            client/elicitation, "Requested Schema").
+    """
+    schema = json_schema(tp)
+    parts = schema.pop("$defs", {})
+    if schema.get("type") != "object":
+        raise TypeError(f"a form asks for an object, and {tp!r} is none")
+    properties = {
+        name: _simple(name, field, parts)
+        for name, field in schema.get("properties", {}).items()
+    }
+    form: JsonSchema = {"type": "object", "properties": properties}
+    if schema.get("required"):
+        form["required"] = schema["required"]
+    return form
+
+
+def _simple(name: str, field: JsonSchema, parts: dict[str, JsonSchema]) -> JsonSchema:
+    field = dict(field)
+    options = [one for one in field.pop("anyOf", []) if one != {"type": "null"}]
+    if len(options) == 1:
+        field = {**options[0], **field}
+    if "$ref" in field:
+        field = {**parts[field.pop("$ref").rpartition("/")[2]], **field}
+    if field.get("default", 0) is None:
+        del field["default"]
+    kinds = field.get("enum")
+    if kinds and "type" not in field and all(isinstance(one, str) for one in kinds):
+        field["type"] = "string"
+    kind = field.get("type")
+    is_choice = kind == "array" and {"enum", "anyOf"} & set(field.get("items", {}))
+    if kind == "array" and is_choice:
+        field["items"].setdefault("type", "string")
+    if kind not in ("string", "number", "integer", "boolean") and not is_choice:
+        raise TypeError(f"a form cannot have the field {name!r}: it is not simple")
+    return field

@@ -1,0 +1,25 @@
+"""The server: `Server`, the context of its handlers, and what they are made of."""
+
+from .auth import AccessToken as AccessToken
+from .auth import BearerAuth as BearerAuth
+from .auth import Peer as Peer
+from .completion import Complete as Complete
+from .context import Context as Context
+from .context import Resumed as Resumed
+from .context import SyncContext as SyncContext
+from .server import Server as Server
+from .serving import Serving as Serving
+from .tool import ToolAnnotations as ToolAnnotations
+
+__all__ = [
+    "AccessToken",
+    "BearerAuth",
+    "Complete",
+    "Context",
+    "Peer",
+    "Resumed",
+    "Server",
+    "Serving",
+    "SyncContext",
+    "ToolAnnotations",
+]

@@ -1,0 +1,181 @@
+"""Who may call over HTTP: tokens of OAuth, as JWT or by a function, and TLS.
+
+A listener with `BearerAuth` is a protected resource (2026-07-28 basic/authorization;
+RFC 9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
+challenges and checks scopes. What is decided here is whether a token is good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .. import _segue, errors
+from .tool import joined, seconds
+
+__all__ = ["AccessToken", "BearerAuth", "Peer"]
+
+log = logging.getLogger("segue.server")
+
+
+@dataclasses.dataclass(frozen=True)
+class AccessToken:
+    """What a token is worth.
+
+    Attributes:
+        principal: who the caller is: a stable name, not empty. Tasks and sessions belong
+            to it.
+        scopes: what the token grants.
+        expires_at: when it ends, in seconds since 1970; None = it does not.
+    """
+
+    principal: str
+    scopes: Sequence[str] = ()
+    expires_at: float | None = None
+
+
+Verdict = AccessToken | str | None
+Verify = Callable[[str], Verdict | Awaitable[Verdict]]
+
+
+class Peer(NamedTuple):
+    """The caller of a request, as the function `principal` of a server sees it.
+
+    Attributes:
+        address: "127.0.0.1:4711", "unix", or the subject of a verified certificate.
+        header: returns a header by its name; None when it is missing. Only good until the
+            function returns.
+    """
+
+    address: str
+    header: Callable[[str], str | None]
+
+
+def principal_hook(
+    function: Callable[[Peer], str | None],
+) -> Callable[[_segue.Transport], str | None]:
+    def ask(transport: _segue.Transport) -> str | None:
+        def header(name: str) -> str | None:
+            return _segue.transport_header(transport, name)
+
+        return function(Peer(_segue.transport_peer(transport), header))
+
+    return ask
+
+
+@dataclasses.dataclass
+class BearerAuth:
+    """Every caller needs a token.
+
+    Args:
+        issuer: URL of the authorization server, or several of them; a JWT has to be of
+            the first.
+        verify: a function, plain or async, that gets a token and returns an
+            `AccessToken`, the principal alone, or None to refuse. See that the token was
+            issued for you. Without it tokens are checked as JWT (RFC 9068), with the keys
+            in one of `jwks`, `jwks_file` and `jwks_url`.
+        resource: URL by which clients know the endpoint, if it is not that of the
+            listener.
+        audience: what `aud` of a JWT may be, if it is not the resource.
+        required_scopes: what every request needs.
+        scopes_supported: what clients ask for at first.
+        implied_scopes: a scope, and those that it stands for too.
+        algorithms: of JWT, such as "RS256"; by default all that are safe.
+        check_timeout: seconds; then the caller gets 503.
+        options: further members of `segue_bearer_options`, by their names in C.
+    """
+
+    issuer: str | Sequence[str]
+    verify: Verify | None = None
+    _: dataclasses.KW_ONLY
+    resource: str | None = None
+    audience: str | Sequence[str] | None = None
+    required_scopes: Sequence[str] = ()
+    scopes_supported: Sequence[str] = ()
+    implied_scopes: Mapping[str, Sequence[str]] | None = None
+    resource_name: str | None = None
+    documentation: str | None = None
+    algorithms: Sequence[str] = ()
+    jwks: str | None = None
+    jwks_file: str | None = None
+    jwks_url: str | None = None
+    ca_file: str | None = None
+    leeway: float | None = None
+    check_timeout: float | None = None
+    options: _segue.BearerOptions | None = None
+
+    def __post_init__(self) -> None:
+        keys = [self.jwks, self.jwks_file, self.jwks_url]
+        if self.verify is None and not any(keys):
+            raise ValueError(
+                "tokens are checked by verify=, or with the keys in one of jwks=, "
+                "jwks_file= and jwks_url="
+            )
+
+    def bearer_options(self) -> _segue.BearerOptions:
+        implied = self.implied_scopes or {}
+        lines = [" ".join([scope, *others]) for scope, others in implied.items()]
+        made: dict[str, Any] = {
+            "authorization_servers": joined(self.issuer),
+            "resource": self.resource,
+            "audience": joined(self.audience),
+            "required_scopes": joined(self.required_scopes),
+            "scopes_supported": joined(self.scopes_supported),
+            "implied_scopes": "\n".join(lines) or None,
+            "resource_name": self.resource_name,
+            "documentation": self.documentation,
+            "algorithms": joined(self.algorithms),
+            "jwks": self.jwks,
+            "jwks_file": self.jwks_file,
+            "jwks_url": self.jwks_url,
+            "ca_file": self.ca_file,
+            "leeway_ms": seconds(self.leeway),
+            "check_timeout_ms": seconds(self.check_timeout),
+        }
+        if self.verify is not None:
+            for name in ("jwks", "jwks_file", "jwks_url"):
+                made[name] = None
+        told = {key: value for key, value in made.items() if value is not None}
+        return {**told, **(self.options or {})}  # type: ignore[typeddict-item]
+
+    def hook(
+        self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    ) -> Callable[[_segue.Bearer, _segue.Transport], object] | None:
+        """What the library asks about each token; None when it checks them itself."""
+        verify = self.verify
+        if verify is None:
+            return None
+
+        def ask(bearer: _segue.Bearer, transport: _segue.Transport) -> None:
+            spawn(_decide(verify, bearer))
+
+        return ask
+
+
+async def _decide(verify: Verify, bearer: _segue.Bearer) -> None:
+    try:
+        verdict: Any = verify(_segue.bearer_token(bearer))
+        if inspect.isawaitable(verdict):
+            verdict = await verdict
+        _tell(bearer, verdict)
+    except errors.Error as error:
+        log.debug("a token was not decided: %s", error)
+    except Exception:
+        log.exception("the function that verifies tokens failed")
+    finally:
+        _segue.bearer_free(bearer)
+
+
+def _tell(bearer: _segue.Bearer, verdict: Verdict) -> None:
+    if isinstance(verdict, str) and verdict:
+        verdict = AccessToken(verdict)
+    if not verdict:
+        _segue.bearer_refuse(bearer)
+        return
+    assert isinstance(verdict, AccessToken)
+    end = 0 if verdict.expires_at is None else round(verdict.expires_at * 1000)
+    _segue.bearer_accept(bearer, verdict.principal, joined(verdict.scopes), end)

@@ -1,0 +1,101 @@
+"""What a docstring says: of a function, and of its parameters.
+
+Reads the three ways that are in use: Google ("Args:"), Sphinx (":param x: ...") and NumPy
+("Parameters", underlined). What it does not understand it leaves in the description.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["parse"]
+
+_SECTIONS = (
+    "args arguments parameters params returns return yields yield raises raise note "
+    "notes example examples attributes warning warnings todo references"
+)
+_GOOGLE = re.compile(rf"^({'|'.join(_SECTIONS.split())}|see also)\s*:\s*$", re.I)
+_ARGS = re.compile(r"^(args|arguments|parameters|params)\s*:\s*$", re.I)
+_ENTRY = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+_SPHINX = re.compile(
+    r"^:(param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$"
+)
+_FIELD = re.compile(r"^:\w[^:]*:")
+_UNDERLINE = re.compile(r"^-{3,}\s*$")
+_NUMPY_ENTRY = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _block(lines: list[str], start: int) -> int:
+    """Where an indented block ends."""
+    at = start
+    while at < len(lines) and (not lines[at].strip() or _indent(lines[at])):
+        at += 1
+    return at
+
+
+def _entries(lines: list[str], pattern: re.Pattern[str], numpy: bool) -> dict[str, str]:
+    """Name and text, where further lines are indented more."""
+    found: dict[str, list[str]] = {}
+    name = None
+    filled = [line for line in lines if line.strip()]
+    base = _indent(filled[0]) if filled else 0
+    for line in filled:
+        match = pattern.match(line.strip())
+        if _indent(line) <= base and match:
+            name = match[1]
+            found[name] = [] if numpy else [match[2]]
+        elif name:
+            found[name].append(line.strip())
+    return {key: " ".join(part for part in text if part) for key, text in found.items()}
+
+
+def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    heads = [
+        at
+        for at in range(len(lines) - 1)
+        if lines[at].strip()
+        and not _indent(lines[at])
+        and _UNDERLINE.match(lines[at + 1])
+    ]
+    params: dict[str, str] = {}
+    for at, end in zip(heads, [*heads[1:], len(lines)], strict=False):
+        if lines[at].strip().lower() in ("parameters", "other parameters"):
+            params |= _entries(lines[at + 2 : end], _NUMPY_ENTRY, True)
+    return (lines[: heads[0]] if heads else lines), params
+
+
+def _google_and_sphinx(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    kept: list[str] = []
+    params: dict[str, str] = {}
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        sphinx = _SPHINX.match(line)
+        end = _block(lines, at + 1)
+        if _ARGS.match(line):
+            params |= _entries(lines[at + 1 : end], _ENTRY, False)
+        elif sphinx:
+            more = [part.strip() for part in lines[at + 1 : end]]
+            params[sphinx[2]] = " ".join(part for part in [sphinx[3], *more] if part)
+        elif not _GOOGLE.match(line) and not _FIELD.match(line):
+            kept.append(line)
+            end = at + 1
+        at = end
+    return kept, params
+
+
+def parse(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
+    """The description of a function, and those of its parameters by name."""
+    text = inspect.getdoc(function)
+    if not text:
+        return None, {}
+    lines, params = _numpy(text.splitlines())
+    lines, more = _google_and_sphinx(lines)
+    return "\n".join(lines).strip() or None, params | more

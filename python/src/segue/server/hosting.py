@@ -1,0 +1,152 @@
+"""A server at work in one event loop: the handle of C, the calls that run, and its end.
+
+    Server ── one for each (loop, store) ──> Hosting ──> _segue.Server
+                                               |
+                        Servings: listeners, standard input and output, attached ends
+
+A hosting lives as long as it has servings. When the last one has gone its connections are
+ended, which cancels plain calls; tasks go on as long as the loop does, and are let go in
+the store when the runtime ends: the next process runs them again, or fails them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from .. import _runtime, _segue, errors, schema
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .item import Item
+    from .pool import Pool
+    from .server import Server
+
+__all__ = ["Hosting"]
+
+
+class Hosting:
+    """A server in one loop.
+
+    Attributes:
+        running: contexts of the calls that run.
+        pool: where plain functions run.
+        max_calls: how many calls run at once, at most.
+    """
+
+    def __init__(
+        self, server: Server, runtime: _runtime.Runtime, store: _segue.Store | None
+    ) -> None:
+        self.server = server
+        self.runtime = runtime
+        self.loop = asyncio.get_running_loop()
+        self.running: set[Context] = set()
+        self.pool: Pool = server._pool
+        self.max_calls = server.max_calls
+        self.is_closed = False
+        self.is_draining = False
+        self.users = 0
+        self.store: object = None  # held as long as this is
+        self.own: object = None
+        self.on_idle: list[Callable[[], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._abandoned: list[_segue.Call] = []
+        self._quiet: asyncio.Event | None = None
+        options = server._server_options()
+        if store is not None:
+            options["store"] = store
+        self.handle = _segue.server_new(
+            runtime.handle, options, self._on_event, server._principal_hook()
+        )
+        for item in server._items.values():
+            self.add(item)
+
+    def _on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
+        if kind == _segue.IDLE:
+            for tell in list(self.on_idle):
+                tell()
+
+    # ---- items
+
+    def add(self, item: Item) -> None:
+        raw = schema.encode(item.describe())
+        handler = item.handler(self)
+        try:
+            _segue.server_add(
+                self.handle, item.item, raw, item.options(), handler, item.completes
+            )
+        except errors.ExistsError:
+            raise ValueError(f"there is a {item.what} {item.key!r} already") from None
+
+    def remove(self, item: Item) -> None:
+        _segue.server_remove(self.handle, item.item, item.key)
+
+    # ---- tasks of asyncio
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs a coroutine. Where Python can, it begins at once, and needs no turn of the
+        loop if it never waits."""
+        if sys.version_info >= (3, 12):
+            task = asyncio.Task(work, loop=self.loop, eager_start=True)
+            if task.done():
+                return task
+        else:
+            task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def ended(self, context: Context) -> None:
+        """A handler has come to its end, on whatever thread."""
+        self.running.discard(context)
+        quiet = self._quiet
+        if quiet is not None and not self.running:
+            try:
+                self.loop.call_soon_threadsafe(quiet.set)
+            except RuntimeError:  # the loop has closed before a thread was done
+                pass
+
+    def is_ending(self, context: Context) -> bool:
+        """Whether a handler was cancelled because all ends, and not by its own doing."""
+        if self.is_closed:
+            return True
+        if sys.version_info >= (3, 11) and context._task is not None:
+            return context._task.cancelling() > 0
+        return False
+
+    def abandon(self, call: _segue.Call) -> None:
+        """Leaves a call as it is. It is not freed before the runtime is, since that would
+        be its end."""
+        self._abandoned.append(call)
+        self.runtime.keep(self)
+
+    # ---- the end
+
+    async def drain(self) -> None:
+        """Takes no more calls, and waits until none runs."""
+        self.is_draining = True
+        if self.running:
+            self._quiet = asyncio.Event()
+            await self._quiet.wait()
+
+    def close(self) -> None:
+        """Ends the connections after what is queued has been sent, and plain calls with
+        them."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        for end in (_segue.server_close, _segue.server_free):
+            try:
+                end(self.handle)
+            except errors.ClosedError:  # the runtime was first
+                pass
+
+    async def cancel(self, patience: float = 1.0) -> None:
+        """Cancels what still runs, and waits a moment for it to see to its end."""
+        tasks = [task for task in self._tasks if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience)

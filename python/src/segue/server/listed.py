@@ -1,0 +1,224 @@
+"""Resources, templates of resources, and prompts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from .. import _segue, errors
+from ..content import Annotations, Icon
+from ..failures import McpError
+from .completion import Suggestions
+from .context import Context
+from .item import Item, log, named, rpc_error
+from .signature import BadArguments
+from .tool import joined, seconds
+from .values import contents_of, messages_of
+
+if TYPE_CHECKING:
+    from .hosting import Hosting
+
+__all__ = ["Prompt", "Resource"]
+
+_VARIABLE = re.compile(r"\{\+?([^{}]*)\}")
+_NOT_FOUND = -32002
+_INVALID_PARAMS = -32602
+
+
+class Completing(Item):
+    """An item whose arguments may have suggestions."""
+
+    suggestions: Suggestions
+
+    def __init__(self, function: Callable[..., Any], thread: bool) -> None:
+        super().__init__(function, thread, False)
+        if self.kind.streams:
+            raise TypeError(f"{named(function)}: a {self.what} is no generator")
+        self.suggestions = Suggestions(self.signature.types)
+
+    @property
+    def completes(self) -> bool:
+        return bool(self.suggestions)
+
+    def told(self, error: Exception) -> Exception:
+        return rpc_error(error)
+
+    def complete(self, host: Hosting, call: _segue.Call, params: bytes) -> None:
+        host.spawn(self._complete(call, params))
+
+    async def _complete(self, call: _segue.Call, params: bytes) -> None:
+        try:
+            values, total, has_more = await self.suggestions.answer(params)
+            _segue.call_set_completion(call, values, total, has_more)
+            _segue.call_complete(call)
+        except errors.Error as error:
+            log.debug("%s %r: no suggestions: %s", self.what, self.key, error)
+        except Exception as error:
+            log.exception("%s %r: suggestions failed", self.what, self.key)
+            _segue.call_fail(call, -32603, str(error) or type(error).__name__)
+        finally:
+            _segue.call_free(call)
+
+
+# ---- resources
+
+
+class Resource(Completing):
+    """A resource, or a template of resources if its URI has variables."""
+
+    what = "resource"
+    expected = (*Item.expected, FileNotFoundError)
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Annotations | dict[str, Any] | None = None,
+        icons: Sequence[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        ttl: float | None = None,
+        scope: Literal["private", "public"] = "private",
+        scopes: str | Sequence[str] | None = None,
+        thread: bool = True,
+    ) -> None:
+        super().__init__(function, thread)
+        self.key, self.mime_type = uri, mime_type
+        self.variables = _VARIABLE.findall(uri)
+        self.item = (
+            _segue.ITEM_RESOURCE_TEMPLATE if self.variables else _segue.ITEM_RESOURCE
+        )
+        self._check_variables()
+        self._options: _segue.ItemOptions = {
+            "read_ttl_ms": seconds(ttl),
+            "read_scope": {"private": 0, "public": 1}[scope],
+            "scopes": joined(scopes),
+        }
+        told = {
+            "uriTemplate" if self.variables else "uri": uri,
+            "name": name or named(function),
+            "title": title,
+            "description": description or self.signature.description,
+            "mimeType": mime_type,
+            "size": size,
+            "annotations": annotations,
+            "icons": icons,
+            "_meta": meta,
+        }
+        self._told = {key: value for key, value in told.items() if value is not None}
+
+    def _check_variables(self) -> None:
+        takes = set(self.signature.names)
+        given = set(self.variables)
+        if not takes <= given or set(self.signature.required) - given or given - takes:
+            raise TypeError(
+                f"resource {self.key!r}: its variables are {sorted(given)}, and "
+                f"{named(self.function)} takes {sorted(takes)}"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        return self._told
+
+    def options(self) -> _segue.ItemOptions:
+        return self._options
+
+    def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
+        if not self.variables:
+            return ()
+        given = {
+            name: _segue.call_argument_text(call, name) or "" for name in self.variables
+        }
+        try:
+            return self.signature.convert(given)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise self.signature.bad(f"resource {self.key}", error) from None
+
+    def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
+        if value is None:
+            raise McpError(_NOT_FOUND, "Resource not found")
+        uri = _segue.call_name(call)
+        _segue.call_reply(call, None, contents_of(value, uri, self.mime_type))
+
+    def told(self, error: Exception) -> Exception:
+        if isinstance(error, (errors.NotFoundError, FileNotFoundError)):
+            return McpError(_NOT_FOUND, "Resource not found")
+        return rpc_error(error)
+
+
+# ---- prompts
+
+
+class Prompt(Completing):
+    """A prompt."""
+
+    item = _segue.ITEM_PROMPT
+    what = "prompt"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        scopes: str | Sequence[str] | None = None,
+        thread: bool = True,
+    ) -> None:
+        super().__init__(function, thread)
+        self.key = name or named(function)
+        self._options: _segue.ItemOptions = {"scopes": joined(scopes)}
+        told = {
+            "name": self.key,
+            "title": title,
+            "description": description or self.signature.description,
+            "arguments": [self._argument(one) for one in self.signature.names],
+            "icons": icons,
+            "_meta": meta,
+        }
+        self._told = {key: value for key, value in told.items() if value is not None}
+
+    def _argument(self, name: str) -> dict[str, Any]:
+        told: dict[str, Any] = {"name": name}
+        about = self.signature.schema["properties"].get(name, {}).get("description")
+        if about:
+            told["description"] = about
+        if name in self.signature.required:
+            told["required"] = True
+        return told
+
+    def describe(self) -> dict[str, Any]:
+        return self._told
+
+    def options(self) -> _segue.ItemOptions:
+        return self._options
+
+    def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
+        try:
+            return self.signature.convert(_decode_params(params).arguments)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise self.signature.bad(f"prompt {self.key}", error) from None
+
+    def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
+        _segue.call_reply(call, None, messages_of(value))
+
+    def told(self, error: Exception) -> Exception:
+        if isinstance(error, BadArguments):
+            return McpError(_INVALID_PARAMS, str(error))
+        return rpc_error(error)
+
+
+class _Params(msgspec.Struct):
+    arguments: dict[str, Any] = {}
+
+
+_decode_params = msgspec.json.Decoder(_Params).decode

@@ -1,0 +1,77 @@
+"""What the decorators of a server take, and what serving takes, as types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from .. import _segue
+from ..content import Annotations, Icon
+
+if TYPE_CHECKING:
+    from .auth import BearerAuth
+    from .tool import TaskPolicy, ToolAnnotations
+
+__all__ = ["PromptOptions", "ResourceOptions", "ServeOptions", "ToolOptions"]
+
+
+class _ListedOptions(TypedDict, total=False):
+    name: str | None
+    title: str | None
+    description: str | None
+    icons: Sequence[Icon] | None
+    meta: dict[str, Any] | None
+    scopes: str | Sequence[str] | None
+    thread: bool
+
+
+class ToolOptions(_ListedOptions, total=False):
+    """See `Server.tool`."""
+
+    annotations: ToolAnnotations | dict[str, Any] | None
+    input_schema: dict[str, Any] | None
+    output_schema: dict[str, Any] | None
+    structured: bool | None
+    task: TaskPolicy
+    ttl: float | None
+    poll: float | None
+    promote_after: float | None
+    restartable: bool
+    resumable: bool
+    resume_after: float | None
+    resume_within: float | None
+    unstoppable: bool
+    incremental: bool | None
+    forbid_extra: bool
+
+
+class ResourceOptions(_ListedOptions, total=False):
+    """See `Server.resource`."""
+
+    mime_type: str | None
+    size: int | None
+    annotations: Annotations | dict[str, Any] | None
+    ttl: float | None
+    scope: Literal["private", "public"]
+
+
+class PromptOptions(_ListedOptions, total=False):
+    """See `Server.prompt`."""
+
+
+class ServeOptions(TypedDict, total=False):
+    """See `Server.serving`."""
+
+    store: str | os.PathLike[str] | None
+    path: str | None
+    health_path: str | None
+    auth: BearerAuth | None
+    cert_file: str | None
+    key_file: str | None
+    client_ca_file: str | None
+    hosts: Sequence[str] | str | None
+    origins: Sequence[str] | str | None
+    cors: bool
+    drain: float
+    options: _segue.ListenOptions | None

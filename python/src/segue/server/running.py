@@ -1,0 +1,93 @@
+"""`Server.run`: a loop, its signals, and an end that loses nothing.
+
+    serve ──(the input ends | a signal)──> drain ──(done | time | another signal)──> end
+
+At the end handlers are cancelled, and what is stored of a task is let go: the next
+process on the same store goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from .. import _runtime
+
+if TYPE_CHECKING:
+    from .server import Server
+    from .serving import Serving
+
+__all__ = ["run"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Signals:
+    """Counts signals: one asks for the end, two demand it."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.asked = asyncio.Event()
+        self.demanded = asyncio.Event()
+        self.last: int = 0
+        self._taken: list[signal.Signals] = []
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                self.loop.add_signal_handler(number, self._on_signal, number)
+                self._taken.append(number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        self.last = number
+        (self.demanded if self.asked.is_set() else self.asked).set()
+
+    def restore(self) -> None:
+        for number in self._taken:
+            self.loop.remove_signal_handler(number)
+
+
+async def _first(*events: asyncio.Event | asyncio.Task[None]) -> None:
+    waits = [
+        one if isinstance(one, asyncio.Task) else asyncio.ensure_future(one.wait())
+        for one in events
+    ]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one, wait in zip(events, waits, strict=True):
+            if one is not wait:
+                wait.cancel()
+
+
+async def _serve(server: Server, serving: Serving) -> int:
+    """Returns the number of the signal that demanded the end, else 0."""
+    signals = _Signals()
+    try:
+        await serving.start()
+        if serving.url:
+            print(f"{server.name} {server.version}: {serving.url}", file=sys.stderr)
+        closed = asyncio.ensure_future(serving.wait_closed())
+        await _first(signals.asked, closed)
+        closing = asyncio.ensure_future(serving.aclose())
+        await _first(signals.demanded, closing)
+        if not closing.done():
+            closing.cancel()
+        await asyncio.wait([closing])
+        closed.cancel()
+        if not closing.cancelled():
+            closing.result()
+        return signals.last if signals.demanded.is_set() else 0
+    finally:
+        signals.restore()
+        runtime = _runtime.current()
+        await server._end(patience=0 if signals.demanded.is_set() else 1.0)
+        await runtime.aclose()
+
+
+def run(server: Server, serving: Serving) -> None:
+    """Serves until the end; raises SystemExit when it was demanded by a second signal."""
+    number = asyncio.run(_serve(server, serving))
+    if number:
+        raise SystemExit(128 + number)

@@ -1,0 +1,211 @@
+"""One way into a server: a listener, or standard input and output.
+
+    serving = server.serving(http="127.0.0.1:8000")
+    async with serving: ...          start ... aclose
+
+The end has an order: no new connections, calls end within `drain` seconds, then what is
+left of the connections is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from .. import _segue, errors
+from .stdio import Stdio
+
+if TYPE_CHECKING:
+    from .hosting import Hosting
+    from .options import ServeOptions
+    from .server import Server
+
+__all__ = ["Serving", "address_of"]
+
+GRACE = 1.0  # seconds for what was answered to leave, when all has ended
+
+
+def address_of(http: str | int) -> dict[str, Any]:
+    """Where to listen, as options: of "host:port", ":port", a port, "unix:/path",
+    "systemd:name" or the URL of the endpoint.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if isinstance(http, int):
+        return {"port": http}
+    if http.startswith(("unix:", "systemd")):
+        return {"address": http}
+    made: dict[str, Any] = {}
+    if "://" in http:
+        parts = urlsplit(http)
+        if parts.path not in ("", "/"):
+            made["path"] = parts.path
+        http = parts.netloc
+    host, colon, port = http.rpartition(":")
+    if http.endswith("]") or not colon:
+        host, port = http, "0"
+        if http.isdigit():
+            host, port = "", http
+    if not port.isdigit():
+        raise ValueError(f"no address to listen on: {http!r}; say host:port")
+    host = {"localhost": "127.0.0.1", "*": "0.0.0.0"}.get(host, host.strip("[]"))
+    if host:
+        made["address"] = host
+    return {**made, "port": int(port)}
+
+
+def _joined(names: Sequence[str] | str | None) -> str | None:
+    return names if isinstance(names, str) or names is None else ",".join(names)
+
+
+def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptions:
+    """The options of a listener."""
+    told: dict[str, Any] = {
+        key: options.get(key)
+        for key in ("path", "health_path", "cert_file", "key_file", "client_ca_file")
+    }
+    told["hosts"] = _joined(options.get("hosts"))
+    told["origins"] = _joined(options.get("origins"))
+    told["cors"] = options.get("cors") or None
+    made = address_of(http)
+    made.update({key: value for key, value in told.items() if value is not None})
+    made.update(options.get("options") or {})
+    return made  # type: ignore[return-value]
+
+
+class Serving:
+    """A server that is reached in one way, while it is. `Server.serving` makes it.
+
+    Attributes:
+        url: of the endpoint; "" of standard input and output, and before it has begun.
+    """
+
+    def __init__(
+        self, server: Server, http: str | int | None, options: ServeOptions
+    ) -> None:
+        store = options.get("store")
+        self.url = ""
+        self.drain = options.get("drain", 10.0)
+        self._server = server
+        self._listen = None if http is None else listen_options(http, options)
+        self._auth = options.get("auth")
+        self._store = None if store is None else os.fspath(store)
+        self._host: Hosting | None = None
+        self._listener: _segue.Listener | None = None
+        self._stdio: Stdio | None = None
+        self._left: asyncio.Event | None = None
+        self._closing: asyncio.Future[None] | None = None
+
+    async def start(self) -> Serving:
+        """Begins to serve.
+
+        Raises:
+            InputOutputError: the address cannot be had, or a certificate not be used.
+            StoreError: the store cannot be opened.
+        """
+        if self._host is not None:
+            raise RuntimeError("it serves, or has served, already")
+        own = object() if self._listen is None else None
+        host = self._host = self._server._host(self._store, own)
+        self._left = asyncio.Event()
+        host.users += 1
+        host.on_idle.append(self._on_idle)
+        try:
+            if self._listen is None:
+                self._start_stdio(host)
+            else:
+                self._start_listener(host, self._listen)
+        except BaseException:
+            if self._stdio is not None:
+                self._stdio.restore()
+            host.on_idle.remove(self._on_idle)
+            self._leave(host)
+            raise
+        return self
+
+    def _start_stdio(self, host: Hosting) -> None:
+        self._stdio = stdio = Stdio()
+        transport = _segue.transport_fds(host.runtime.handle, stdio.fd_in, stdio.fd_out)
+        _segue.server_attach(host.handle, transport)
+
+    def _start_listener(self, host: Hosting, listen: _segue.ListenOptions) -> None:
+        options: _segue.ListenOptions = {**listen}
+        options.setdefault("drain_ms", round(self.drain * 1000))
+        bearer = self._auth.bearer_options() if self._auth else None
+        hook = self._auth.hook(host.spawn) if self._auth else None
+        self._listener = _segue.server_listen(host.handle, options, bearer, hook)
+        self.url = _segue.listener_url(self._listener)
+
+    def _on_idle(self) -> None:
+        if self._left is not None:
+            self._left.set()
+
+    def reload(self) -> None:
+        """Reads the files of certificates and keys again.
+
+        Raises:
+            InputOutputError: they cannot be used; the ones before stay in force.
+        """
+        if self._listener is not None:
+            _segue.listener_reload(self._listener)
+
+    async def wait_closed(self) -> None:
+        """Waits for the end: of standard input, or by `aclose`."""
+        assert self._left is not None, "it has not begun"
+        if self._listen is None:
+            await self._left.wait()
+        else:
+            await asyncio.shield(self._end())
+
+    def _end(self) -> asyncio.Future[None]:
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_future()
+        return self._closing
+
+    async def aclose(self, drain: float | None = None) -> None:
+        """Stops: no new calls, those that run may end within `drain` seconds."""
+        host, self._host = self._host, None
+        if host is None:
+            return
+        patience = self.drain if drain is None else drain
+        try:
+            if self._listener is not None:
+                _segue.listener_close(self._listener)
+            if host.users == 1 and patience > 0:
+                await asyncio.wait_for(host.drain(), patience)
+        except (asyncio.TimeoutError, errors.ClosedError):
+            pass
+        finally:
+            await self._finish(host)
+
+    async def _finish(self, host: Hosting) -> None:
+        if self._listener is not None:
+            _segue.listener_free(self._listener)
+        self._leave(host)
+        assert self._left is not None
+        try:
+            if host.is_closed and not self._left.is_set():
+                await asyncio.wait_for(self._left.wait(), GRACE)
+        except asyncio.TimeoutError:
+            pass
+        finally:
+            host.on_idle.remove(self._on_idle)
+            if self._stdio is not None:
+                self._stdio.restore()
+            if not self._end().done():
+                self._end().set_result(None)
+
+    def _leave(self, host: Hosting) -> None:
+        host.users -= 1
+        if not host.users:
+            self._server._forget(host)
+
+    async def __aenter__(self) -> Serving:
+        return await self.start()
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose(0 if exception[0] is asyncio.CancelledError else None)

@@ -1,0 +1,455 @@
+"""The client without asyncio, for scripts, notebooks and tests:
+
+    import segue.sync
+
+    with segue.sync.connect(["python", "server.py"]) as session:
+        print(session.call("greet", name="Ada").text)
+        for segment in session.stream("story", n=3):
+            print(segment.text, end="")
+
+It has the verbs of `segue.Session`, and they wait. One thread for the whole program runs
+an event loop of its own, so it works where a loop runs already, as in Jupyter. Sessions
+may be used from several threads at a time. Ctrl-C while something is waited for cancels
+that, waits for the end of it, and raises `KeyboardInterrupt`; the session stays good.
+
+Callbacks run in the thread of the loop: they must not block it, nor use what is here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import threading
+from collections.abc import Coroutine, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from typing_extensions import Unpack
+
+from . import client, errors
+from ._segue import Segment
+from .client import ConnectOptions
+from .client.opening import Target, open_session
+from .client.opening import authorize as _authorize
+from .client.stream import Reader
+from .content import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Changes", "Session", "Stream", "Task", "authorize", "connect", "resume"]
+
+T = TypeVar("T")
+
+
+class _Loop:
+    """The thread and its loop. It begins when it is needed, and ends with the program."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._work, name="segue.sync", daemon=True)
+        self._thread.start()
+        atexit.register(self._stop)
+
+    def _work(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            rest = asyncio.all_tasks(self._loop)
+            for task in rest:
+                task.cancel()
+            if rest:
+                self._loop.run_until_complete(asyncio.wait(rest, timeout=2))
+        finally:
+            self._loop.close()
+
+    def _stop(self) -> None:
+        if self._pid == os.getpid() and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(5)
+
+    def is_ours(self) -> bool:
+        """It lives, in this process: a child of fork has its own."""
+        return self._pid == os.getpid() and self._thread.is_alive()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Waits for the work. What interrupts the waiting cancels it."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise errors.ReentrantError(
+                "segue.sync waits, and this is the thread that it waits for: "
+                "callbacks must not use it"
+            )
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            if not future.done():
+                _cancel(future)
+            raise
+
+
+def _cancel(future: concurrent.futures.Future[Any]) -> None:
+    """Cancels, and waits until it has ended; a second interrupt does not wait."""
+    ended = threading.Event()
+    future.add_done_callback(lambda _: ended.set())
+    future.cancel()
+    ended.wait()
+
+
+_loops: list[_Loop] = []
+_lock = threading.Lock()
+
+
+def _loop() -> _Loop:
+    with _lock:
+        if not _loops or not _loops[-1].is_ours():
+            _loops[:] = [_Loop()]
+        return _loops[-1]
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    return _loop().run(work)
+
+
+async def _in_loop(verb: Any, *args: Any, **options: Any) -> Any:
+    return verb(*args, **options)
+
+
+class _Readable:
+    """What streams and tasks have in common; see `segue.Stream`."""
+
+    _reader: Reader
+
+    @property
+    def token(self) -> str | None:
+        """What `resume` takes: it goes on behind the last segment that was read."""
+        token: str | None = _run(_in_loop(getattr, self._reader, "token"))
+        return token
+
+    @property
+    def task_id(self) -> str | None:
+        """The id of the task that it became, or None."""
+        return self._reader.task_id
+
+    @property
+    def done(self) -> bool:
+        """It has ended, and all its segments were read."""
+        return self._reader.done
+
+    def __iter__(self) -> Iterator[Segment]:
+        return self._segments()
+
+    def _segments(self) -> Iterator[Segment]:
+        # one at a time, so that the token is that of the segment which is in hand; those
+        # that are there already cost no change of threads
+        while True:
+            segment = self._reader.take()
+            if segment is None:
+                try:
+                    segment = _run(self._next())
+                except _End:
+                    return
+            yield segment
+
+    async def _next(self) -> Segment:
+        try:
+            return await self._reader.__aiter__().__anext__()
+        except StopAsyncIteration as end:
+            raise _End from end
+
+    def detach(self) -> str:
+        """Lets go of the task without cancelling it; its token."""
+        token: str = _run(_in_loop(self._reader.detach))
+        return token
+
+    def cancel(self) -> None:
+        """Asks the server to end it, and waits for that."""
+        _run(self._reader.cancel())
+
+
+class _End(Exception):
+    """The end of an iteration: a future cannot hold StopAsyncIteration's kin."""
+
+
+class Stream(_Readable):
+    """`segue.Stream`, read by `for`."""
+
+    def __init__(self, stream: client.Stream) -> None:
+        self._reader = self._stream = stream
+
+    @property
+    def result(self) -> Result:
+        """The whole result, once reading has ended."""
+        return self._stream.result
+
+    def started(self) -> Self:
+        """Begins, and waits until there is a task, a segment or the end."""
+        _run(self._stream.started())
+        return self
+
+    def collect(self) -> Result:
+        """Reads to the end without looking at the segments; the result."""
+        return _run(self._stream.collect())
+
+    def close(self) -> None:
+        """Leaves it: see `on_leave` of `stream`."""
+        _run(self._stream.aclose())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Task(_Readable):
+    """`segue.Task`, read by `for`; `result()` waits."""
+
+    def __init__(self, task: client.Task) -> None:
+        self._reader = self._task = task
+
+    @property
+    def id(self) -> str | None:
+        """The id, by which `Session.task` finds it."""
+        return self._task.id
+
+    def result(self) -> Result:
+        """Waits for the end; segments that nobody reads are skipped."""
+        return _run(self._task.result())
+
+    def status(self) -> client.TaskStatus:
+        """Asks the server."""
+        return _run(self._task.status())
+
+
+class Changes:
+    """`segue.Changes`, read by `for`; leave it by `with` or `close`."""
+
+    def __init__(self, changes: client.Changes) -> None:
+        self._changes = changes
+
+    def __iter__(self) -> Iterator[client.Change]:
+        while True:
+            try:
+                yield _run(self._next())
+            except _End:
+                return
+
+    async def _next(self) -> client.Change:
+        try:
+            return await self._changes.__anext__()
+        except StopAsyncIteration as end:
+            raise _End from end
+
+    def close(self) -> None:
+        """Unsubscribes."""
+        _run(self._changes.aclose())
+
+    def __enter__(self) -> Self:
+        _run(self._changes.open())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Session:
+    """`segue.Session` whose verbs wait. Made by `connect`."""
+
+    def __init__(self, session: client.Session) -> None:
+        self._session = session
+
+    @property
+    def peer(self) -> client.Peer:
+        """The server, as it said who it is at the last connection."""
+        return self._session.peer
+
+    @property
+    def is_closed(self) -> bool:
+        """It has ended."""
+        return self._session.is_closed
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
+    ) -> Result:
+        """Calls a tool and waits for its result: see `segue.Session.call`."""
+        return _run(self._session.call(tool, arguments, **more))
+
+    def stream(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
+    ) -> Stream:
+        """Calls a tool and reads its result while it is made: see
+        `segue.Session.stream`."""
+        return Stream(self._session.stream(tool, arguments, **more))
+
+    def start(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
+    ) -> Task:
+        """Calls a tool and returns as soon as there is a task: see
+        `segue.Session.start`."""
+        return Task(_run(self._session.start(tool, arguments, **more)))
+
+    def resume(self, token: str, **options: Any) -> Task:
+        """Goes on with a request of an earlier time: see `segue.Session.resume`."""
+        return Task(_run(_in_loop(self._session.resume, token, **options)))
+
+    def task(self, id: str, **options: Any) -> Task:
+        """The task of an id: see `segue.Session.task`."""
+        return Task(self._session.task(id, **options))
+
+    def list_tools(self) -> list[client.Tool]:
+        """All tools."""
+        return _run(self._session.list_tools())
+
+    def list_resources(self) -> list[client.Resource]:
+        """All resources."""
+        return _run(self._session.list_resources())
+
+    def list_resource_templates(self) -> list[client.ResourceTemplate]:
+        """All templates of resources."""
+        return _run(self._session.list_resource_templates())
+
+    def list_prompts(self) -> list[client.Prompt]:
+        """All prompts."""
+        return _run(self._session.list_prompts())
+
+    def read_resource(
+        self, uri: str, *, meta: Mapping[str, Any] | None = None
+    ) -> client.ReadResult:
+        """Reads a resource."""
+        return _run(self._session.read_resource(uri, meta=meta))
+
+    def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> client.PromptResult:
+        """Makes the messages of a prompt."""
+        return _run(self._session.get_prompt(name, arguments, meta=meta))
+
+    def complete(
+        self,
+        of: client.Prompt | client.ResourceTemplate | Mapping[str, Any] | str,
+        argument: str,
+        value: str = "",
+        *,
+        context: Mapping[str, str] | None = None,
+    ) -> client.Completion:
+        """Suggests values for an argument."""
+        return _run(self._session.complete(of, argument, value, context=context))
+
+    def subscribe(
+        self,
+        *uris: str,
+        tools: bool = False,
+        resources: bool = False,
+        prompts: bool = False,
+    ) -> Changes:
+        """Tells what changes, from `with` on."""
+        return Changes(
+            self._session.subscribe(
+                *uris, tools=tools, resources=resources, prompts=prompts
+            )
+        )
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """Sends any request and waits for its result."""
+        return _run(self._session.request(method, params, timeout=timeout))
+
+    def ping(self) -> None:
+        """Asks whether the server is there, and waits for its answer."""
+        _run(self._session.ping())
+
+    def set_log_level(self, level: str) -> None:
+        """Asks for log messages from this level on; they go to `on_log`."""
+        _run(self._session.set_log_level(level))
+
+    def close(self) -> None:
+        """Ends the conversation. Tasks on the server go on."""
+        _run(self._session.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._session).replace("segue.Session", "segue.sync.Session")
+
+
+def connect(target: Target, /, **options: Unpack[ConnectOptions]) -> Session:
+    """Connects to a server; waits for the connection. See `segue.connect`.
+
+    Use it in a `with`, or `close` it.
+    """
+    return Session(_run(open_session(target, options)))
+
+
+def authorize(redirect_url: str) -> None:
+    """Hands in the URL that a browser came back to. See `segue.authorize`."""
+    _run(_in_loop(_authorize, redirect_url))
+
+
+class _Resumed(Task):
+    """A task with a session of its own."""
+
+    def __init__(self, task: client.Task, session: client.Session) -> None:
+        super().__init__(task)
+        self._own = session
+
+    def close(self) -> None:
+        """Closes its session; the task goes on if it has not ended."""
+        _run(self._own.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> _Resumed:
+    """Connects, and goes on with a request of an earlier time. See `segue.resume`."""
+
+    async def work() -> tuple[client.Task, client.Session]:
+        session = await open_session(target, options)
+        try:
+            return session.resume(token), session
+        except BaseException:
+            await session.close()
+            raise
+
+    return _Resumed(*_run(work()))
