@@ -84,6 +84,28 @@ PyObject *sgpy_request_token(PyObject *request)
     return read_text(sgpy_unwrap(request, SGPY_REQUEST), read_token, true);
 }
 
+typedef struct member {
+    segue_request *request;
+    const char *key;
+} member;
+
+static segue_status read_meta(void *handle, char *buf, size_t *len)
+{
+    const member *self = handle;
+    return segue_request_meta(self->request, self->key, buf, len);
+}
+
+PyObject *sgpy_request_meta(PyObject *request, PyObject *key)
+{
+    size_t len = 0;
+    member self = {.request = sgpy_unwrap(request, SGPY_REQUEST)};
+    if (!self.request || !sgpy_name(key, false, &self.key))
+        return NULL;
+    if (read_meta(&self, NULL, &len) == SEGUE_E_NOT_FOUND)
+        return Py_NewRef(Py_None);
+    return read_text(&self, read_meta, false);
+}
+
 /* What all that start a request have in common. */
 typedef struct asking {
     segue_request_options options;

@@ -2,6 +2,9 @@
  * runtime_free), copies what it is given into Python objects and appends one event;
  * Python code runs later, from the batch.
  *
+ * Where there is no memory for an event of a request it has a gap: the request is
+ * withdrawn, hears no more but its end, and that says SEGUE_E_NOMEM.
+ *
  * Segments of one request that meet in one batch share one event: a list that grows for
  * as long as nothing else of that request comes between. user->segments is that list,
  * good for the round it was made in. */
@@ -14,16 +17,15 @@ static bool begin(const sgpy_user *user, bool *entered)
 {
     if (!user->host->batch)
         return false;
-    *entered = sgpy_enter(user->host);
+    *entered = sgpy_enter();
     return true;
 }
 
 static void finish(sgpy_user *user, bool entered, int kind, PyObject *a, PyObject *b,
                    PyObject *c)
 {
-    user->segments = NULL;
-    sgpy_push(user->host, user->handler, kind, a, b, c);
-    sgpy_leave(user->host, entered);
+    sgpy_tell(user, kind, a, b, c);
+    sgpy_leave(entered);
 }
 
 /* ---- server ---- */
@@ -115,86 +117,112 @@ void sgpy_on_notification(void *user, segue_session *session, const char *method
 
 /* ---- request ---- */
 
-static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
+static bool goes_on(const sgpy_user *user, bool *entered)
 {
-    bool entered;
-    sgpy_user *user = opaque;
-    (void)request;
-    if (!begin(user, &entered))
-        return;
-    PyObject *item = sgpy_segment_new(segment);
-    if (user->segments && user->round == user->host->round) {
-        if (!item || PyList_Append(user->segments, item) < 0) {
-            PyErr_Clear();
-            user->host->lost = true;
-        }
-        Py_XDECREF(item);
-        sgpy_leave(user->host, entered);
-        return;
+    return !user->is_broken && begin(user, entered);
+}
+
+/* The last step of a callback: the library may end the request, and free the user. */
+static void finish_told(sgpy_user *user, segue_request *request, bool entered, bool told)
+{
+    if (!told) {
+        user->is_broken = true;
+        segue_request_cancel(request);
     }
-    PyObject *list = item ? PyList_New(1) : NULL;
+    sgpy_leave(entered);
+}
+
+static void pass(sgpy_user *user, segue_request *request, bool entered, int kind,
+                 PyObject *a, PyObject *b, PyObject *c)
+{
+    user->segments = NULL;
+    finish_told(user, request, entered, sgpy_tell(user, kind, a, b, c));
+}
+
+/* Begins a list of segments in the batch. */
+static bool begin_list(sgpy_user *user, PyObject *item)
+{
+    PyObject *list = PyList_New(1);
     if (list)
-        PyList_SetItem(list, 0, item);
-    else
-        Py_XDECREF(item);
-    sgpy_push(user->host, user->handler, SGPY_SEGMENTS, list, NULL, NULL);
+        PyList_SetItem(list, 0, Py_NewRef(item));
+    if (!sgpy_tell(user, SGPY_SEGMENTS, list, NULL, NULL))
+        return false;
     user->segments = list; /* the batch holds it */
     user->round = user->host->round;
-    sgpy_leave(user->host, entered);
+    return true;
+}
+
+static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
+{
+    bool entered, told;
+    sgpy_user *user = opaque;
+    if (!goes_on(user, &entered))
+        return;
+    PyObject *item = sgpy_segment_new(segment);
+    if (user->segments && user->round == user->host->round)
+        told = item && PyList_Append(user->segments, item) == 0;
+    else
+        told = item && begin_list(user, item);
+    Py_XDECREF(item);
+    if (!told) {
+        PyErr_Clear();
+        user->host->lost = true;
+    }
+    finish_told(user, request, entered, told);
 }
 
 static void on_progress(void *user, segue_request *request, double progress, double total,
                         const char *message)
 {
     bool entered;
-    (void)request;
-    if (begin(user, &entered))
-        finish(user, entered, SGPY_PROGRESS, PyFloat_FromDouble(progress),
-               PyFloat_FromDouble(total), sgpy_string(message));
+    if (goes_on(user, &entered))
+        pass(user, request, entered, SGPY_PROGRESS, PyFloat_FromDouble(progress),
+             PyFloat_FromDouble(total), sgpy_string(message));
 }
 
 static void on_log(void *user, segue_request *request, const char *json, size_t len)
 {
     bool entered;
-    (void)request;
-    if (begin(user, &entered))
-        finish(user, entered, SGPY_LOG, sgpy_bytes(json, len), NULL, NULL);
+    if (goes_on(user, &entered))
+        pass(user, request, entered, SGPY_LOG, sgpy_bytes(json, len), NULL, NULL);
 }
 
 static void on_question(void *user, segue_request *request, const char *key,
                         const char *method, const char *params, size_t len)
 {
     bool entered;
-    (void)request;
-    if (begin(user, &entered))
-        finish(user, entered, SGPY_QUESTION, sgpy_string(key), sgpy_string(method),
-               sgpy_bytes(params, len));
+    if (goes_on(user, &entered))
+        pass(user, request, entered, SGPY_QUESTION, sgpy_string(key), sgpy_string(method),
+             sgpy_bytes(params, len));
 }
 
 static void on_task(void *user, segue_request *request, const char *task_id)
 {
     bool entered;
-    (void)request;
-    if (begin(user, &entered))
-        finish(user, entered, SGPY_BECAME_TASK, sgpy_string(task_id), NULL, NULL);
+    if (goes_on(user, &entered))
+        pass(user, request, entered, SGPY_BECAME_TASK, sgpy_string(task_id), NULL, NULL);
 }
 
 static void on_status(void *user, segue_request *request, const char *status,
                       const char *message)
 {
     bool entered;
-    (void)request;
-    if (begin(user, &entered))
-        finish(user, entered, SGPY_STATUS, sgpy_string(status), sgpy_string(message),
-               NULL);
+    if (goes_on(user, &entered))
+        pass(user, request, entered, SGPY_STATUS, sgpy_string(status),
+             sgpy_string(message), NULL);
 }
 
-static void on_complete(void *user, segue_request *request, segue_status status,
+static void on_complete(void *opaque, segue_request *request, segue_status status,
                         const char *json, size_t len, const segue_error *error)
 {
     bool entered;
+    sgpy_user *user = opaque;
     (void)request;
-    if (begin(user, &entered))
+    if (!begin(user, &entered))
+        return;
+    if (user->is_broken)
+        finish(user, entered, SGPY_COMPLETE, PyLong_FromLong(SEGUE_E_NOMEM), NULL, NULL);
+    else
         finish(user, entered, SGPY_COMPLETE, PyLong_FromLong(status),
                sgpy_bytes(json, len), sgpy_error_info(error));
 }

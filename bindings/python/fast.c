@@ -35,9 +35,9 @@ static bool take_int(PyObject *object, int fallback, int *value)
 PyObject *sgpy_sent(segue_status status)
 {
     if (status == SEGUE_OK)
-        Py_RETURN_TRUE;
+        return Py_NewRef(Py_True);
     if (status == SEGUE_E_WOULD_BLOCK)
-        Py_RETURN_FALSE;
+        return Py_NewRef(Py_False);
     return sgpy_raise(status);
 }
 
@@ -45,7 +45,7 @@ static PyObject *none_or_raise(segue_status status)
 {
     if (status != SEGUE_OK)
         return sgpy_raise(status);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 /* ---- runtime ---- */
@@ -159,10 +159,8 @@ static PyObject *call_reply(PyObject *module, arguments given, Py_ssize_t count)
             status = segue_call_complete(call, content);
         segue_content_free(content);
     }
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    sgpy_release(taken[0], SGPY_CALL);
-    PyErr_Restore(type, value, trace);
+    if (status == SEGUE_OK) /* else the caller shall tell why it failed */
+        sgpy_release(taken[0], SGPY_CALL);
     return none_or_raise(status);
 }
 

@@ -126,7 +126,7 @@ static void free_one(sgpy_kind kind, void *ptr, sgpy_host *host)
     rows[kind].free(ptr);
     if (kind == SGPY_RUNTIME) {
         sgpy_side_drain(host);
-        Py_CLEAR(host->log);
+        sgpy_host_end(host);
     }
 }
 

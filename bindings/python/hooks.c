@@ -29,7 +29,7 @@ static bool begin(const sgpy_user *user, int which, bool *entered)
 {
     if (!user->host->batch || !user->hooks[which])
         return false;
-    *entered = sgpy_enter(user->host);
+    *entered = sgpy_enter();
     return true;
 }
 
@@ -68,7 +68,7 @@ segue_status sgpy_ask_principal(void *opaque, segue_transport *transport,
     Py_XDECREF(view);
     if (result && keep_text(user, result, "principal", principal, &len))
         status = SEGUE_OK;
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
     return status;
 }
 
@@ -107,7 +107,7 @@ segue_status sgpy_ask_validate(void *opaque, const char *tool, int32_t what,
     else
         tell_reason(result, reason, size);
     Py_XDECREF(result);
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
     return status;
 }
 
@@ -124,7 +124,7 @@ void sgpy_ask_headers(void *opaque, segue_transport *transport, int32_t status)
         sgpy_consume(view);
     Py_XDECREF(view);
     Py_XDECREF(result);
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
 }
 
 void sgpy_ask_bearer(void *opaque, segue_transport *transport, segue_bearer *bearer)
@@ -143,7 +143,7 @@ void sgpy_ask_bearer(void *opaque, segue_transport *transport, segue_bearer *bea
         sgpy_consume(view);
     Py_XDECREF(view);
     Py_XDECREF(result);
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
 }
 
 const char *sgpy_ask_assertion(void *opaque, const char *issuer, const char *resource,
@@ -158,7 +158,7 @@ const char *sgpy_ask_assertion(void *opaque, const char *issuer, const char *res
                            sgpy_string(resource), NULL, NULL);
     if (!result || !keep_text(user, result, "on_assertion", &text, len))
         text = NULL;
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
     return text;
 }
 
@@ -173,7 +173,7 @@ const char *sgpy_ask_load(void *opaque, const char *key, size_t *len)
         ask(user, SGPY_HOOK_SECOND, "on_load", sgpy_string(key), NULL, NULL, NULL);
     if (!result || !keep_text(user, result, "on_load", &text, len))
         text = NULL;
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
     return text;
 }
 
@@ -186,5 +186,5 @@ void sgpy_ask_save(void *opaque, const char *key, const char *json, size_t len)
     PyObject *result = ask(user, SGPY_HOOK_THIRD, "on_save", sgpy_string(key),
                            sgpy_text(json, len), NULL, NULL);
     Py_XDECREF(result);
-    sgpy_leave(user->host, entered);
+    sgpy_leave(entered);
 }

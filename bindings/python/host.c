@@ -9,7 +9,14 @@
  * What other threads have to say (log lines, custom transports) goes to the side queue,
  * under a mutex, without Python: dispatch moves it into the batch. Log lines are dropped
  * beyond MAX_LINES; entries of a transport are bounded by what
- * it may have under way. The descriptor is readable while the queue is not empty. */
+ * it may have under way. The descriptor is readable while the queue is not empty.
+ *
+ * Memory may be short. An entry of the side queue then stays there for the next batch. An
+ * event is lost by itself, never with its batch; somebody may wait for it for ever if it
+ * ends something (COMPLETE, CLOSED, INPUT) or says "go on" (OPEN, DRAIN, ...). So its kind
+ * is kept in the user, who is kept in host->owing, and it is told without its values at
+ * the end of the batch, or of a later one. That anything was lost is told by an event
+ * that was made with the runtime. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -64,19 +71,29 @@ void sgpy_host_unref(sgpy_host *host)
     free(host);
 }
 
-bool sgpy_enter(sgpy_host *host)
+/* Of this thread, while it is in the library without the GIL. Others may be in Python
+ * meanwhile, with a user of the same host. */
+static _Thread_local PyThreadState *saved;
+
+void sgpy_let_go(void)
 {
-    if (!host->saved)
+    saved = PyEval_SaveThread();
+}
+
+bool sgpy_enter(void)
+{
+    PyThreadState *state = saved;
+    if (!state)
         return false;
-    PyEval_RestoreThread(host->saved);
-    host->saved = NULL;
+    saved = NULL;
+    PyEval_RestoreThread(state);
     return true;
 }
 
-void sgpy_leave(sgpy_host *host, bool entered)
+void sgpy_leave(bool entered)
 {
     if (entered)
-        host->saved = PyEval_SaveThread();
+        sgpy_let_go();
 }
 
 /* ---- the batch ---- */
@@ -86,6 +103,13 @@ static PyObject *or_none(PyObject *object)
     return object ? object : Py_NewRef(Py_None);
 }
 
+static void drop(PyObject *a, PyObject *b, PyObject *c)
+{
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(c);
+}
+
 static bool append_event(sgpy_host *host, PyObject *handler, int kind, PyObject *a,
                          PyObject *b, PyObject *c)
 {
@@ -93,9 +117,7 @@ static bool append_event(sgpy_host *host, PyObject *handler, int kind, PyObject 
     PyObject *event = number ? PyTuple_New(5) : NULL;
     if (!event) {
         Py_XDECREF(number);
-        Py_XDECREF(a);
-        Py_XDECREF(b);
-        Py_XDECREF(c);
+        drop(a, b, c);
         return false;
     }
     PyTuple_SetItem(event, 0, Py_NewRef(handler ? handler : Py_None));
@@ -108,13 +130,13 @@ static bool append_event(sgpy_host *host, PyObject *handler, int kind, PyObject 
     return done;
 }
 
-void sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObject *b,
+bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObject *b,
                PyObject *c)
 {
     if (append_event(host, handler, kind, a, b, c))
-        return;
+        return true;
     PyErr_Clear(); /* also that of whoever made a, b or c */
-    host->lost = true;
+    return false;
 }
 
 void sgpy_push_exception(sgpy_host *host, const char *where)
@@ -126,7 +148,8 @@ void sgpy_push_exception(sgpy_host *host, const char *where)
         PyException_SetTraceback(value, trace);
     Py_XDECREF(type);
     Py_XDECREF(trace);
-    sgpy_push(host, NULL, SGPY_EXCEPTION, value, sgpy_string(where), NULL);
+    if (!sgpy_push(host, NULL, SGPY_EXCEPTION, value, sgpy_string(where), NULL))
+        host->lost = true;
 }
 
 /* ---- the side queue ---- */
@@ -184,11 +207,29 @@ static sgpy_side *take_side(sgpy_host *host)
     return first;
 }
 
-static void push_side(sgpy_host *host, const sgpy_side *side)
+/* Puts entries that were taken, and could not be told, in front of the others. */
+static void put_back(sgpy_host *host, sgpy_side *first)
+{
+    sgpy_side *tail = first;
+    pthread_mutex_lock(&host->mutex);
+    host->side_count += first->kind == SGPY_RUNTIME_LOG;
+    while (tail->next) {
+        tail = tail->next;
+        host->side_count += tail->kind == SGPY_RUNTIME_LOG;
+    }
+    tail->next = host->first;
+    if (!host->first)
+        host->last = &tail->next;
+    host->first = first;
+    ring(host);
+    pthread_mutex_unlock(&host->mutex);
+}
+
+static bool push_side(sgpy_host *host, const sgpy_side *side)
 {
     PyObject *a = NULL, *b = NULL;
     if (!host->batch)
-        return;
+        return true;
     if (side->kind == SGPY_RUNTIME_LOG) {
         a = PyLong_FromLongLong(side->number);
         b = sgpy_text(side->text, side->len);
@@ -200,7 +241,7 @@ static void push_side(sgpy_host *host, const sgpy_side *side)
         a = sgpy_wire_show(side->user);
     }
     PyObject *handler = side->user ? side->user->handler : host->log;
-    sgpy_push(host, handler, side->kind, a, b, NULL);
+    return sgpy_push(host, handler, side->kind, a, b, NULL);
 }
 
 void sgpy_side_drain(sgpy_host *host)
@@ -210,7 +251,10 @@ void sgpy_side_drain(sgpy_host *host)
     sgpy_side *side = take_side(host);
     while (side) {
         sgpy_side *next = side->next;
-        push_side(host, side);
+        if (!push_side(host, side) && host->runtime) {
+            put_back(host, side);
+            return;
+        }
         if (side->kind == SGPY_TRANSPORT_FREE)
             sgpy_user_free(side->user);
         free(side);
@@ -242,20 +286,112 @@ void sgpy_user_hook(sgpy_user *user, int which, PyObject *callable)
     user->hooks[which] = callable && callable != Py_None ? Py_NewRef(callable) : NULL;
 }
 
+static void release_user(sgpy_user *user)
+{
+    sgpy_host *host = user->host;
+    Py_XDECREF(user->handler);
+    Py_XDECREF(user->answer);
+    for (int i = 0; i < SGPY_HOOKS; i++)
+        Py_XDECREF(user->hooks[i]);
+    free(user);
+    sgpy_host_unref(host);
+}
+
 void sgpy_user_free(void *opaque)
 {
     sgpy_user *user = opaque;
     if (!user)
         return;
+    bool entered = sgpy_enter();
+    user->is_gone = true;
+    if (!user->is_listed)
+        release_user(user);
+    sgpy_leave(entered);
+}
+
+/* ---- what could not be told ---- */
+
+#define BIT(kind) (UINT32_C(1) << (kind))
+
+static const uint32_t awaited = BIT(SGPY_CANCEL) | BIT(SGPY_DRAIN) | BIT(SGPY_INPUT) |
+                                BIT(SGPY_IDLE) | BIT(SGPY_OPEN) | BIT(SGPY_CLOSED) |
+                                BIT(SGPY_COMPLETE);
+
+static void lose(sgpy_user *user, int kind)
+{
     sgpy_host *host = user->host;
-    bool entered = sgpy_enter(host);
-    Py_XDECREF(user->handler);
-    Py_XDECREF(user->answer);
-    for (int i = 0; i < SGPY_HOOKS; i++)
-        Py_XDECREF(user->hooks[i]);
-    sgpy_leave(host, entered);
-    free(user);
-    sgpy_host_unref(host);
+    host->lost = true;
+    user->owed |= BIT(kind) & awaited;
+    if (!user->owed || user->is_listed)
+        return;
+    user->is_listed = true;
+    user->next = host->owing;
+    host->owing = user;
+}
+
+/* In the order of their kinds, in which OPEN is before CLOSED. */
+static bool pay(sgpy_user *user)
+{
+    for (int kind = 0; user->owed; kind++) {
+        PyObject *a = NULL;
+        if (!(user->owed & BIT(kind)))
+            continue;
+        if (kind == SGPY_COMPLETE || kind == SGPY_INPUT)
+            a = PyLong_FromLong(SEGUE_E_NOMEM);
+        else if (kind == SGPY_CLOSED)
+            a = Py_BuildValue("(isiOO)", SEGUE_E_NOMEM, "", 0, Py_None, Py_True);
+        if (!sgpy_push(user->host, user->handler, kind, a, NULL, NULL))
+            return false;
+        user->owed &= ~BIT(kind);
+    }
+    return true;
+}
+
+bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c)
+{
+    bool good = !PyErr_Occurred();
+    if (good && user->owed) /* first things first */
+        good = pay(user);
+    if (good && sgpy_push(user->host, user->handler, kind, a, b, c))
+        return true;
+    if (!good) {
+        PyErr_Clear();
+        drop(a, b, c);
+    }
+    lose(user, kind);
+    return false;
+}
+
+static void forgive(sgpy_host *host)
+{
+    sgpy_user *user = host->owing;
+    host->owing = user->next;
+    user->is_listed = false;
+    if (user->is_gone)
+        release_user(user);
+}
+
+/* After the runtime there is no later batch: what cannot be told then is dropped. */
+void sgpy_settle(sgpy_host *host)
+{
+    while (host->owing && (pay(host->owing) || !host->runtime))
+        forgive(host);
+    if (host->lost && PyList_Append(host->batch, host->spare) == 0)
+        host->lost = false;
+    PyErr_Clear();
+    if (!host->runtime || (!host->lost && !host->owing))
+        return;
+    pthread_mutex_lock(&host->mutex);
+    ring(host);
+    pthread_mutex_unlock(&host->mutex);
+}
+
+void sgpy_host_end(sgpy_host *host)
+{
+    while (host->owing)
+        forgive(host);
+    Py_CLEAR(host->log);
+    Py_CLEAR(host->spare);
 }
 
 /* ---- the counting allocator; any thread ---- */

@@ -13,6 +13,15 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     sgpy_host *host = sgpy_host_new();
     if (!host)
         return PyErr_NoMemory();
+    host->spare =
+        Py_BuildValue("(OiNsO)", Py_None, SGPY_EXCEPTION,
+                      PyObject_CallFunction(PyExc_MemoryError, "s", "an event is missing"),
+                      "dispatch", Py_None);
+    if (!host->spare) {
+        sgpy_options_free(&kept);
+        sgpy_host_unref(host);
+        return NULL;
+    }
     full.allocator = track ? sgpy_tracking() : NULL;
     full.user = host;
     if (log != Py_None) {
@@ -21,7 +30,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     }
     segue_status status = segue_runtime_new(&full, &runtime, sgpy_error_slot());
     if (status != SEGUE_OK) {
-        Py_CLEAR(host->log);
+        sgpy_host_end(host);
         sgpy_host_unref(host);
         return sgpy_raise(status);
     }
@@ -38,7 +47,7 @@ static sgpy_host *begin_batch(PyObject *runtime)
         return NULL;
     sgpy_host *host = sgpy_host_of(runtime);
     if (host->busy) {
-        sgpy_raise(host->saved ? SEGUE_E_THREAD : SEGUE_E_REENTRANT);
+        sgpy_raise(host->apart ? SEGUE_E_THREAD : SEGUE_E_REENTRANT);
         return NULL;
     }
     host->batch = PyList_New(0);
@@ -53,14 +62,11 @@ static sgpy_host *begin_batch(PyObject *runtime)
 static PyObject *end_batch(sgpy_host *host)
 {
     sgpy_side_drain(host);
+    sgpy_settle(host);
     PyObject *batch = host->batch;
     host->batch = NULL;
     host->busy = false;
-    if (!host->lost)
-        return batch;
-    host->lost = false;
-    Py_DECREF(batch);
-    return PyErr_NoMemory();
+    return batch;
 }
 
 PyObject *sgpy_dispatch(PyObject *runtime, long long timeout_ms, int max_events)
@@ -70,11 +76,14 @@ PyObject *sgpy_dispatch(PyObject *runtime, long long timeout_ms, int max_events)
     if (!host)
         return NULL;
     sgpy_host_ref(host);
-    if (timeout_ms)
-        host->saved = PyEval_SaveThread();
+    if (timeout_ms) {
+        host->apart = true;
+        sgpy_let_go();
+    }
     segue_status status =
         segue_runtime_dispatch(host->runtime, timeout_ms, max_events, &ran);
-    sgpy_enter(host);
+    sgpy_enter();
+    host->apart = false;
     PyObject *batch = end_batch(host);
     sgpy_host_unref(host);
     if (!batch || status == SEGUE_OK || PyList_Size(batch) > 0)
@@ -89,9 +98,11 @@ PyObject *sgpy_runtime_run(PyObject *runtime)
     if (!host)
         return NULL;
     sgpy_host_ref(host);
-    host->saved = PyEval_SaveThread();
+    host->apart = true;
+    sgpy_let_go();
     segue_status status = segue_runtime_run(host->runtime);
-    sgpy_enter(host);
+    sgpy_enter();
+    host->apart = false;
     PyObject *batch = end_batch(host);
     sgpy_host_unref(host);
     if (status == SEGUE_OK)
@@ -108,12 +119,14 @@ PyObject *sgpy_runtime_free(PyObject *runtime)
     sgpy_host_ref(host);
     segue_runtime *ptr = host->runtime;
     sgpy_consume(runtime);
-    host->saved = PyEval_SaveThread(); /* a store's thread may need it to end */
+    host->apart = true;
+    sgpy_let_go(); /* a store's thread may need it to end */
     segue_runtime_free(ptr);
-    sgpy_enter(host);
+    sgpy_enter();
+    host->apart = false;
     host->runtime = NULL;
     PyObject *batch = end_batch(host);
-    Py_CLEAR(host->log);
+    sgpy_host_end(host);
     sgpy_host_unref(host);
     return batch;
 }
@@ -222,7 +235,7 @@ PyObject *sgpy_transport_set_oauth(PyObject *transport, PyObject *options,
     }
     sgpy_options_free(&kept);
     if (status == SEGUE_OK)
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     sgpy_user_free(user);
     return sgpy_raise(status);
 }

@@ -83,7 +83,7 @@ static PyObject *get_text(PyObject *object, void *unused)
     const sgpy_segment *self = (const sgpy_segment *)(const void *)object;
     (void)unused;
     if (!self->has_text)
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     return sgpy_text(self->bytes + self->type_len + self->data_len, self->text_len);
 }
 
@@ -102,7 +102,7 @@ PyObject *sgpy_set_block_decoder(PyObject *callable)
     PyObject *old = decoder;
     decoder = callable == Py_None ? NULL : Py_NewRef(callable);
     Py_XDECREF(old);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *str_segment(PyObject *object)

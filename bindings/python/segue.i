@@ -206,6 +206,7 @@ SGPY_SHIM(session_open)
 SGPY_SHIM(session_peer)
 SGPY_SHIM(request_resume)
 SGPY_SHIM(request_token)
+SGPY_SHIM(request_meta)
 SGPY_SHIM(task_get)
 SGPY_SHIM(task_watch)
 SGPY_SHIM(task_cancel)
@@ -264,6 +265,7 @@ PyObject *sgpy_session_peer(PyObject *session);
 PyObject *sgpy_request_resume(PyObject *session, PyObject *token, PyObject *options,
                               PyObject *handler, int events = -1);
 PyObject *sgpy_request_token(PyObject *request);
+PyObject *sgpy_request_meta(PyObject *request, PyObject *key);
 PyObject *sgpy_task_get(PyObject *task, PyObject *handler, int events = -1);
 PyObject *sgpy_task_watch(PyObject *task, PyObject *options, PyObject *handler,
                           int events = -1);
@@ -285,6 +287,7 @@ PyObject *sgpy_option_names(void);
 %ignore segue_struct_init; /* options are dicts */
 %rename("$ignore", %$isclass) "";
 %rename("%(strip:[SEGUE_])s", %$isenumitem) "";
+%rename("$ignore", regextarget=1, %$isenumitem) "^SEGUE_STRUCT_";
 %rename("%(strip:[segue_])s", %$isfunction) "";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_[a-z]+_free$";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error)_";

@@ -53,7 +53,7 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
     }
     sgpy_options_free(&kept);
     if (status == SEGUE_OK)
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     sgpy_user_free(user);
     return sgpy_raise(status);
 }
@@ -66,7 +66,7 @@ PyObject *sgpy_server_attach(PyObject *server, PyObject *transport)
     if (status != SEGUE_OK)
         return sgpy_raise(status);
     sgpy_consume(transport);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 /* Fills listen options that ask for tokens. False with an exception. */
@@ -87,7 +87,7 @@ static bool fill_bearer(sgpy_options *kept, segue_bearer_options *full, PyObject
     return true;
 }
 
-PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
+static PyObject *listen_with(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer)
 {
     segue_listen_options full;
@@ -117,6 +117,25 @@ PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bear
     return sgpy_raise(status);
 }
 
+static PyObject *copy_dict(PyObject *dict)
+{
+    return PyDict_Check(dict) ? PyDict_Copy(dict) : Py_NewRef(dict);
+}
+
+/* While the GIL is let go others may change the dicts, whose values are pointed to. */
+PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
+                             PyObject *on_bearer)
+{
+    PyObject *made = NULL;
+    PyObject *own = copy_dict(options);
+    PyObject *own_bearer = copy_dict(bearer);
+    if (own && own_bearer)
+        made = listen_with(server, own, own_bearer, on_bearer);
+    Py_XDECREF(own);
+    Py_XDECREF(own_bearer);
+    return made;
+}
+
 /* ---- calls ---- */
 
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler)
@@ -133,7 +152,7 @@ PyObject *sgpy_call_watch(PyObject *call, PyObject *handler)
     events.on_drain = sgpy_on_drain;
     segue_status status = segue_call_watch(ptr, &events);
     if (status == SEGUE_OK)
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     sgpy_user_free(user);
     return sgpy_raise(status);
 }
@@ -153,7 +172,7 @@ PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *metho
     segue_status status = segue_call_require_input(ptr, key_text, method_text, json, len,
                                                    sgpy_on_input, user, sgpy_user_free);
     if (status == SEGUE_OK)
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     sgpy_user_free(user);
     return sgpy_raise(status);
 }

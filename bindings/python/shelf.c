@@ -227,66 +227,81 @@ static PyObject *give(const shelf_job *job)
 
 /* ---- what Python gives ---- */
 
-static bool take_hash(uint8_t *into, size_t size, const char *bytes, Py_ssize_t len)
+/* Formats with a length ("y#") mean different things in different versions of Python, so
+ * bytes are taken as objects. */
+static bool take_hash(uint8_t *into, size_t size, PyObject *bytes)
 {
-    if (len != (Py_ssize_t)size) {
+    const char *view;
+    size_t len;
+    if (!sgpy_view(bytes, false, &view, &len))
+        return false;
+    if (len != size) {
         PyErr_SetString(PyExc_ValueError, "an id or hash of another length");
         return false;
     }
-    memcpy(into, bytes, size);
+    memcpy(into, view, size);
+    return true;
+}
+
+/* Copies a text and its NUL, and data behind it. */
+static bool take_texts(shelf_row *row, const char *text, PyObject *data,
+                       const char **into, size_t *into_len)
+{
+    const char *view;
+    size_t len, text_len = text ? strlen(text) + 1 : 0;
+    if (!sgpy_view(data, false, &view, &len))
+        return false;
+    row->texts = malloc(text_len + len + 1);
+    if (!row->texts) {
+        PyErr_NoMemory();
+        return false;
+    }
+    if (text)
+        memcpy(row->texts, text, text_len);
+    memcpy(row->texts + text_len, view, len);
+    *into = row->texts + text_len;
+    *into_len = len;
     return true;
 }
 
 static bool take_record(shelf_row *row, PyObject *item)
 {
-    const char *id, *task_id, *key, *principal, *data;
-    Py_ssize_t id_len, task_len, key_len, principal_len, data_len;
+    PyObject *id, *task_id, *key, *principal, *data;
     int ended;
     long long created_ms, purge_ms;
+    const char *name;
     segue_store_record *record = &row->record;
-    if (!PyArg_ParseTuple(item, "y#s#z#y#pLLy#", &id, &id_len, &task_id, &task_len, &key,
-                          &key_len, &principal, &principal_len, &ended, &created_ms,
-                          &purge_ms, &data, &data_len))
+    if (!PyArg_ParseTuple(item, "OOOOpLLO", &id, &task_id, &key, &principal, &ended,
+                          &created_ms, &purge_ms, &data) ||
+        !sgpy_name(task_id, false, &name) ||
+        !take_texts(row, name, data, &record->data, &record->data_len))
         return false;
-    row->texts = malloc((size_t)task_len + 1 + (size_t)data_len + 1);
-    if (!row->texts) {
-        PyErr_NoMemory();
-        return false;
-    }
-    memcpy(row->texts, task_id, (size_t)task_len + 1);
-    memcpy(row->texts + task_len + 1, data, (size_t)data_len);
     record->task_id = row->texts;
-    record->data = row->texts + task_len + 1;
-    record->data_len = (size_t)data_len;
-    record->has_key = key != NULL;
+    record->has_key = key != Py_None;
     record->ended = ended;
     record->created_ms = created_ms;
     record->purge_ms = purge_ms;
-    return take_hash(record->id, sizeof record->id, id, id_len) &&
-           (!key || take_hash(record->idempotency_key, sizeof record->idempotency_key,
-                              key, key_len)) &&
-           take_hash(record->principal, sizeof record->principal, principal,
-                     principal_len);
+    return take_hash(record->id, sizeof record->id, id) &&
+           (!record->has_key ||
+            take_hash(record->idempotency_key, sizeof record->idempotency_key, key)) &&
+           take_hash(record->principal, sizeof record->principal, principal);
 }
 
 static bool take_entry(shelf_row *row, PyObject *item)
 {
-    const char *data;
-    Py_ssize_t len;
+    PyObject *data;
     unsigned long long seq, segment, event;
     int kind;
     long long at_ms;
-    if (!PyArg_ParseTuple(item, "KKKiLy#", &seq, &segment, &event, &kind, &at_ms, &data,
-                          &len))
+    segue_store_entry *entry = &row->entry;
+    if (!PyArg_ParseTuple(item, "KKKiLO", &seq, &segment, &event, &kind, &at_ms, &data) ||
+        !take_texts(row, NULL, data, &entry->data, &entry->data_len))
         return false;
-    row->texts = malloc((size_t)len + 1);
-    if (!row->texts) {
-        PyErr_NoMemory();
-        return false;
-    }
-    memcpy(row->texts, data, (size_t)len);
-    row->entry =
-        (segue_store_entry){seq, segment, event, kind, at_ms, row->texts, (size_t)len};
+    entry->seq = seq;
+    entry->segment = segment;
+    entry->event = event;
+    entry->kind = kind;
+    entry->at_ms = at_ms;
     return true;
 }
 
@@ -409,7 +424,7 @@ PyObject *sgpy_store_serve(PyObject *object)
         answer(shelf, job);
     Py_CLEAR(shelf->store);
     unref_shelf(shelf);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static sgpy_shelf *make_shelf(PyObject *store)

@@ -4,7 +4,9 @@
  *
  * Everything runs with the GIL held, but for what is marked "any thread": that part
  * touches no Python object and never takes the GIL. The shim keeps to the limited API of
- * Python 3.10, so that one binary can serve all versions from there on. */
+ * Python 3.10, so that one binary can serve all versions from there on. Two things it
+ * must not use for that: Py_RETURN_NONE and its kind, which in the headers of 3.12 and
+ * 3.13 count on objects that are immortal, and formats with "#". */
 #ifndef SGPY_SHIM_H
 #define SGPY_SHIM_H
 
@@ -75,12 +77,14 @@ typedef struct sgpy_side sgpy_side; /* one entry of the side queue */
 typedef struct sgpy_host {
     _Atomic int refs;
     segue_runtime *runtime; /* NULL once freed */
-    PyObject *batch;      /* list of events being collected; NULL = events are dropped */
-    uint64_t round;       /* number of the batch: a list of segments is of one round */
-    bool busy;            /* a dispatch, run or free is under way */
-    bool lost;            /* an event could not be made: out of memory */
-    PyThreadState *saved; /* set while the GIL is let go around the library */
-    PyObject *log;        /* handler of log lines; NULL = none */
+    PyObject *batch; /* list of events being collected; NULL = events are dropped */
+    uint64_t round;  /* number of the batch: a list of segments is of one round */
+    bool busy;       /* a dispatch, run or free is under way */
+    bool lost;       /* an event could not be made, which is not told yet */
+    bool apart;      /* ... with the GIL let go around the library */
+    PyObject *log;   /* handler of log lines; NULL = none */
+    PyObject *spare; /* the event that tells of lost ones, made in good time */
+    struct sgpy_user *owing; /* users that have something to hear yet */
 
     /* any thread, under the mutex: */
     pthread_mutex_t mutex;
@@ -94,15 +98,20 @@ sgpy_host *sgpy_host_new(void);
 sgpy_host *sgpy_host_ref(sgpy_host *host); /* any thread */
 void sgpy_host_unref(sgpy_host *host);     /* any thread */
 
-/* Around every use of Python in a callback: takes the GIL back if this dispatch let it
- * go. What enter returns goes to leave. */
-bool sgpy_enter(sgpy_host *host);
-void sgpy_leave(sgpy_host *host, bool entered);
+/* Lets the GIL go around a call of the library in which callbacks may come. */
+void sgpy_let_go(void);
+/* Around every use of Python in a callback: takes the GIL back if this thread let it go.
+ * What enter returns goes to leave. */
+bool sgpy_enter(void);
+void sgpy_leave(bool entered);
+
+/* Ends what the host has of Python, after the runtime. */
+void sgpy_host_end(sgpy_host *host);
 
 /* Appends (handler, kind, a, b, c) to the batch; takes over the references a, b, c, of
- * which any may be NULL for None. An event that cannot be made is lost, which dispatch
- * reports as MemoryError. */
-void sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObject *b,
+ * which any may be NULL for None. False when there is no memory for it, or was none for
+ * one of them; no exception is left. */
+bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObject *b,
                PyObject *c);
 
 /* Turns the current exception into an event. */
@@ -117,6 +126,8 @@ bool sgpy_side_put(sgpy_host *host, int kind, sgpy_user *user, int64_t number,
                    const char *text, size_t len);
 /* Moves the side queue into the batch; without one it is dropped. */
 void sgpy_side_drain(sgpy_host *host);
+/* Tells at the end of a batch what could not be told before. */
+void sgpy_settle(sgpy_host *host);
 
 /* Allocator that counts, for leak checks. */
 const segue_allocator *sgpy_tracking(void);
@@ -134,11 +145,19 @@ struct sgpy_user {
     sgpy_wire *wire;             /* of a transport of Python's own, else NULL */
     PyObject *segments;          /* list in the batch of this round, borrowed */
     uint64_t round;
+    sgpy_user *next; /* in host->owing */
+    uint32_t owed;   /* kinds of events it has to hear yet */
+    bool is_listed;  /* in host->owing: not to be freed */
+    bool is_gone;    /* ... but by who takes it out */
+    bool is_broken;  /* of a request: an event is missing */
 };
 
 sgpy_user *sgpy_user_new(sgpy_host *host, PyObject *handler);
 void sgpy_user_free(void *user); /* a segue_free_fn */
 void sgpy_user_hook(sgpy_user *user, int which, PyObject *callable);
+/* As sgpy_push, to the user's handler. What cannot be told is lost, which an EXCEPTION
+ * tells, but for what somebody may wait for: that follows, without what came with it. */
+bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c);
 
 /* ---- handles ---- */
 
@@ -292,6 +311,7 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
                             PyObject *handler, int events, PyObject *validate);
 PyObject *sgpy_session_peer(PyObject *session);
 PyObject *sgpy_request_token(PyObject *request);
+PyObject *sgpy_request_meta(PyObject *request, PyObject *key);
 PyObject *sgpy_request_start(PyObject *session, PyObject *method, PyObject *params,
                              PyObject *options, PyObject *handler, int events);
 PyObject *sgpy_request_resume(PyObject *session, PyObject *token, PyObject *options,

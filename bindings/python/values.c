@@ -22,7 +22,7 @@ PyObject *sgpy_set_error_factory(PyObject *callable)
     PyObject *old = factory;
     factory = callable == Py_None ? NULL : Py_NewRef(callable);
     Py_XDECREF(old);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *error_tuple(const segue_error *error, segue_status status)

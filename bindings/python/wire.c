@@ -191,7 +191,7 @@ static PyObject *none_or_raise(segue_status status)
 {
     if (status != SEGUE_OK)
         return sgpy_raise(status);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 PyObject *sgpy_transport_took(PyObject *object, int64_t count)
@@ -211,7 +211,7 @@ PyObject *sgpy_transport_took(PyObject *object, int64_t count)
         return sgpy_raise(SEGUE_E_INVALID);
     if (ring)
         tell(wire, tell_writable, NULL, 0); /* one that is gone needs no bell */
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 PyObject *sgpy_transport_writable(PyObject *object)

@@ -1,6 +1,7 @@
 """The official conformance suites as judges of our server and our client, over HTTP.
 
-    run.py [--programs DIRECTORY] [--out DIRECTORY] [--only RUN] [--scenario NAME]
+    run.py [--programs DIRECTORY] [--server COMMAND] [--client PROGRAM] [--role ROLE]
+           [--out DIRECTORY] [--only RUN] [--scenario NAME]
 
 Starts the fixture server, and runs the suite against it and with the fixture client, once
 for each requirement set; then the suite that npm calls latest, 0.1.16. Prints each check
@@ -56,12 +57,16 @@ def main():
     parser = argparse.ArgumentParser(prog="run.py")
     parser.add_argument("--programs", default="build/release/tests/conformance",
                         help="where the server and the client are")
+    parser.add_argument("--server", help="the command line of another server")
+    parser.add_argument("--client", help="another client, as one program")
+    parser.add_argument("--role", choices=["server", "client"], help="only its runs")
     parser.add_argument("--out", default="build/conformance",
                         help="what they leave; it is emptied first")
     parser.add_argument("--only", choices=[run.name for run in suites.RUNS])
     parser.add_argument("--scenario")
     args = parser.parse_args()
-    runs = [run for run in suites.RUNS if args.only in (None, run.name)]
+    runs = [run for run in suites.RUNS
+            if args.only in (None, run.name) and args.role in (None, run.mode)]
     for package in (suites.CURRENT, suites.LATEST):
         if not os.path.exists(os.path.join(package, "dist/index.js")):
             sys.exit("run.py: a suite is not there; .ci/setup-peers installs it")
@@ -72,7 +77,7 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     for run in runs:
         run.begin(out)
-    programs = suites.Programs(args.programs, out)
+    programs = suites.Programs(args.programs, out, args.server, args.client)
     try:
         judged = judge_runs(runs, programs, scored, args.scenario)
     finally:

@@ -145,9 +145,9 @@ def run_suite(run, programs, scenario):
 class Server:
     """The fixture server while it runs."""
 
-    def __init__(self, program, out):
+    def __init__(self, command, out):
         self.log = open(os.path.join(out, "server.log"), "wb")
-        self.child = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=self.log,
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log,
                                       env={**os.environ, **STRICT})
         with selectors.DefaultSelector() as waiting:
             waiting.register(self.child.stdout, selectors.EVENT_READ)
@@ -183,12 +183,14 @@ class Server:
 
 
 class Programs:
-    """The server, which runs, and the path of the client."""
+    """The server, which runs, and the path of the client. Of other languages: the command
+    line of the server, and what to run as the client."""
 
-    def __init__(self, directory, out):
+    def __init__(self, directory, out, server=None, client=None):
         directory = os.path.abspath(directory)
-        self.client = os.path.join(directory, "client")
-        self.server = Server(os.path.join(directory, "server"), out)
+        self.client = client or os.path.join(directory, "client")
+        command = shlex.split(server) if server else [os.path.join(directory, "server")]
+        self.server = Server(command, out)
 
 
 def judge_by_schema(role, out):

@@ -13,6 +13,13 @@ COUNTS = {"server 2025-11-25": 30, "client 2025-11-25": 18,
           "server 2026-07-28": 37, "client 2026-07-28": 32}
 SCORED_AS = {"server 0.1.16 active": "server 2025-11-25",
              "client 0.1.16 all": "client 2025-11-25"}
+# AS-124: the public suite's scenarios of tasks
+# It runs them with the set, as an extension that scores nothing; here they may not fail.
+ALSO = {"server 2026-07-28": [
+    "tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
+    "tasks-request-state-removal", "tasks-mrtr-input", "tasks-request-headers",
+    "tasks-dispatch-and-envelope", "tasks-required-task-error",
+    "tasks-mrtr-composition"]}
 NAME = re.compile(r"  - (\S+)$")
 
 
@@ -38,7 +45,7 @@ class Scored:
         self.lists = lists
 
     def of(self, run):
-        return self.lists.get(SCORED_AS.get(run, run), [])
+        return self.lists.get(SCORED_AS.get(run, run), []) + ALSO.get(run, [])
 
     def compare(self, directory):
         """With the requirement sets of the suite: YAML, of which this knows enough."""

@@ -44,6 +44,7 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 # his turn after so many; the descriptor stays readable meanwhile.
 _BUDGET = 256
 
+_dispatch = _segue.runtime_dispatch
 _lock = threading.Lock()
 _open: dict[int, Runtime] = {}  # by the id of the loop
 
@@ -72,7 +73,7 @@ class Runtime:
         self._loop = weakref.ref(loop)
         self._closed = False
         self._is_quiet = False
-        self._left: Iterator[_segue.Event] = iter(())
+        self._left: Iterator[_segue.Event] | None = None
         self._before_close: list[Callable[[], object]] = []
         self._on_close: list[Callable[[], object]] = []
         self._kept: list[object] = []
@@ -164,7 +165,8 @@ class Runtime:
     def _finish(self, events: list[_segue.Event]) -> None:
         loop = self._loop()
         if loop is not None and not loop.is_closed():
-            self._run(self._left)
+            if self._left is not None:
+                self._run(self._left)
             self._run(iter(events))
         self._kept.clear()
         self._call(self._on_close)
@@ -183,22 +185,23 @@ class Runtime:
         """Runs what is due, once for each time a descriptor was found readable."""
         if self._closed:
             return
-        self._run(self._left)
+        if self._left is not None:
+            self._run(self._left)
         try:
-            events = _segue.runtime_dispatch(self.handle, 0, _BUDGET)
+            events = _dispatch(self.handle, 0, _BUDGET)
         except errors.ClosedError:  # it was stopped and has said all
             self._quiet()
             return
-        self._left = iter(events)
-        self._run(self._left)
+        self._run(iter(events))
 
     def _run(self, events: Iterator[_segue.Event]) -> None:
+        self._left = events
         for handler, kind, a, b, c in events:
-            if handler is None:
-                self._report(a, b)
-                continue
             try:
-                handler(kind, a, b, c)
+                if handler is None:
+                    self._report(a, b)
+                else:
+                    handler(kind, a, b, c)
             except Exception as exception:
                 self._report(exception, handler)
             except BaseException:
@@ -208,6 +211,7 @@ class Runtime:
                 if loop is not None and not self._closed:
                     loop.call_soon(self._drain)
                 raise
+        self._left = None
 
     def _report(self, exception: Any, where: Any) -> None:
         loop = self._loop()

@@ -61,6 +61,85 @@ Event = tuple[Handler | None, int, Any, Any, Any]
 ErrorInfo = tuple[int, str, int, bytes | None, bool]
 Json = bytes | str
 
+# The enums of segue.h.
+
+OK: Final = 0
+E_INVALID: Final = -1
+E_CLOSED: Final = -2
+E_REENTRANT: Final = -3
+E_THREAD: Final = -4
+E_WOULD_BLOCK: Final = -5
+E_NOMEM: Final = -6
+E_VERSION: Final = -7
+E_NOT_FOUND: Final = -8
+E_EXISTS: Final = -9
+E_STATE: Final = -10
+E_TERMINAL: Final = -11
+E_LIMIT: Final = -12
+E_NOT_RESUMABLE: Final = -13
+E_UNSUPPORTED: Final = -14
+E_CANCELLED: Final = -15
+E_TIMEOUT: Final = -16
+E_TOO_SMALL: Final = -17
+E_DISCONNECTED: Final = -100
+E_IO: Final = -101
+E_SPAWN: Final = -102
+E_REFUSED: Final = -103
+E_UNAUTHORIZED: Final = -104
+E_PROTOCOL: Final = -200
+E_JSON: Final = -201
+E_TOO_LARGE: Final = -202
+E_NEGOTIATION: Final = -203
+E_INCOMPLETE: Final = -204
+E_TASK_LOST: Final = -205
+E_REMOTE: Final = -300
+E_STORE: Final = -400
+E_STORE_FULL: Final = -401
+E_STORE_CORRUPT: Final = -402
+E_FATAL: Final = -900
+LOG_DEBUG: Final = 0
+LOG_INFO: Final = 1
+LOG_WARNING: Final = 2
+LOG_ERROR: Final = 3
+OAUTH_CODE: Final = 0
+OAUTH_CLIENT: Final = 1
+OAUTH_ASSERTION: Final = 2
+DURABILITY_NORMAL: Final = 0
+DURABILITY_FULL: Final = 1
+VALIDATE_ARGUMENTS: Final = 1
+VALIDATE_RESULT: Final = 2
+CACHE_PRIVATE: Final = 0
+CACHE_PUBLIC: Final = 1
+DIALECT_TASKS_2025: Final = 1
+DIALECT_STREAMING: Final = 2
+DIALECT_DRAFT_TASKS: Final = 4
+DIALECT_TASKS: Final = 8
+DIALECT_TASK_EVENTS: Final = 16
+DIALECT_PARTIAL: Final = 32
+DIALECT_PARTIAL_RESULTS: Final = 64
+DIALECT_RESUMABLE: Final = 128
+DIALECT_IMMEDIATE: Final = 256
+DIALECT_ONE_RESPONSE: Final = 512
+DIALECT_TRACKING: Final = 1024
+DIALECT_UNDECLARED_MODES: Final = 2048
+DIALECT_FROM_START: Final = 4096
+DIALECT_PARTIAL_INDEX: Final = 8192
+TOOL_INCREMENTAL: Final = 1
+TOOL_RESTARTABLE: Final = 2
+TOOL_UNSTOPPABLE: Final = 4
+TOOL_RESUMABLE: Final = 8
+TASK_NEVER: Final = 0
+TASK_MAY: Final = 1
+TASK_MUST: Final = 2
+ERA_AUTO: Final = 0
+ERA_MODERN: Final = 1
+ERA_LEGACY: Final = 2
+TASK_UNKNOWN: Final = 0
+TASK_WORKING: Final = 1
+TASK_INPUT_REQUIRED: Final = 2
+TASK_COMPLETED: Final = 3
+TASK_FAILED: Final = 4
+TASK_CANCELLED: Final = 5
 ITEM_TOOL: Final = 1
 ITEM_RESOURCE: Final = 2
 ITEM_RESOURCE_TEMPLATE: Final = 3
@@ -530,8 +609,8 @@ def call_reply(
     /,
 ) -> None:
     """call_complete and call_free with a content made of a text block, then blocks given
-    as JSON, and structuredContent: one step for the common case. The call is freed also
-    when this raises, and then fails with -32603 unless it had ended."""
+    as JSON, and structuredContent: one step for the common case. When this raises, the
+    call is as it was, to be ended otherwise and freed by the caller."""
 
 def call_fail(call: Call, code: int, message: str, data: Json | None = None) -> None: ...
 def call_free(call: Call, /) -> None: ...
@@ -570,6 +649,7 @@ def request_resume(
     events: int = -1,
 ) -> Request: ...
 def request_token(request: Request) -> str: ...
+def request_meta(request: Request, key: str) -> bytes | None: ...
 def request_answer(request: Request, key: str, json: Json) -> None: ...
 def request_answer_error(
     request: Request, key: str, code: int, message: str, data: Json | None = None

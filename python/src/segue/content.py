@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 import msgspec
 
-from . import schema
+from . import _segue, schema
 
 __all__ = [
     "Annotations",
@@ -162,6 +162,9 @@ def decode_block(block: bytes | str | dict[str, Any]) -> Content:
     except msgspec.ValidationError:
         value = block if isinstance(block, dict) else msgspec.json.decode(block)
         return Unknown(value if isinstance(value, dict) else {"type": "", "value": value})
+
+
+_segue.set_block_decoder(decode_block)  # of Segment.content
 
 
 # ---- messages of prompts

@@ -136,6 +136,11 @@ class _Readable:
         return self._reader.task_id
 
     @property
+    def immediate(self) -> str | None:
+        """What the server gives the model to go on with while the task runs, or None."""
+        return self._reader.immediate
+
+    @property
     def done(self) -> bool:
         """It has ended, and all its segments were read."""
         return self._reader.done

@@ -32,7 +32,7 @@ from typing_extensions import Unpack
 from .. import _segue, errors
 from ..client.changes import Changes
 from ..client.conversation import LogMessage
-from ..client.flow import OK, Callbacks, Exchange
+from ..client.flow import OK, Callbacks, Exchange, Progress
 from ..client.opening import ConnectOptions, Target, open_session
 from ..client.questions import Answers, Refused
 from ..client.session import Session
@@ -205,17 +205,7 @@ class _Bridge:
         params = {**params, "_meta": meta}
         if not meta:
             del params["_meta"]
-        progress = None
-        if token is not None:
-
-            def progress(now: float, total: float | None, text: str | None) -> None:
-                told: dict[str, Any] = {"progressToken": token, "progress": now}
-                if total is not None:
-                    told["total"] = total
-                if text is not None:
-                    told["message"] = text
-                self._say("notifications/progress", told)
-
+        progress = None if token is None else self._progress(token)
         exchange = Exchange(session, Callbacks(progress, self._log))
         options: _segue.RequestOptions = {"log_level": session._log_level}
         session.send(exchange, method, params, options)
@@ -233,6 +223,17 @@ class _Bridge:
         if result.get("resultType") == "complete":
             del result["resultType"]  # of 2026-07-28
         return result
+
+    def _progress(self, token: Any) -> Progress:
+        def progress(now: float, total: float | None, text: str | None) -> None:
+            told: dict[str, Any] = {"progressToken": token, "progress": now}
+            if total is not None:
+                told["total"] = total
+            if text is not None:
+                told["message"] = text
+            self._say("notifications/progress", told)
+
+        return progress
 
     # ---- the session
 

@@ -27,4 +27,4 @@ def main() -> None:
     except ImportError as error:
         print(f"segue: {error}", file=sys.stderr)
         sys.exit(2)
-    app()
+    app(prog_name="segue")

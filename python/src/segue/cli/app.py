@@ -13,7 +13,7 @@ from segue.cli.codes import Exit, UsageError
 from segue.cli.screen import Screen
 from segue.cli.target import Access, parse_access, parse_target
 from segue.cli.target import Era as TargetEra
-from segue.tokens import Target
+from segue.tokens import Target, TokenFile, TokenFileError
 
 __all__ = ["app"]
 
@@ -63,7 +63,21 @@ Answers = Annotated[
     list[str] | None,
     typer.Option("--answer", metavar="KEY=VALUE", help="For a form the tool asks for."),
 ]
-TaskName = Annotated[str, typer.Argument(metavar="ID", help="See 'segue task ls'.")]
+
+
+def _saved_ids(incomplete: str) -> list[tuple[str, str]]:
+    """For the shell: ids of saved tasks, and their tools."""
+    try:
+        found = TokenFile().all()
+    except TokenFileError:
+        return []
+    return [(saved.id, saved.tool) for saved in found if saved.id.startswith(incomplete)]
+
+
+TaskName = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="See 'segue task ls'.", autocompletion=_saved_ids),
+]
 TaskServer = Annotated[
     str | None,
     typer.Option("--server", metavar="SERVER", help="With it ID may be a token."),

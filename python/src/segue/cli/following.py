@@ -134,6 +134,11 @@ class Follower:
             raise
         except segue.ToolError as error:
             result = error.result
+        except (segue.TaskLostError, segue.RequestCancelledError) as error:
+            self._screen.stop_progress()
+            is_lost = isinstance(error, segue.TaskLostError)
+            self._note_end("lost" if is_lost else "cancelled")
+            raise
         except segue.Error:
             self._screen.stop_progress()
             self._come_back("The task may go on.")
@@ -179,7 +184,12 @@ class Follower:
         if saved is None:
             self._screen.note("Interrupted; the call is cancelled.")
             return
-        self._come_back("Interrupted; the task goes on.")
+        is_child = not isinstance(self._target, str)
+        self._come_back(
+            "Interrupted; the task goes on, if the server keeps it in a file."
+            if is_child
+            else "Interrupted; the task goes on."
+        )
         if self._screen.as_json:
             self._screen.json({"event": "detached", "id": saved.id})
         raise Interrupted
@@ -192,6 +202,10 @@ class Follower:
             f"From its first segment: segue task watch {self._saved.id}   "
             f"Stop it: segue task cancel {self._saved.id}"
         )
+
+    def _note_end(self, status: str) -> None:
+        if self._saved is not None:
+            self._tokens.update(self._saved.id, status=status)
 
     def _forget(self) -> None:
         if self._saved is not None:
@@ -219,8 +233,7 @@ class Follower:
 
 async def _result(run: Any) -> segue.Result:
     """A stream has its result, a task is asked for it."""
-    result = run.result
-    if callable(result):
-        result = await result()
-    assert isinstance(result, segue.Result)
+    if isinstance(run, segue.Task):
+        return await run.result()
+    result: segue.Result = run.result
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Sequence
@@ -106,12 +107,7 @@ async def follow(
             task = session.resume(
                 saved.token, on_progress=follower.on_progress, raise_on_error=False
             )
-        try:
-            return await follower.follow(task)
-        except segue.TaskLostError:
-            if saved.id:
-                TokenFile().update(saved.id, status="lost")
-            raise
+        return await follower.follow(task)
 
 
 async def cancel(
@@ -157,11 +153,12 @@ async def _task(session: segue.Session, saved: SavedTask) -> segue.Task:
     task_id = saved.task_id
     if task_id is None:
         task = session.resume(saved.token)
-        await task.started()
         task_id = task.id
-        task.detach()
         if task_id is None:
+            await task.cancel()
             raise UsageError("the token is of a call that is no task")
+        with contextlib.suppress(segue.NotResumableError):  # it has ended by itself
+            task.detach()
     return session.task(task_id, raise_on_error=False)
 
 

@@ -161,7 +161,9 @@ class OAuth:
 
     def __repr__(self) -> str:
         """Without secrets."""
-        return f"OAuth(grant={self.grant!r}, client_id={self._options['client_id']!r})"
+        return (
+            f"OAuth(grant={self.grant!r}, client_id={self._options.get('client_id')!r})"
+        )
 
 
 class Redirects:

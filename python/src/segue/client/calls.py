@@ -24,6 +24,8 @@ Arguments = Mapping[str, Any]
 
 _WINDOW = 1024  # segments that may wait for their reader
 _CALL = "tools/call"
+# Of an idempotency key: one that is guessed finds the work of somebody else.
+_KEY_LEAST, _KEY_MOST = 16, 128
 _encode = msgspec.json.encode
 
 
@@ -65,7 +67,7 @@ class Calls(Conversation):
             on_input: Answers what the server asks for this call, instead of the session's
                 callbacks.
             idempotency_key: Calls of the same key run once, also over broken connections
-                and from several programs; default: a fresh one.
+                and from several programs; 16 to 128 bytes; default: a fresh one.
             meta: `_meta` of the request.
             raise_on_error: Whether a result with `isError` is raised; default: the
                 session's, True.
@@ -81,8 +83,7 @@ class Calls(Conversation):
         if more:
             arguments = {**(arguments or {}), **more}
         options = self._options(timeout)
-        if idempotency_key is not None:
-            options["idempotency_key"] = idempotency_key
+        _set_key(options, idempotency_key)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
         params = {"name": tool, "arguments": arguments or {}}
         if meta:
@@ -155,8 +156,7 @@ class Calls(Conversation):
         if more:
             arguments = {**(arguments or {}), **more}
         options = self._stream_options(timeout, window, collect, unordered, ttl)
-        if idempotency_key is not None:
-            options["idempotency_key"] = idempotency_key
+        _set_key(options, idempotency_key)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
         params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
         if meta:
@@ -164,7 +164,7 @@ class Calls(Conversation):
         raw = _encode(params)
 
         def begin() -> Flow:
-            flow = Flow(self, callbacks, window)
+            flow = Flow(self, callbacks, window, not unordered)
             if on_task is not None:
                 # the flow must not hold the stream: see flow.py
                 flow.on_begin = lambda: on_task(held())  # type: ignore[arg-type]
@@ -230,8 +230,7 @@ class Calls(Conversation):
         if more:
             arguments = {**(arguments or {}), **more}
         options = self._stream_options(timeout, window, collect, False, ttl)
-        if idempotency_key is not None:
-            options["idempotency_key"] = idempotency_key
+        _set_key(options, idempotency_key)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
         params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
         if meta:
@@ -276,9 +275,12 @@ class Calls(Conversation):
 
         def begin() -> Flow:
             flow = Flow(self, callbacks, window)
-            flow.handle = _segue.request_resume(
-                self.handle, token, options, flow.on_event, flow.mask_of_events()
-            )
+            try:
+                flow.handle = _segue.request_resume(
+                    self.handle, token, options, flow.on_event, flow.mask_of_events()
+                )
+            except errors.InvalidError:
+                raise errors.InvalidError("it is no token, or a damaged one") from None
             flow.mark(0)
             return flow
 
@@ -299,6 +301,8 @@ class Calls(Conversation):
     ) -> Task:
         """The task of an id. Nothing is sent until it is used; it is then read from its
         first segment that is kept."""
+        if not id:
+            raise ValueError("the id of a task is not empty")
         options = self._stream_options(None, window, collect)
         callbacks = self._callbacks(None, None, on_status, on_input)
 
@@ -312,6 +316,15 @@ class Calls(Conversation):
             return flow
 
         return Task(self, begin, lambda raw: self._finish_call(raw, raise_on_error), id)
+
+
+def _set_key(options: _segue.RequestOptions, key: str | None) -> None:
+    if key is not None:
+        if not _KEY_LEAST <= len(key.encode()) <= _KEY_MOST:
+            raise ValueError(
+                f"an idempotency key has {_KEY_LEAST} to {_KEY_MOST} bytes: {key!r}"
+            )
+        options["idempotency_key"] = key
 
 
 def _task_id_of(token: str) -> str | None:

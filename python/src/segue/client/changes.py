@@ -175,7 +175,11 @@ class Changes:
                 raise StopAsyncIteration
             waiter = self._session.loop.create_future()
             self._waiters.append(waiter)
-            await waiter
+            try:
+                await waiter
+            finally:
+                if waiter in self._waiters:  # the waiting was cancelled
+                    self._waiters.remove(waiter)
         change = next(iter(self._pending))
         del self._pending[change]
         return change

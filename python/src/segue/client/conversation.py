@@ -126,7 +126,11 @@ class Conversation:
     async def _change(self) -> None:
         waiter = self.loop.create_future()
         self._waiters.append(waiter)
-        await waiter
+        try:
+            await waiter
+        finally:
+            if waiter in self._waiters:  # the waiting was cancelled
+                self._waiters.remove(waiter)
 
     def _notified(self, method: str, raw: bytes | None) -> None:
         try:

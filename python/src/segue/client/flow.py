@@ -12,8 +12,9 @@ window of credit bounds, since what is not granted is not delivered, and the pee
 up.
 
 A resume token covers the segments that were delivered, not those that were taken out of
-the queue. So a flow remembers, for each batch that waits, the token from before it; and
-adds to it how far the user has come ("+17"): behind that the resumed request goes on.
+the queue. So a flow remembers a token from before what waits there, and adds to it how
+far the reader has come ("+17"): behind that the resumed request goes on. The older the
+token, the more comes over the wire once more.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ __all__ = ["Exchange", "Flow", "failure"]
 OK = 0
 # All that are left: no result is that long.
 ENOUGH = 1 << 53
+# So many segments, at least, lie between two tokens that are remembered.
+_MARK_EVERY = 1024
 
 SEGMENTS = 1 << _segue.SEGMENTS
 PROGRESS = 1 << _segue.PROGRESS
@@ -248,32 +251,45 @@ class Flow(Exchange):
 
     Args:
         window: So many segments may wait for the reader.
+        is_ordered: Their numbers grow.
     """
 
     __slots__ = (
+        "_first",
         "_kept",
+        "_marked",
         "_marks",
-        "_taken",
         "_waiters",
+        "half",
         "is_dropping",
         "is_left",
-        "last",
+        "is_ordered",
         "on_begin",
         "queue",
+        "seen",
+        "taken",
         "window",
     )
 
     def __init__(
-        self, session: Conversation, callbacks: Callbacks | None, window: int
+        self,
+        session: Conversation,
+        callbacks: Callbacks | None,
+        window: int,
+        is_ordered: bool = True,
     ) -> None:
         super().__init__(session, callbacks)
+        self.is_ordered = is_ordered
         self.window = window
         self.queue: deque[_segue.Segment] = deque()
-        self.last = 0  # number of the last segment that the reader took
+        self.seen: _segue.Segment | None = None  # the last one that the reader took
         self.is_dropping = False  # nobody will read
         self.is_left = False  # detached: its end is no failure
         self.on_begin: Callable[[], object] | None = None
-        self._taken = 0  # since the last grant
+        self.taken = 0  # since the last grant
+        self.half = (window + 1) // 2
+        self._marked = 0
+        self._first: str | None = None  # the token from before all segments
         self._waiters: list[asyncio.Future[None]] = []
         self._kept: str | None = None  # the token at the time of detach
         self._marks: deque[tuple[int, str]] = deque()  # number of a segment, token behind
@@ -287,12 +303,12 @@ class Flow(Exchange):
         if kind != _SEGMENTS:
             super().on_event(kind, a, b, c)
         elif not self.is_dropping:
-            if not self.queue:
-                while len(self._marks) > 1:
-                    self._marks.popleft()
             self.queue.extend(a)
-            self.mark(a[-1].number)
-            self.wake()
+            number = a[-1].number
+            if number - self._marked >= _MARK_EVERY:
+                self.mark(number)
+            if self._waiters:
+                self.wake()
 
     def became_task(self) -> None:
         self.mark(self.queue[-1].number if self.queue else self.last)
@@ -314,21 +330,38 @@ class Flow(Exchange):
         cancelled: somebody else may wait, too."""
         waiter = self.session.loop.create_future()
         self._waiters.append(waiter)
-        await waiter
+        try:
+            await waiter
+        finally:
+            if waiter in self._waiters:  # the waiting was cancelled
+                self._waiters.remove(waiter)
 
-    def took(self, segment: _segue.Segment) -> None:
-        """The reader has one segment more, and so there is room for others."""
-        self.last = segment.number
-        self._taken += 1
-        if self._taken * 2 >= self.window:
-            self.grant(self._taken)
-            self._taken = 0
+    def take(self) -> _segue.Segment:
+        """The next segment, which is there; so there is room for others."""
+        self.seen = segment = self.queue.popleft()
+        self.taken += 1
+        if self.taken >= self.half:
+            self.refill()
+        return segment
 
-    def took_many(self, batch: list[_segue.Segment]) -> None:
-        """The same for several."""
-        self.last = batch[-1].number
-        self.grant(self._taken + len(batch))
-        self._taken = 0
+    def refill(self) -> None:
+        """Lets as many come as were taken."""
+        self.grant(self.taken)
+        self.taken = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last segment that the reader took."""
+        return 0 if self.seen is None else self.seen.number
+
+    def take_all(self) -> list[_segue.Segment]:
+        """All that are there, at least one."""
+        batch = list(self.queue)
+        self.queue.clear()
+        self.seen = batch[-1]
+        self.taken += len(batch)
+        self.refill()
+        return batch
 
     def grant(self, count: int) -> None:
         if self.handle is not None and self.outcome is None:
@@ -389,18 +422,26 @@ class Flow(Exchange):
     # ---- tokens
 
     def mark(self, number: int) -> None:
+        """Remembers the token that covers all up to that segment."""
         token = super().token()
-        if token is not None:
-            self._marks.append((number, token))
+        if token is None:
+            return
+        while len(self._marks) > 1 and self._marks[1][0] <= self.last:
+            self._marks.popleft()  # there is a newer one that will do
+        self._marks.append((number, token))
+        self._marked = number
+        if self._first is None and self.seen is None and not self.queue:
+            self._first = token
 
     def token(self) -> str | None:
         if self._kept is not None:
             return self._kept
         if not self.queue:
             token = super().token()
-            if token is None and self._marks and self.outcome and self.outcome[0] == OK:
-                token = self._marks[-1][1]  # it brings the result once more
-            return token
+            if token is not None or self.outcome is None or self.outcome[0] != OK:
+                return token  # that of one that has ended well brings the result again
+        if not self.is_ordered:
+            return self._first  # what was read comes again: nobody knows what was not
         best: tuple[int, str] | None = None
         for mark in self._marks:
             if mark[0] > self.last:

@@ -11,7 +11,6 @@ from ..content import Icon
 __all__ = ["Implementation", "Peer"]
 
 _MODERN = "2026-07-28"
-_TASKS = "io.modelcontextprotocol/tasks"
 
 
 class Implementation(
@@ -57,40 +56,31 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dialects(self) -> list[str]:
-        """In which ways it can show work that takes long, by the name of their proposal.
+        """In which ways it offers work that takes long, by the number of the proposal.
 
-        What a server does not announce in its capabilities is not in the list.
+        What a client asks for without the server's word (SEP-975, SEP-2998, PR 776) is
+        not in the list.
         """
         found = []
         tasks = self.capabilities.get("tasks")
         if isinstance(tasks, dict):
-            found.append("tasks-2025" if self.era == "legacy" else "tasks-draft")
-            modes = tasks.get("requests")
-            if _mentions(tasks.get("responseModes")) or _mentions(modes, "responseModes"):
+            is_draft = self.protocol_version.startswith("DRAFT")
+            found.append("SEP-2557 tasks" if is_draft else "SEP-1686 tasks")
+            responses = tasks.get("responses")
+            modes = responses.get("modes") if isinstance(responses, dict) else None
+            if isinstance(modes, list) and "streaming" in modes:
                 found.append("SEP-1905 streaming")
-        extension = self.extensions.get(_TASKS)
-        if isinstance(extension, dict):
-            found.append("SEP-2663 tasks")
-            if _mentions(extension.get("streaming")) or _mentions(extension, "events"):
-                found.append("SEP-2694 task events")
-        for name, dialect in _BY_CAPABILITY.items():
-            if self.capabilities.get(name) not in (None, False):
+        for name, dialect in _BY_EXTENSION.items():
+            if self.extensions.get(name) not in (None, False):
                 found.append(dialect)
         return found
 
 
-_BY_CAPABILITY = {
-    "partialResults": "SEP-2998 partial results",
-    "allowPartial": "PR-776 partial results",
-    "resumableRequests": "SEP-975 resumable requests",
+_BY_EXTENSION = {
+    "io.modelcontextprotocol/tasks": "SEP-2663 tasks",
+    "dev.segue/eventStreams": "SEP-2694 task events",
+    "dev.segue/idempotency": "idempotency keys",
 }
-
-
-def _mentions(value: object, name: str | None = None) -> bool:
-    """Is the member there and not false?"""
-    if name is not None:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value not in (None, False)
 
 
 class _Told(msgspec.Struct, rename="camel"):

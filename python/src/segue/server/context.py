@@ -59,14 +59,14 @@ class Context:
     Use it on the event loop, and not after the handler has ended.
     """
 
-    __slots__ = ("__weakref__", "_call", "_cancelled", "_host", "_task", "_waiter")
+    __slots__ = ("__weakref__", "_call", "_cancelled", "_host", "_task", "_waiters")
 
     def __init__(self, call: _segue.Call, host: Hosting) -> None:
         self._call = call
         self._host = host
         self._cancelled = False
         self._task: asyncio.Task[None] | None = None
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiters: list[asyncio.Future[None]] = []
 
     # ---- events of the library, on the loop
 
@@ -75,15 +75,23 @@ class Context:
             self._cancelled = True
             if self._task is not None:
                 self._task.cancel()
-        elif self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        else:
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
 
     async def _take(self, attempt: Callable[[], bool]) -> None:
-        """Repeats what was refused for want of room, when there is room."""
+        """Repeats what was refused for want of room, when there is room. Each that waits
+        has a future of its own: one that is cancelled is nobody else's end."""
         while not attempt():
-            if self._waiter is None or self._waiter.done():
-                self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
 
     # ---- who and what
 
@@ -340,25 +348,30 @@ class Context:
 class SyncContext(Context):
     """The context of a call in a plain function: what waits blocks its thread."""
 
-    __slots__ = ("_room",)
+    __slots__ = ("_rings", "_room")
 
     def __init__(self, call: _segue.Call, host: Hosting) -> None:
         super().__init__(call, host)
-        self._room = threading.Event()
+        self._room = threading.Condition(threading.Lock())
+        self._rings = 0  # events so far: several threads may wait for the next one
 
     def _on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
-        if kind == _segue.CANCEL:
-            self._cancelled = True
-        self._room.set()
+        with self._room:
+            if kind == _segue.CANCEL:
+                self._cancelled = True
+            self._rings += 1
+            self._room.notify_all()
 
     def _wait(self, attempt: Callable[[], bool]) -> None:
         while True:
-            self._room.clear()
+            heard = self._rings  # one that rings from here on is not missed
             if attempt():
                 return
             if self._cancelled:
                 raise _CANCELLED()
-            self._room.wait()
+            with self._room:
+                while self._rings == heard:
+                    self._room.wait()
 
     def send(self, *values: Any) -> None:  # type: ignore[override]
         """See `Context.send`; blocks."""

@@ -6,12 +6,13 @@ Reads the three ways that are in use: Google ("Args:"), Sphinx (":param x: ...")
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["parse"]
+__all__ = ["parse", "unwrapped"]
 
 _SECTIONS = (
     "args arguments parameters params returns return yields yield raises raise note "
@@ -91,9 +92,16 @@ def _google_and_sphinx(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     return kept, params
 
 
+def unwrapped(function: Callable[..., Any]) -> Any:
+    """The function itself, of which some arguments may be given already."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
 def parse(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
     """The description of a function, and those of its parameters by name."""
-    text = inspect.getdoc(function)
+    text = inspect.getdoc(unwrapped(function))
     if not text:
         return None, {}
     lines, params = _numpy(text.splitlines())

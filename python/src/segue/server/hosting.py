@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 __all__ = ["Hosting"]
 
 
+class _Task(asyncio.Task[None]):
+    """Knows whether it was asked to end, where `cancelling` is not there yet."""
+
+    was_asked = False
+
+    def cancel(self, msg: Any = None) -> bool:
+        self.was_asked = True
+        return super().cancel(msg)
+
+
 class Hosting:
     """A server in one loop.
 
@@ -85,17 +95,23 @@ class Hosting:
 
     # ---- tasks of asyncio
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs a coroutine. Where Python can, it begins at once, and needs no turn of the
-        loop if it never waits."""
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs a coroutine; whoever begins it holds the task. Where Python can, it starts
+        at once, and needs no turn of the loop if it never waits."""
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self.loop, eager_start=True)
-            if task.done():
-                return task
-        else:
+        elif sys.version_info >= (3, 11):
             task = self.loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        else:
+            task = _Task(work, loop=self.loop)
+        return task
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs a coroutine that nobody else holds."""
+        task = self.begin(work)
+        if not task.done():
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return task
 
     def ended(self, context: Context) -> None:
@@ -112,23 +128,32 @@ class Hosting:
         """Whether a handler was cancelled because all ends, and not by its own doing."""
         if self.is_closed:
             return True
-        if sys.version_info >= (3, 11) and context._task is not None:
-            return context._task.cancelling() > 0
-        return False
+        task = context._task
+        if sys.version_info >= (3, 11):
+            return task is not None and task.cancelling() > 0
+        return isinstance(task, _Task) and task.was_asked
 
     def abandon(self, call: _segue.Call) -> None:
         """Leaves a call as it is. It is not freed before the runtime is, since that would
         be its end."""
+        if not self._abandoned:
+            self.runtime.on_close(self._release)
         self._abandoned.append(call)
-        self.runtime.keep(self)
+
+    def _release(self) -> None:
+        """The runtime is gone, and with it what a free would have ended."""
+        for call in self._abandoned:
+            _segue.call_free(call)
+        self._abandoned.clear()
 
     # ---- the end
 
     async def drain(self) -> None:
         """Takes no more calls, and waits until none runs."""
         self.is_draining = True
+        if self._quiet is None:
+            self._quiet = asyncio.Event()  # before the look: threads end calls meanwhile
         if self.running:
-            self._quiet = asyncio.Event()
             await self._quiet.wait()
 
     def close(self) -> None:
@@ -145,7 +170,8 @@ class Hosting:
 
     async def cancel(self, patience: float = 1.0) -> None:
         """Cancels what still runs, and waits a moment for it to see to its end."""
-        tasks = [task for task in self._tasks if not task.done()]
+        calls = [context._task for context in list(self.running)]
+        tasks = [task for task in (*self._tasks, *calls) if task and not task.done()]
         for task in tasks:
             task.cancel()
         if tasks:

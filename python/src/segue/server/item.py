@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import logging
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ import msgspec
 from .. import _segue, errors, schema
 from ..failures import McpError, ToolError
 from .context import Context, SyncContext
+from .docstring import unwrapped
 from .signature import BadArguments, Signature
 
 if TYPE_CHECKING:
@@ -33,15 +36,24 @@ __all__ = ["Item", "Kind", "log", "named"]
 
 log = logging.getLogger("segue.server")
 TURN = 64  # segments that a generator sends before others have their turn
+# What a reply may raise without that anything is wrong: the call has ended meanwhile, or
+# it is the reply's own word for what the handler gave.
+_OF_REPLIES = (
+    ToolError,
+    McpError,
+    errors.EndedError,
+    errors.RequestCancelledError,
+    errors.ClosedError,
+)
 
 
 class Kind:
     """What sort of function a handler is."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        target: Any = function
-        if not inspect.isroutine(function) and not hasattr(function, "func"):
-            target = type(function).__call__
+        target: Any = unwrapped(function)
+        if not inspect.isroutine(target):
+            target = type(target).__call__
         self.is_async_generator = inspect.isasyncgenfunction(target)
         self.is_generator = inspect.isgeneratorfunction(target)
         self.is_async = self.is_async_generator or inspect.iscoroutinefunction(target)
@@ -50,7 +62,7 @@ class Kind:
 
 def named(function: Callable[..., Any]) -> str:
     """The name of a handler that was given none."""
-    target = getattr(function, "func", function)
+    target = unwrapped(function)
     return str(getattr(target, "__name__", type(target).__name__))
 
 
@@ -120,10 +132,18 @@ class Item(ABC):
             watch(call, context._on_event)
             running.add(context)
             if is_async:
-                context._task = host.spawn(self._run_async(call, params, context))
+                task = host.begin(self._run_async(call, params, context))
+                context._task = task
+                if sys.version_info < (3, 12):  # it may be cancelled before it has begun
+                    unbegun = functools.partial(self._unbegun, call, context)
+                    task.add_done_callback(unbegun)
             elif thread:
                 copied = contextvars.copy_context()
-                host.pool.submit(lambda: copied.run(self._run, call, params, context))
+                try:
+                    host.pool.submit(lambda: copied.run(self._run, call, params, context))
+                except RuntimeError as error:  # there is no thread to be had
+                    self._failed(call, error, context)
+                    host.ended(context)
             else:
                 self._run(call, params, context)
 
@@ -132,27 +152,39 @@ class Item(ABC):
     async def _run_async(
         self, call: _segue.Call, params: bytes, context: Context
     ) -> None:
+        replies = False
         try:
             values = self.arguments(call, params)
             if self.kind.is_async_generator:
-                self.reply(call, await self._drain(values, context), context)
+                value = await self._drain(values, context)
             else:
                 value = await self.signature.call(values, context)
-                self.reply(call, value, context)
+            replies = True
+            self.reply(call, value, context)
         except BaseException as error:
-            self._failed(call, error, context)
+            self._failed(call, error, context, replies)
         finally:
             context._host.ended(context)
 
+    def _unbegun(
+        self, call: _segue.Call, context: Context, task: asyncio.Task[None]
+    ) -> None:
+        """A task is over; what was cancelled before its first step has ended nothing."""
+        if context in context._host.running:
+            self._failed(call, asyncio.CancelledError(), context)
+            context._host.ended(context)
+
     def _run(self, call: _segue.Call, params: bytes, context: Context) -> None:
+        replies = False
         try:
             values = self.arguments(call, params)
             value = self.signature.call(values, context)
             if self.kind.is_generator:
                 value = self._drain_sync(value, context)
+            replies = True
             self.reply(call, value, context)
         except BaseException as error:
-            self._failed(call, error, context)
+            self._failed(call, error, context, replies)
         finally:
             context._host.ended(context)
 
@@ -200,27 +232,44 @@ class Item(ABC):
 
     # ---- failures
 
-    def _failed(self, call: _segue.Call, error: BaseException, context: Context) -> None:
+    def _failed(
+        self,
+        call: _segue.Call,
+        error: BaseException,
+        context: Context,
+        replies: bool = False,
+    ) -> None:
+        """Ends a call that came to no good end, and frees it.
+
+        Args:
+            replies: it is our own reply that failed; the handler had returned.
+        """
+        is_usual = isinstance(error, (Exception, asyncio.CancelledError))
         host = context._host
-        try:
-            if context._cancelled:
-                _segue.call_free(call)
-            elif isinstance(error, asyncio.CancelledError) and host.is_ending(context):
+        if not context._cancelled and is_usual:
+            if isinstance(error, asyncio.CancelledError) and host.is_ending(context):
                 host.abandon(call)
-            elif isinstance(error, (Exception, asyncio.CancelledError)):
-                self._answer_failure(call, error)
-            else:
-                _segue.call_free(call)
-        except errors.Error as why:  # it has ended meanwhile
-            log.debug("%s %r: the failure was not told: %s", self.what, self.key, why)
-        if not isinstance(error, (Exception, asyncio.CancelledError)):
+                return
+            try:
+                self._answer_failure(call, error, replies)
+            except errors.Error as why:  # it has ended meanwhile
+                log.debug("%s %r: the failure was not told: %s", self.what, self.key, why)
+            except Exception:
+                log.exception("%s %r: the failure was not told", self.what, self.key)
+        try:
+            _segue.call_free(call)
+        except errors.ClosedError:  # the reply that told it did so
+            pass
+        if not is_usual:
             raise error
 
-    def _answer_failure(self, call: _segue.Call, error: BaseException) -> None:
+    def _answer_failure(
+        self, call: _segue.Call, error: BaseException, replies: bool
+    ) -> None:
         if not isinstance(error, Exception):
             error = ToolError("The call was cancelled on the server")
         told = self.told(error)
-        if not isinstance(error, self.expected):
+        if not isinstance(error, _OF_REPLIES if replies else self.expected):
             log.error("%s %r failed", self.what, self.key, exc_info=error)
         if isinstance(told, ToolError):
             content = told.result.content if told.result else [str(told)]
@@ -232,9 +281,14 @@ class Item(ABC):
         message = getattr(told, "message", str(told))
         try:
             _segue.call_fail(call, code, message, data)
-        except errors.InvalidError:  # a code that the protocol reserves
+        except errors.InvalidError:
+            log.warning(
+                "%s %r: %d is a code that the protocol reserves",
+                self.what,
+                self.key,
+                code,
+            )
             _segue.call_fail(call, -32603, message, data)
-        _segue.call_free(call)
 
 
 def _blocks(content: Iterable[Any]) -> list[Any]:

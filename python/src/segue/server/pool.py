@@ -6,12 +6,15 @@ in a pool of `concurrent.futures`, whose threads are joined at exit.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
 __all__ = ["Pool"]
+
+log = logging.getLogger("segue.server")
 
 
 class Pool:
@@ -25,14 +28,26 @@ class Pool:
         self._busy = 0  # jobs that wait or run
 
     def submit(self, job: Callable[[], Any]) -> None:
-        """Runs job on a thread; it may not raise."""
+        """Runs job on a thread; it may not raise.
+
+        Raises:
+            RuntimeError: there is no thread, and none can be made.
+        """
         with self._lock:
             self._busy += 1
             grow = self._busy > self._threads and self._threads < self.size
             self._threads += grow
-        self._jobs.put(job)
         if grow:
-            threading.Thread(target=self._run, name="segue-tool", daemon=True).start()
+            try:
+                threading.Thread(target=self._run, name="segue-tool", daemon=True).start()
+            except BaseException:
+                with self._lock:
+                    self._threads -= 1
+                    if not self._threads:
+                        self._busy -= 1
+                        raise
+                # Those that are there will see to it.
+        self._jobs.put(job)
 
     def _run(self) -> None:
         while True:
@@ -41,6 +56,8 @@ class Pool:
                 break
             try:
                 job()
+            except BaseException:  # SystemExit, too, ends no thread of ours
+                log.exception("a function on a thread of the pool failed")
             finally:
                 with self._lock:
                     self._busy -= 1

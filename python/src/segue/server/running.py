@@ -88,6 +88,12 @@ async def _serve(server: Server, serving: Serving) -> int:
 
 def run(server: Server, serving: Serving) -> None:
     """Serves until the end; raises SystemExit when it was demanded by a second signal."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise RuntimeError("an event loop runs here: await server.serve(...) in it")
     number = asyncio.run(_serve(server, serving))
     if number:
         raise SystemExit(128 + number)

@@ -172,6 +172,8 @@ class Serving:
         if host is None:
             return
         patience = self.drain if drain is None else drain
+        if self._listen is None and self._left is not None and self._left.is_set():
+            patience = 0  # nobody is there who could hear of an end
         try:
             if self._listener is not None:
                 _segue.listener_close(self._listener)

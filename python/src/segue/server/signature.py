@@ -35,6 +35,7 @@ class BadArguments(Exception):
 
 def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations, also where they name what is local to the function's maker."""
+    function = docstring.unwrapped(function)
     target = function if inspect.isroutine(function) else type(function).__call__
     names: dict[str, Any] = {}
     try:
@@ -156,7 +157,11 @@ class Signature:
         )
 
     def _struct_field(self, parameter: inspect.Parameter) -> Any:
-        name, hint, default = parameter.name, self.types[parameter.name], parameter.default
+        name, hint, default = (
+            parameter.name,
+            self.types[parameter.name],
+            parameter.default,
+        )
         if default is _EMPTY:
             return (name, hint)
         if default is None or isinstance(default, (str, int, float, enum.Enum)):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from .. import schema
 from .._segue import Segment
 from ..content import (
@@ -112,20 +114,35 @@ def contents_of(value: Any, uri: str, mime_type: str | None) -> list[bytes]:
 # ---- prompts
 
 
+def _message(role: Any, content: Any, **others: Any) -> bytes:
+    """One message; a string is a block of text here too."""
+    if isinstance(content, str):
+        content = Text(content)
+    elif content is None or isinstance(content, (list, tuple)):
+        raise TypeError(
+            "the content of a message is a string or one block, not "
+            f"{type(content).__name__}"
+        )
+    return encode({"role": role, "content": content, **others})
+
+
 def messages_of(value: Any) -> list[bytes]:
-    """What a prompt gave, as its messages: a string or a block is one of the user."""
+    """What a prompt gave, as its messages: a string or a block is one of the user.
+
+    Raises:
+        TypeError: a message without content, or with a list of blocks.
+    """
     values = value if isinstance(value, (list, tuple)) else [value]
     made = []
     for one in values:
         if isinstance(one, PromptMessage):
-            message = one
+            made.append(_message(one.role, one.content))
         elif isinstance(one, dict) and "role" in one:
-            made.append(encode(one))
-            continue
+            made.append(_message(**{"content": None, **one}))
         elif isinstance(one, _BLOCKS):
-            message = PromptMessage("user", one)  # type: ignore[arg-type]
+            made.append(_message("user", one))
         else:
             block = block_of(one)
-            message = PromptMessage("user", Text(block if isinstance(block, str) else ""))
-        made.append(encode(message))
+            text = isinstance(block, str)
+            made.append(_message("user", block if text else msgspec.Raw(block)))
     return made

@@ -1,0 +1,132 @@
+"""Where tests of the binding run: a runtime of their own whose memory is counted, and a
+recorder of events. When a test is over nothing may be left of the library."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from segue import _runtime, _segue
+
+SECONDS = 30
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No handle and no byte of a counted runtime outlives its test."""
+    gc.collect()  # of a test that failed something may be left: it is not counted again
+    before = _segue.live_handles(), _segue.allocated()
+    yield
+    gc.collect()
+    assert (_segue.live_handles(), _segue.allocated()) == before
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a test; it ends in SECONDS, and no exception is lost in a callback."""
+    lost: list[dict[str, Any]] = []
+
+    async def guarded() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: lost.append(context))
+        await asyncio.wait_for(main, SECONDS)
+
+    asyncio.run(guarded())
+    assert lost == []
+
+
+@asynccontextmanager
+async def runtime(
+    options: _segue.RuntimeOptions | None = None, use_reader: bool = True
+) -> AsyncIterator[_runtime.Runtime]:
+    """A runtime of the running loop whose memory is counted."""
+    made = _runtime.Runtime(
+        asyncio.get_running_loop(), options, track=True, use_reader=use_reader
+    )
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Lets the loop turn until something holds."""
+    while not holds():
+        await asyncio.sleep(0)
+
+
+class Recorder:
+    """A handler that keeps what it is told, and of which one can wait for a kind."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[int, Any, Any, Any]] = []
+        self._waiting: list[tuple[int, asyncio.Future[Any]]] = []
+
+    def __call__(self, kind: int, a: Any, b: Any, c: Any) -> None:
+        self.events.append((kind, a, b, c))
+        for wanted, future in self._waiting:
+            if wanted == kind and not future.done():
+                future.set_result((a, b, c))
+
+    async def get(self, kind: int) -> Any:
+        """What the first event of this kind carries."""
+        for known, a, b, c in self.events:
+            if known == kind:
+                return a, b, c
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((kind, future))
+        return await future
+
+    def of(self, kind: int) -> list[tuple[Any, Any, Any]]:
+        return [(a, b, c) for known, a, b, c in self.events if known == kind]
+
+    @property
+    def kinds(self) -> list[int]:
+        return [event[0] for event in self.events]
+
+    @property
+    def segments(self) -> list[_segue.Segment]:
+        return [one for a, _, _ in self.of(_segue.SEGMENTS) for one in a]
+
+
+Tool = Callable[[int, _segue.Call, bytes, str], object]
+
+
+def tool_json(name: str) -> str:
+    return f'{{"name":"{name}","inputSchema":{{"type":"object"}}}}'
+
+
+class Pair:
+    """A server and a session that are connected to each other in one runtime."""
+
+    def __init__(self, handle: _segue.Runtime, **options: Any) -> None:
+        near, far = _segue.transport_pair(handle)
+        self.server = _segue.server_new(handle, **options.get("server", {}))
+        for name, tool in options.get("tools", {}).items():
+            flags: Any = dict(options.get("item", {}))
+            _segue.server_add(self.server, 1, tool_json(name), flags, tool)
+        _segue.server_attach(self.server, far)
+        self.events = Recorder()
+        self.session = _segue.session_open(
+            handle,
+            near,
+            handler=self.events,
+            **options.get("session", {}),
+        )
+
+    def start(
+        self,
+        name: str,
+        handler: _segue.Handler | None,
+        arguments: str = "{}",
+        options: _segue.RequestOptions | None = None,
+        events: int = -1,
+    ) -> _segue.Request:
+        params = f'{{"name":"{name}","arguments":{arguments}}}'
+        return _segue.request_start(
+            self.session, "tools/call", params, options, handler, events
+        )

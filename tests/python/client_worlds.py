@@ -1,0 +1,124 @@
+"""Where tests of the client run: the fixture server over stdio and over HTTP, as a server
+of 2026-07-28 and of 2025-11-25. When a test is over nothing may be left of the
+library."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import segue
+from programs import HttpServer, server_command
+from segue import _segue
+
+SECONDS = 30
+
+
+class World:
+    """One way to a server."""
+
+    def __init__(self, transport: str, era: str, directory: Path) -> None:
+        self.transport = transport
+        self.era = era
+        self.store = str(directory / "tasks.db")
+        self._server: HttpServer | None = None
+
+    @property
+    def target(self) -> Any:
+        """What `connect` takes."""
+        if self.transport == "stdio":
+            return server_command("--store", self.store)
+        return self.server.url
+
+    @property
+    def server(self) -> HttpServer:
+        """The server over HTTP; it starts when it is needed."""
+        if self._server is None:
+            self._server = HttpServer("--store", self.store)
+        return self._server
+
+    @asynccontextmanager
+    async def session(self, **options: Any) -> AsyncIterator[segue.Session]:
+        """A session of the world's era."""
+        era = "legacy" if self.era == "legacy" else "auto"
+        async with segue.connect(self.target, era=era, **options) as session:
+            assert session.peer.era == self.era
+            yield session
+
+    def end(self) -> None:
+        if self._server is not None:
+            self._server.__exit__(None, None, None)
+
+
+def open_descriptors() -> set[str]:
+    return set(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """Every handle is freed, and every descriptor closed, when a test is over."""
+    gc.collect()
+    before, handles = open_descriptors(), _segue.live_handles()
+    yield
+    gc.collect()
+    now = _segue.live_handles()
+    left = {kind: n for kind, n in now.items() if n > handles.get(kind, 0)}
+    assert not left, left
+    assert open_descriptors() <= before
+
+
+@pytest.fixture(params=["stdio", "http"])
+def transport(request: pytest.FixtureRequest) -> str:
+    """Each transport."""
+    return str(request.param)
+
+
+@pytest.fixture(params=["modern", "legacy"])
+def era(request: pytest.FixtureRequest) -> str:
+    """Each era."""
+    return str(request.param)
+
+
+@pytest.fixture
+def world(
+    nothing_left: None, transport: str, era: str, tmp_path: Path
+) -> Iterator[World]:
+    """Each transport with each era."""
+    made = World(transport, era, tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def server(nothing_left: None, tmp_path: Path) -> Iterator[HttpServer]:
+    """A server over HTTP whose tasks outlive it."""
+    with HttpServer("--store", str(tmp_path / "tasks.db")) as made:
+        yield made
+
+
+async def is_cancelled(task: segue.Task) -> bool:
+    """Whether the server has ended it: in 2026-07-28 it may take its time for that."""
+    while (status := await task.status()).status == "working":
+        pass
+    return status.status == "cancelled" and status.is_final
+
+
+def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Runs a test in a loop; what fails where nobody waits fails the test."""
+    failures: list[dict[str, Any]] = []
+
+    async def guarded() -> Any:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: failures.append(context))
+        result = await asyncio.wait_for(work(), SECONDS)
+        assert not failures, failures
+        return result
+
+    return asyncio.run(guarded())

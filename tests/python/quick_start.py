@@ -1,0 +1,154 @@
+"""Does what the quick start of python/README.md says, as a new user would.
+
+Usage: quick_start.py README. It runs with the Python that has the package, with nothing
+of the tree on its path: saves the two programs, starts the server, runs the client, and
+compares what it prints with what the page says; then the commands for the command line.
+Only the port is another one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+PORT = "8000"
+DEADLINE = 30  # seconds
+
+
+def blocks(text: str) -> list[tuple[str, str, str]]:
+    """(line before the fence that is not empty, language, content) of each block."""
+    found = []
+    before, language, inside = "", "", None
+    for line in text.split("\n"):
+        if inside is not None:
+            if line == "```":
+                found.append((before, language, "\n".join(inside) + "\n"))
+                inside = None
+            else:
+                inside.append(line)
+        elif line.startswith("```"):
+            language, inside = line[3:], []
+        elif line.strip():
+            before = line
+    return found
+
+
+def section(text: str, title: str) -> str:
+    """What stands below a heading of the second level."""
+    _, _, rest = text.partition(f"\n## {title}\n")
+    return rest.partition("\n## ")[0]
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def wait_until_ready(port: str, server: subprocess.Popen[str]) -> None:
+    """The server says on standard error where it listens."""
+    assert server.stderr is not None
+    watchdog = threading.Timer(DEADLINE, server.kill)
+    watchdog.start()
+    for line in server.stderr:
+        if f"http://127.0.0.1:{port}/" in line:
+            watchdog.cancel()
+            return
+        print(line, end="", file=sys.stderr)
+    sys.exit(f"the server ended with {server.wait()}")
+
+
+def run(command: list[str], directory: str, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        timeout=DEADLINE,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{shlex.join(command)} ended with {done.returncode}")
+    return done.stdout.decode()
+
+
+def expect(what: str, got: str, wanted: str) -> None:
+    if got != wanted:
+        sys.exit(f"{what}: printed\n{got}\nand not\n{wanted}")
+
+
+def play(readme: str, directory: str) -> None:
+    port = free_port()
+    page = section(Path(readme).read_text(encoding="utf-8"), "Quick start")
+    parts = blocks(page)
+    for before, language, content in parts:
+        name = re.search(r"`(\w+\.py)`", before)
+        if language == "python" and name:
+            Path(directory, name[1]).write_text(content.replace(PORT, port))
+    printed = next(content for before, _, content in parts if before == "prints")
+    commands = [
+        line.replace(PORT, port)
+        for _, language, content in parts
+        if language == "sh"
+        for line in content.splitlines()
+        if line.startswith("segue ")
+    ]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+        "SEGUE_TOKENS": f"{directory}/tokens.json",
+        "NO_PROXY": "127.0.0.1",
+    }
+    environment.pop("PYTHONPATH", None)
+    server = subprocess.Popen(
+        [sys.executable, "server.py"],
+        cwd=directory,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until_ready(port, server)
+        expect(
+            "client.py",
+            run([sys.executable, "client.py"], directory, environment),
+            printed,
+        )
+        if not commands:
+            sys.exit("the page has no commands")
+        outputs = []
+        for command in commands:
+            words = shlex.split(command)
+            words[0] = shutil.which("segue", path=environment["PATH"]) or words[0]
+            outputs.append(run(words, directory, environment))
+        if "add" not in outputs[0]:
+            sys.exit(f"{commands[0]} printed\n{outputs[0]}")
+        expect(commands[1], outputs[1], printed.partition("\n")[2])
+    finally:
+        server.terminate()
+        try:
+            status = server.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            sys.exit("the server did not end when it was told to")
+    if status not in (0, -15, 143):
+        sys.exit(f"the server ended with {status}")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        play(sys.argv[1], directory)
+    print(f"quick start: ok with Python {sys.version.split()[0]}")
+
+
+if __name__ == "__main__":
+    main()

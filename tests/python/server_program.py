@@ -1,0 +1,100 @@
+"""A server as a program, for tests of what a process does: stdio, signals, crashes.
+
+server_program.py [--http ADDRESS] [--store FILE] [--drain SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import segue
+
+server = segue.Server("program", "1")
+going: dict[str, asyncio.Event] = {}
+never = threading.Event()
+
+
+@server.tool
+def noisy(text: str) -> str:
+    """Writes where the protocol is, as far as it can."""
+    print("printed", text)
+    sys.stdout.write("written\n")
+    os.write(1, b"to descriptor 1\n")
+    subprocess.run(["echo", "of a child"], check=True)
+    return f"{text} {sys.stdin.read()!r}"
+
+
+@server.tool
+async def gate(name: str, ctx: segue.Context) -> str:
+    """Waits until `open` is called with the name."""
+    event = going.setdefault(name, asyncio.Event())
+    ctx.progress(1)
+    await event.wait()
+    return f"through {name}"
+
+
+@server.tool(name="open")
+async def open_gate(name: str) -> None:
+    going.setdefault(name, asyncio.Event()).set()
+
+
+@server.tool
+async def open_at_end(name: str, ctx: segue.Context) -> None:
+    """The gate opens when the process is asked to end."""
+    file = os.environ["GATE_FILE"]
+    await asyncio.to_thread(wait_for_file, file)
+    going.setdefault(name, asyncio.Event()).set()
+
+
+def wait_for_file(file: str) -> None:
+    while not os.path.exists(file):
+        never.wait(0.01)
+
+
+@server.tool
+def stuck(ctx: segue.SyncContext) -> None:
+    """Never ends, whatever is asked of it."""
+    ctx.progress(1)
+    never.wait()
+
+
+@server.tool(task="may", restartable=True)
+async def count(to: int, pause_at: int, ctx: segue.Context) -> AsyncIterator[str]:
+    """Counts; at a number it waits for ever, in the first run."""
+    resumed = ctx.resumed_from
+    begin = resumed.segments if resumed else 0
+    state: dict[str, Any] = (resumed.json() if resumed else None) or {"runs": 0}
+    state["runs"] += 1
+    await ctx.checkpoint(state)
+    for number in range(begin + 1, to + 1):
+        if number == pause_at and resumed is None:
+            await asyncio.Event().wait()
+        yield f"{number} "
+    yield f"in {state['runs']} runs"
+
+
+@server.tool(task="may")
+async def lost(ctx: segue.Context) -> None:
+    """Cannot be run again."""
+    await ctx.send("begun")
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--http")
+    parser.add_argument("--store")
+    parser.add_argument("--drain", type=float, default=10.0)
+    args = parser.parse_args()
+    server.run(http=args.http, store=args.store, drain=args.drain)
+
+
+if __name__ == "__main__":
+    main()

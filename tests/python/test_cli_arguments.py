@@ -1,0 +1,177 @@
+"""``key=value`` of the command line becomes what the tool's schema wants."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer")
+
+from segue.cli import arguments
+from segue.cli.codes import UsageError
+from segue.cli.target import parse_access, parse_target
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "count": {"type": "integer"},
+        "ratio": {"type": "number"},
+        "on": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "sizes": {"type": "array", "items": {"type": "integer"}},
+        "where": {"$ref": "#/$defs/Where"},
+        "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "word_or_number": {"type": ["string", "integer"]},
+        "level": {"enum": [1, 2]},
+        "colour": {"enum": ["red", "green"]},
+        "any": {},
+        "circle": {"$ref": "#/properties/circle"},
+    },
+    "$defs": {"Where": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+}
+
+
+def one(pair: str) -> Any:
+    (value,) = arguments.build([pair], SCHEMA).values()
+    return value
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("name=Ada", "Ada"),
+        ("name=5", "5"),
+        ("name=true", "true"),
+        ("name=a=b", "a=b"),
+        ("name=", ""),
+        ("name=@@at", "@at"),
+        ("count=5", 5),
+        ("count=5.0", 5),
+        ("count=-3", -3),
+        ("ratio=5", 5),
+        ("ratio=0.5", 0.5),
+        ("on=true", True),
+        ("on=no", False),
+        ("on=ON", True),
+        ("tags=a", ["a"]),
+        ('tags=["a","b"]', ["a", "b"]),
+        ("sizes=7", [7]),
+        ('where={"x":1}', {"x": 1}),
+        ("maybe=null", None),
+        ("maybe=4", 4),
+        ("word_or_number=4", 4),
+        ("word_or_number=four", "four"),
+        ("level=2", 2),
+        ("colour=red", "red"),
+        ("any=5", 5),
+        ("any=hello", "hello"),
+        ("any:={}", {}),
+        ("name:=5", 5),
+        ("circle=5", 5),
+        ("unknown=[1]", [1]),
+    ],
+)
+def test_values_have_the_type_of_the_schema(pair: str, value: Any) -> None:
+    assert one(pair) == value
+    assert type(one(pair)) is type(value)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "count=five",
+        "count=5.5",
+        "count=true",
+        "on=2",
+        "ratio=NaN",
+        "where=5",
+        "sizes=x",
+        "name:=oops",
+        "count",
+        "=5",
+        "name=@/does/not/exist",
+        "where=" + "[" * 100_000,
+    ],
+)
+def test_what_does_not_fit_is_refused(pair: str) -> None:
+    with pytest.raises(UsageError):
+        one(pair)
+
+
+def test_a_list_is_made_of_what_is_said_again() -> None:
+    built = arguments.build(
+        ["tags=a", "tags=b", 'tags=["c"]', "sizes=1", "sizes=2"], SCHEMA
+    )
+    assert built == {"tags": ["a", "b", "c"], "sizes": [1, 2]}
+    with pytest.raises(UsageError, match="given twice"):
+        arguments.build(["count=1", "count=2"], SCHEMA)
+
+
+def test_a_value_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("5\n")
+    assert one(f"name=@{tmp_path}/text") == "5\n"
+    assert one(f"count=@{tmp_path}/text") == 5
+    assert one(f"any:=@{tmp_path}/text") == 5
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        one(f"name=@{tmp_path}/bytes")
+
+
+def test_what_is_missing_is_said_with_its_type() -> None:
+    schema = {**SCHEMA, "required": ["name", "count"]}
+    with pytest.raises(UsageError, match=r"missing: count \(integer\)"):
+        arguments.build(["name=x"], schema)
+    assert arguments.build(["count=1"], schema, {"name": "x"}) == {
+        "name": "x",
+        "count": 1,
+    }
+
+
+def test_an_unknown_name_is_refused_where_the_schema_allows_no_others() -> None:
+    closed = {**SCHEMA, "additionalProperties": False}
+    with pytest.raises(UsageError, match="did you mean 'count'"):
+        arguments.build(["coumt=1"], closed)
+
+
+def test_all_arguments_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "all.json").write_text('{"a": 1}')
+    assert arguments.read_json('{"a": 1}') == {"a": 1}
+    assert arguments.read_json(f"@{tmp_path}/all.json") == {"a": 1}
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"a": 2}'))
+    assert arguments.read_json("-") == {"a": 2}
+    for wrong in ("[]", "5", "{", ""):
+        with pytest.raises(UsageError):
+            arguments.read_json(wrong)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"properties": 5}, {"properties": {"a": 5}}, {"properties": {"a": {"type": 5}}}],
+)
+def test_a_schema_that_is_none_does_no_harm(schema: dict[str, Any]) -> None:
+    assert arguments.build(["a=1"], schema) == {"a": 1}
+
+
+def test_servers() -> None:
+    assert parse_target("http://h/mcp") == "http://h/mcp"
+    assert parse_target("node x.js 'a b'") == ["node", "x.js", "a b"]
+    assert parse_target("nowhere.py -v")[1:] == ["nowhere.py", "-v"]
+    for wrong in ("", "  ", "'open", "ftp://h/"):
+        with pytest.raises(UsageError):
+            parse_target(wrong)
+
+
+def test_headers_and_bearer(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("abc\n")
+    access = parse_access(["X-A: 1", "X-B:2"], f"@{tmp_path}/token", "auto")
+    assert access.headers == {"X-A": "1", "X-B": "2"}
+    assert access.bearer == "abc"
+    for wrong in ("nothing", ": x"):
+        with pytest.raises(UsageError):
+            parse_access([wrong], None, "auto")
+    with pytest.raises(UsageError):
+        parse_access([], "@/does/not/exist", "auto")

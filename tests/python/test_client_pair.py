@@ -1,0 +1,70 @@
+"""A server and its client in one process: no network, no child."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import segue
+from client_worlds import run
+from programs import server_command
+
+
+def make_server() -> segue.Server:
+    server = segue.Server("in-process", version="2")
+
+    @server.tool
+    def greet(name: str = "World") -> str:
+        return f"Hello, {name}!"
+
+    @server.tool(task="may")
+    async def story(n: int = 3) -> AsyncIterator[str]:
+        for i in range(1, n + 1):
+            yield f"{i} "
+
+    @server.tool
+    async def hang(context: segue.Context) -> str:
+        await asyncio.get_running_loop().create_future()
+        return "never"
+
+    return server
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_server_of_this_process(nothing_left: None, era: Any) -> None:
+    async def work() -> None:
+        server = make_server()
+        async with segue.connect(server, era=era) as session:
+            assert session.peer.server.name == "in-process"
+            assert (await session.call("greet", name="Ada")).text == "Hello, Ada!"
+            stream = session.stream("story", n=4)
+            assert "".join([str(s) async for s in stream]) == "1 2 3 4 "
+            task = asyncio.ensure_future(session.call("hang"))
+            await session.call("greet")
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async with segue.connect(server) as other:
+                assert (await other.call("greet")).text == "Hello, World!"
+
+    run(work)
+
+
+def test_a_socket(nothing_left: None) -> None:
+    async def work() -> None:
+        one, other = socket.socketpair()
+        with one, other:
+            child = await asyncio.create_subprocess_exec(
+                *server_command(), stdin=other, stdout=other
+            )
+            other.close()
+            async with segue.connect(one) as session:
+                assert (await session.call("greet")).text == "Hello, World!"
+            one.close()
+            assert await child.wait() == 0
+
+    run(work)

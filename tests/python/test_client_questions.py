@@ -1,0 +1,156 @@
+"""The server asks: forms, models, roots; answers that fail or never come."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import segue
+from client_worlds import World, run
+
+
+def test_a_form_is_filled_in(world: World) -> None:
+    async def work() -> None:
+        async def on_elicit(asked: segue.ElicitRequest) -> segue.ElicitResult[Any]:
+            assert asked.message and asked.schema is not None
+            await asyncio.sleep(0)
+            return segue.ElicitResult("accept", {"name": "Ada"})
+
+        async with world.session(on_elicit=on_elicit) as session:
+            assert '"Ada"' in (await session.call("ask_name")).text
+            task = await session.start("confirm_delete")
+            assert "Ada" in (await task.result()).text
+
+    run(work)
+
+
+@pytest.mark.parametrize("reply", [None, {"action": "decline"}])
+def test_the_user_declines(world: World, reply: Any) -> None:
+    async def work() -> None:
+        async with world.session(on_elicit=lambda _: reply) as session:
+            assert "decline" in (await session.call("ask_name")).text
+
+    run(work)
+
+
+def test_a_model_and_roots_are_asked(world: World) -> None:
+    async def work() -> None:
+        def on_sample(asked: segue.SampleRequest) -> segue.SampleResult:
+            assert asked.max_tokens == 100
+            assert asked.messages[0].text == "Say something."
+            block = {"type": "text", "text": "something"}
+            return segue.SampleResult("assistant", block, model="m-1")
+
+        async def roots() -> list[Any]:
+            return ["file:///a", segue.Root("file:///b", "B")]
+
+        async with world.session(on_sample=on_sample, roots=roots) as session:
+            assert "something" in (await session.call("ask_model")).text
+            assert "file:///b" in (await session.call("ask_roots")).text
+        async with world.session(roots=["file:///c"]) as session:
+            assert "file:///c" in (await session.call("ask_roots")).text
+            assert "cannot ask" in (await session.call("ask_model")).text
+
+    run(work)
+
+
+def test_any_question(world: World) -> None:
+    async def work() -> None:
+        asked: list[segue.Question] = []
+
+        def on_input(question: segue.Question) -> dict[str, Any]:
+            asked.append(question)
+            return {"action": "accept", "content": {"name": "any"}}
+
+        async with world.session(on_input=on_input) as session:
+            assert '"any"' in (await session.call("ask_name")).text
+            mine: list[str] = []
+
+            def other(question: segue.Question) -> dict[str, Any]:
+                mine.append(question.method)
+                return {"action": "cancel"}
+
+            assert "cancel" in (await session.call("ask_name", on_input=other)).text
+        assert [q.method for q in asked] == ["elicitation/create"] == mine
+        assert isinstance(asked[0].typed, segue.ElicitRequest)
+        assert asked[0].params["message"] == "Your name?"
+
+    run(work)
+
+
+def test_nobody_can_be_asked(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            assert "cannot ask" in (await session.call("ask_name")).text
+
+    run(work)
+
+
+def test_a_callback_refuses(world: World) -> None:
+    async def work() -> None:
+        def on_elicit(_: Any) -> None:
+            raise segue.Refused("not now", -7)
+
+        async with world.session(on_elicit=on_elicit) as session:
+            said = (await session.call("ask_name")).text
+            assert ("not now" in said) if world.era == "legacy" else ("cancel" in said)
+
+    run(work)
+
+
+@pytest.mark.parametrize("reply", [LookupError, 7, "yes", object()])
+def test_a_callback_that_fails(world: World, reply: Any) -> None:
+    async def work() -> None:
+        reported: list[Any] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(context))
+
+        def on_elicit(_: Any) -> Any:
+            if reply is LookupError:
+                raise LookupError("mine")
+            return reply
+
+        async with world.session(on_elicit=on_elicit) as session:
+            said = (await session.call("ask_name")).text
+            assert "could not answer" in said or "cancel" in said
+        assert len(reported) == 1
+        assert "elicitation/create" in reported.pop()["message"]
+        loop.set_exception_handler(None)
+
+    run(work)
+
+
+def test_an_answer_that_never_comes(world: World) -> None:
+    """The call ends first: whoever was asked is cancelled."""
+
+    async def work() -> None:
+        ended: list[str] = []
+
+        async def on_elicit(_: Any) -> None:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                ended.append("cancelled")
+                raise
+
+        async with world.session(on_elicit=on_elicit) as session:
+            with pytest.raises(segue.RequestTimeoutError):
+                await session.call("ask_name", timeout=0.1)
+            assert (await session.call("greet")).text
+        assert ended == ["cancelled"]
+
+    run(work)
+
+
+def test_several_questions_of_one_call(world: World) -> None:
+    async def work() -> None:
+        async def on_elicit(asked: segue.ElicitRequest) -> segue.ElicitResult[Any]:
+            return segue.ElicitResult("accept", {})
+
+        async with world.session(on_elicit=on_elicit) as session:
+            assert (await session.call("ask_both")).text
+            assert (await session.call("ask_rounds")).content is not None
+
+    run(work)

@@ -1,0 +1,230 @@
+"""Tasks: ids, tokens, states; coming back to them; servers and connections that die."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import segue
+from client_worlds import World, is_cancelled, run
+from programs import HttpServer, Proxy, server_command
+
+
+def story(*numbers: int) -> str:
+    return "".join(f"segment {n} of the story" for n in numbers)
+
+
+def test_a_task_from_its_start_to_its_result(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("slow_compute", ms=200, label="x")
+            assert task.id and task.token and not task.done
+            status = await task.status()
+            assert status.id == task.id and status.status == "working"
+            assert status.raw["taskId"] == task.id and status.ttl_ms
+            assert (await task.result()).text == "Computed: x"
+            assert (await task).text == "Computed: x"
+            status = await task.status()
+            assert status.status == "completed" and status.is_final
+
+    run(work)
+
+
+def test_a_call_that_became_no_task(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("greet", name="Ada")
+            assert task.id is None
+            assert [s.text async for s in task] == ["Hello, Ada!"]
+            assert (await task.result()).text == "Hello, Ada!"
+            with pytest.raises(segue.StateError):
+                await task.status()
+            with pytest.raises(segue.RemoteError):
+                await session.start("no such tool")
+
+    run(work)
+
+
+def test_a_task_is_read(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("story", n=5, delayMs=5)
+            assert [s.number async for s in task] == [1, 2, 3, 4, 5]
+            assert (await task.result()).text == story(1, 2, 3, 4, 5)
+
+    run(work)
+
+
+def test_a_task_whose_segments_nobody_reads(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("story", n=200, window=2)
+            result = await task.result()
+            assert result.text == story(*range(1, 201))
+
+    run(work)
+
+
+def test_a_task_that_fails(world: World) -> None:
+    """AS-41: tool errors and RPC errors."""
+
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("failing_job", ms=50)
+            with pytest.raises(segue.ToolError, match="The job failed"):
+                await task.result()
+            with pytest.raises(segue.RemoteError) as caught:
+                await (await session.start("protocol_error_job")).result()
+            assert caught.value.code == -32603
+
+    run(work)
+
+
+def test_a_task_is_cancelled(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("hang")
+            await task.cancel()
+            with pytest.raises(segue.RequestCancelledError):
+                await task.result()
+            assert await is_cancelled(task)
+            other = await session.start("hang")
+            assert other.id
+            await session.task(other.id).cancel()
+            with pytest.raises(segue.Error):
+                await other.result()
+
+    run(work)
+
+
+def test_waiting_is_cancelled_but_not_the_task(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("slow_compute", ms=200, label="x")
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(task.result(), 0.03)
+            assert (await task.status()).status == "working"
+            assert (await task.result()).text == "Computed: x"
+
+    run(work)
+
+
+def test_two_wait_for_one_task(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("slow_compute", ms=50, label="x")
+            one, other = await asyncio.gather(task.result(), task.result())
+            assert one is other
+
+    run(work)
+
+
+def test_a_task_is_found_by_its_id(world: World) -> None:
+    async def work() -> None:
+        async with world.session() as session:
+            task = await session.start("story", n=5)
+            await task.result()
+            assert task.id
+            again = session.task(task.id)
+            numbers = [s.number async for s in again]
+            assert numbers == [1, 2, 3, 4, 5]
+            assert (await again.result()).text == story(1, 2, 3, 4, 5)
+            with pytest.raises((segue.RemoteError, segue.TaskLostError)):
+                await session.task("no-such-task").result()
+
+    run(work)
+
+
+def test_detached_and_resumed_in_another_session(tmp_path: Path) -> None:
+    """Over stdio: the other server process finds it in the store."""
+
+    async def work() -> None:
+        command = server_command("--store", str(tmp_path / "tasks.db"))
+        async with segue.connect(command) as session:
+            task = await session.start("story", n=8, delayMs=10)
+            async for segment in task:
+                if segment.number == 3:
+                    break
+            token = task.detach()
+            assert task.detach() == token
+        async with segue.resume(token, command) as task:
+            assert [s.number async for s in task] == [4, 5, 6, 7, 8]
+            assert (await task).text == story(*range(1, 9))
+        with pytest.raises(segue.InvalidError):
+            async with segue.resume(token[:-1] + "?", command):
+                pass
+
+    run(work)
+
+
+def test_leaving_the_session_leaves_the_task(server: HttpServer) -> None:
+    async def work() -> None:
+        async with segue.connect(server.url) as session:
+            task = await session.start("slow_compute", ms=300, label="x")
+            token = task.token
+        assert token
+        with pytest.raises(segue.ClosedError):
+            await task.result()
+        async with segue.resume(token, server.url) as again:
+            assert (await again).text == "Computed: x"
+
+    run(work)
+
+
+def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
+    """AS-60: a task goes on after a crash, without a word to who reads it."""
+
+    async def work() -> None:
+        async with segue.connect(server.url) as session:
+            task = await session.start("story", n=40, delayMs=20)
+            numbers = []
+            async for segment in task:
+                numbers.append(segment.number)
+                if segment.number == 5:
+                    await asyncio.to_thread(server.kill)
+                    await asyncio.to_thread(server.start)
+            assert numbers == [*range(1, 41)]
+            assert (await task).text == story(*range(1, 41))
+
+    run(work)
+
+
+@pytest.mark.parametrize("how", ["fin", "rst"])
+def test_connections_that_are_cut(server: HttpServer, how: str) -> None:
+    """AS-28: a stream that breaks goes on behind the last segment."""
+
+    async def work() -> None:
+        with Proxy(server) as proxy:
+            async with segue.connect(proxy.url) as session:
+                stream = session.stream("story", n=30, delayMs=10)
+                numbers = []
+                async for segment in stream:
+                    numbers.append(segment.number)
+                    if segment.number % 7 == 0:
+                        assert proxy.say(f"cut {how}").startswith("cut")
+                assert numbers == [*range(1, 31)]
+                assert stream.result.text == story(*range(1, 31))
+
+    run(work)
+
+
+def test_a_child_that_dies_is_started_again(tmp_path: Path) -> None:
+    """What the child was doing it cannot do again; all else goes on."""
+
+    async def work() -> None:
+        command = server_command("--store", str(tmp_path / "tasks.db"))
+        async with segue.connect(command) as session:
+            task = await session.start("story", n=30, delayMs=10)
+            numbers = []
+            async for segment in task:
+                numbers.append(segment.number)
+                if segment.number == 5:
+                    with pytest.raises(segue.Error):
+                        await session.call("die")
+            assert numbers == [*range(1, 31)]
+            assert (await session.call("greet")).text == "Hello, World!"
+            assert session.connections == 2
+
+    run(work)

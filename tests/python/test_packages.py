@@ -1,0 +1,85 @@
+"""What somebody is told whose system lacks a library."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import segue
+from segue import _packages
+
+
+def loaded(name: str) -> Path:
+    """The file of a library that this process has loaded."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.split(maxsplit=5)[-1]
+        if name in Path(path).name:
+            return Path(path)
+    raise AssertionError(f"{name} is not loaded")
+
+
+def copy_package(directory: Path, wants: dict[bytes, bytes]) -> None:
+    """The package, whose library asks for others than it did."""
+    shutil.copytree(
+        Path(segue.__file__).parent,
+        directory / "segue",
+        ignore=shutil.ignore_patterns("*.so*", "__pycache__"),
+    )
+    shutil.copy(loaded("_segue."), directory / "segue")
+    library = loaded("libsegue.so").read_bytes()
+    for old, new in wants.items():
+        assert len(old) == len(new) and library.count(old) == 1
+        library = library.replace(old, new)
+    (directory / "segue" / "libsegue.so.0.1").write_bytes(library)
+
+
+def run_import(directory: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", "import segue; print(segue.__file__)"],
+        cwd=directory,
+        env={"LD_LIBRARY_PATH": str(directory / "segue"), "PYTHONPATH": str(directory)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode == 0:
+        assert done.stdout.strip().startswith(str(directory))
+        return ""
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_all_that_is_missing_is_named_with_its_packages(tmp_path: Path) -> None:
+    copy_package(
+        tmp_path,
+        {b"\0libev.so.4\0": b"\0libev.so.9\0", b"\0libcurl.so.4\0": b"\0libcurl.so.9\0"},
+    )
+    assert run_import(tmp_path) == (
+        "ImportError: segue needs system libraries that are not installed: "
+        "libcurl.so.9, libev.so.9. On Debian 12: apt-get install libcurl4 libev4"
+    )
+
+
+def test_a_library_that_we_do_not_know_is_named_too(tmp_path: Path) -> None:
+    copy_package(tmp_path, {b"\0libev.so.4\0": b"\0libno.so.4\0"})
+    assert "(and the package of libno.so.4)" in run_import(tmp_path)
+
+
+def test_the_copy_can_be_imported(tmp_path: Path) -> None:
+    """Without this the tests above could see another failure."""
+    copy_package(tmp_path, {})
+    assert run_import(tmp_path) == ""
+
+
+def test_every_library_of_ours_has_a_package() -> None:
+    listed = subprocess.run(
+        ["ldd", str(loaded("libsegue.so"))], capture_output=True, text=True, check=True
+    ).stdout
+    direct = {"libwebsockets", "libev", "libcurl", "libsqlite3", "libssl", "libcrypto"}
+    names = [line.split()[0] for line in listed.splitlines()]
+    ours = [name for name in names if name.partition(".so")[0] in direct]
+    assert len(ours) == len(direct)
+    assert "the package of" not in _packages.explain(ours)
+    assert "libwebsockets-evlib-ev" in _packages.explain(ours)

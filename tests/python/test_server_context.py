@@ -1,0 +1,399 @@
+"""What a handler does besides returning: segments, progress, logs, fields, questions, and
+how it hears that its caller has gone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Generator, Iterator
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+import segue
+from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
+
+# ruff: noqa: F811
+
+
+def test_segments_come_as_they_are_made(world: ServerWorld) -> None:
+    server = segue.Server("stream")
+    steps = asyncio.Queue[str]()
+
+    @server.tool
+    async def slow() -> AsyncIterator[str]:
+        while (step := await steps.get()) != "end":
+            yield step
+
+    @server.tool
+    async def sender(ctx: segue.Context) -> str:
+        await ctx.send("one", segue.Image(b"\1"))
+        await ctx.send({"two": 2})
+        return "three"
+
+    @server.tool
+    def sync_sender(ctx: segue.SyncContext) -> Generator[str, None, dict[str, int]]:
+        yield "one"
+        ctx.send("two")
+        return {"three": 3}
+
+    @server.tool
+    def results() -> Iterator[Any]:
+        yield segue.Result(["a", segue.Image(b"\1")], {"x": 1})
+        yield "b"
+        yield segue.Result(structured={"x": 2}, is_error=True)
+
+    async def work(session: Any) -> None:
+        stream = session.stream("slow")
+        seen = []
+        steps.put_nowait("1")
+        async for segment in stream:
+            seen.append(segment.text)
+            steps.put_nowait("end" if len(seen) == 3 else str(len(seen) + 1))
+        assert seen == ["1", "2", "3"]
+        assert stream.result.text == "123"
+        result = await session.call("sender")
+        assert [type(block).__name__ for block in result.content] == [
+            *("Text", "Image", "Text", "Text")
+        ]
+        assert result.text == 'one{"two":2}three'
+        result = await session.call("sync_sender")
+        assert result.text == 'onetwo{"three":3}' and result.structured == {"three": 3}
+        result = await session.call("results", raise_on_error=False)
+        assert result.is_error and result.structured == {"x": 2} and result.text == "ab"
+
+    world.run(server, work)
+
+
+def test_a_result_that_is_made_anew(world: ServerWorld) -> None:
+    server = segue.Server("anew")
+
+    @server.tool
+    async def draft(ctx: segue.Context) -> None:
+        await ctx.send("bad")
+        await ctx.replace("good")
+        await ctx.set_field("structuredContent", {"n": 1})
+        await ctx.set_field("_meta", {"example.org/k": 1})
+
+    @server.tool
+    def sync_draft(ctx: segue.SyncContext) -> None:
+        ctx.send("bad")
+        ctx.replace("good")
+        ctx.set_field("structuredContent", {"n": 1})
+
+    async def work(session: Any) -> None:
+        for name in ("draft", "sync_draft"):
+            result = await session.call(name)
+            assert result.text == "good" and result.structured == {"n": 1}
+        assert (await session.call("draft")).meta["example.org/k"] == 1
+
+    world.run(server, work)
+
+
+def test_a_slow_reader_makes_the_handler_wait(nothing_left: None) -> None:
+    """What is sent waits where nobody takes it, and nothing is lost."""
+    server = segue.Server("much", options={"max_result_bytes": 1 << 30})
+    size, count = 100_000, 300
+    waited = {"async": 0, "sync": 0}
+
+    @server.tool
+    async def much(ctx: segue.Context) -> None:
+        for number in range(count):
+            await ctx.send(f"{number:06d}" + "x" * size)
+            waited["async"] += ctx._waiter is not None
+
+    @server.tool
+    def sync_much(ctx: segue.SyncContext) -> None:
+        for number in range(count):
+            ctx.send(f"{number:06d}" + "x" * size)
+
+    async def work() -> None:
+        async with segue.connect(server, era="legacy") as session:
+            for name in ("much", "sync_much"):
+                seen = 0
+                async for segment in session.stream(name, window=1, collect=False):
+                    assert segment.text and int(segment.text[:6]) == seen
+                    seen += 1
+                assert seen == count
+
+    run(work)
+    assert waited["async"]
+
+
+def test_progress_and_logs(world: ServerWorld) -> None:
+    server = segue.Server("talks")
+    logs: list[Any] = []
+
+    @server.tool
+    async def talk(ctx: segue.Context) -> None:
+        ctx.progress(1, 4, "begun")
+        ctx.log("said")
+        ctx.log({"n": 1}, "error")
+        ctx.progress(2.5)
+
+    @server.tool
+    def sync_talk(ctx: segue.SyncContext) -> None:
+        ctx.progress(1, 4, "begun")
+        ctx.log("said", "warning")
+
+    async def work(session: Any) -> None:
+        progress: list[Any] = []
+        await session.set_log_level("info")
+        await session.call("talk", on_progress=lambda *told: progress.append(told))
+        assert progress == [(1.0, 4.0, "begun"), (2.5, None, None)]
+        assert [log.data for log in logs] == ["said", {"n": 1}]
+        assert [log.level for log in logs] == ["info", "error"]
+        logs.clear()
+        await session.call("sync_talk")
+        assert [log.data for log in logs] == ["said"]
+
+    world.run(server, work, on_log=logs.append)
+
+
+def test_who_and_what(world: ServerWorld) -> None:
+    told: list[segue.server.Peer] = []
+
+    def principal(peer: segue.server.Peer) -> str:
+        told.append(peer)
+        return "ada"
+
+    server = segue.Server("who", principal=principal)
+
+    @server.tool
+    async def who(ctx: segue.Context, a: int) -> dict[str, Any]:
+        return {
+            "principal": ctx.principal,
+            "method": ctx.method,
+            "name": ctx.name,
+            "arguments": ctx.params["arguments"],
+            "trace": ctx.meta("traceparent"),
+            "absent": ctx.meta("absent"),
+            "client": (ctx.client_info or {}).get("name"),
+            "version": ctx.protocol_version,
+            "scope": ctx.has_scope("any"),
+            "cancelled": ctx.cancelled,
+        }
+
+    async def work(session: Any) -> None:
+        result = await session.call("who", a=1, meta={"traceparent": "00-1-2-01"})
+        modern = world.era == "modern"
+        assert result.structured == {
+            "principal": "ada",
+            "method": "tools/call",
+            "name": "who",
+            "arguments": {"a": 1},
+            "trace": "00-1-2-01",
+            "absent": None,
+            "client": "tests" if modern else None,
+            "version": "2026-07-28" if modern else None,
+            "scope": world.way == "pair",
+            "cancelled": False,
+        }
+        assert told
+
+    world.run(server, work, name="tests")
+
+
+def test_a_caller_that_goes(world: ServerWorld) -> None:
+    server = segue.Server("goes")
+    began, ended = asyncio.Event(), asyncio.Event()
+    sync_began, sync_ended = threading.Event(), threading.Event()
+
+    @server.tool
+    async def wait(ctx: segue.Context) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            assert ctx.cancelled
+            ended.set()
+
+    @server.tool
+    def sync_wait(ctx: segue.SyncContext) -> None:
+        sync_began.set()
+        with ctx._room:
+            while not ctx.cancelled:
+                ctx._room.wait()  # a cancel rings
+        sync_ended.set()
+
+    @server.tool
+    def sync_stream(ctx: segue.SyncContext) -> Iterator[str]:
+        try:
+            sync_began.set()
+            while True:
+                yield "x" * 1000
+        finally:
+            sync_ended.set()
+
+    async def work(session: Any) -> None:
+        call = asyncio.ensure_future(session.call("wait"))
+        await began.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await ended.wait()
+        for name in ("sync_wait", "sync_stream"):
+            sync_began.clear()
+            sync_ended.clear()
+            call = asyncio.ensure_future(session.call(name))
+            await asyncio.to_thread(sync_began.wait)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert await asyncio.to_thread(sync_ended.wait, 10)
+
+    world.run(server, work)
+
+
+def test_a_handler_that_is_cancelled_by_itself(world: ServerWorld) -> None:
+    server = segue.Server("itself")
+
+    @server.tool
+    async def raises() -> None:
+        raise asyncio.CancelledError
+
+    async def work(session: Any) -> None:
+        with pytest.raises(segue.ToolError, match="cancelled on the server"):
+            await session.call("raises")
+
+    world.run(server, work)
+
+
+def test_too_many_calls_at_once(world: ServerWorld) -> None:
+    server = segue.Server("few", max_calls=2)
+    go = asyncio.Event()
+
+    @server.tool
+    async def wait() -> str:
+        await go.wait()
+        return "done"
+
+    async def work(session: Any) -> None:
+        calls = [asyncio.ensure_future(session.call("wait")) for _ in range(3)]
+        done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        (refused,) = done
+        error = refused.exception()
+        assert isinstance(error, segue.RemoteError) and error.data == {"reason": "limit"}
+        go.set()
+        rest = await asyncio.gather(*(call for call in calls if call is not refused))
+        assert [one.text for one in rest] == ["done", "done"]
+        assert (await session.call("wait")).text == "done"
+
+    world.run(server, work)
+
+
+# ---- questions
+
+
+class Person(msgspec.Struct):
+    name: str
+    age: int = 30
+    color: Literal["red", "blue"] = "red"
+
+
+def test_questions_to_a_person(world: ServerWorld) -> None:
+    server = segue.Server("asks")
+    seen: list[Any] = []
+
+    @server.tool
+    async def ask(ctx: segue.Context) -> list[Any]:
+        name = await ctx.ask("Your name?")
+        agreed, number = await asyncio.gather(
+            ctx.ask("Agreed?", bool, key="agreed"), ctx.ask("How many?", int)
+        )
+        person = await ctx.ask("Who?", Person)
+        assert isinstance(person, Person)
+        return [name, agreed, number, person.name, person.age]
+
+    @server.tool
+    def sync_ask(ctx: segue.SyncContext) -> str:
+        elicited = ctx.elicit("Who?", Person)
+        assert elicited.accepted and elicited.content
+        raw = ctx.elicit("Raw?", {"type": "object", "properties": {"a": {}}})
+        return f"{elicited.content.name} {raw.content}"
+
+    answers: dict[str, Any] = {
+        "Your name?": {"value": "Ada"},
+        "Agreed?": {"value": True},
+        "How many?": {"value": 3},
+        "Who?": {"name": "Bob"},
+        "Raw?": {"a": "b"},
+    }
+
+    async def answer(request: segue.ElicitRequest) -> Any:
+        seen.append(request)
+        return {"action": "accept", "content": answers[request.message]}
+
+    async def work(session: Any) -> None:
+        result = await session.call("ask")
+        assert result.text == '["Ada",true,3,"Bob",30]'
+        schema = next(one for one in seen if one.message == "Who?").schema
+        assert schema["required"] == ["name"]
+        assert schema["properties"]["color"]["enum"] == ["red", "blue"] or set(
+            schema["properties"]["color"]["enum"]
+        ) == {"red", "blue"}
+        assert (await session.call("sync_ask")).text == "Bob {'a': 'b'}"
+
+    world.run(server, work, on_elicit=answer)
+
+
+def test_answers_that_are_none(world: ServerWorld) -> None:
+    server = segue.Server("refused")
+
+    @server.tool
+    async def ask(ctx: segue.Context) -> str:
+        return await ctx.ask("Name?")
+
+    @server.tool
+    async def elicit(ctx: segue.Context) -> str:
+        return (await ctx.elicit("Name?", str)).action
+
+    @server.tool
+    async def sample(ctx: segue.Context) -> str:
+        try:
+            return (await ctx.sample("hello", max_tokens=3)).text
+        except segue.UnsupportedError:
+            return "cannot be asked"
+
+    async def work(session: Any) -> None:
+        with pytest.raises(segue.ToolError, match="The user declined"):
+            await session.call("ask")
+        assert (await session.call("elicit")).text == "decline"
+        assert (await session.call("sample")).text == "cannot be asked"
+
+    world.run(server, work, on_elicit=lambda request: {"action": "decline"})
+
+
+def test_questions_to_models_and_for_roots(world: ServerWorld) -> None:
+    server = segue.Server("models")
+
+    @server.tool
+    async def think(ctx: segue.Context) -> str:
+        answer = await ctx.sample(
+            ["hello", segue.assistant("yes?"), "go"],
+            max_tokens=5,
+            systemPrompt="short",
+        )
+        roots = await ctx.roots()
+        return f"{answer.text} {answer.model} {answer.stop_reason} {roots[0].uri}"
+
+    @server.tool
+    def sync_think(ctx: segue.SyncContext) -> str:
+        return ctx.sample("hello", max_tokens=5).text + str(len(ctx.roots()))
+
+    def sample(request: segue.SampleRequest) -> Any:
+        assert request.max_tokens == 5
+        return {
+            "role": "assistant",
+            "content": {"type": "text", "text": f"{len(request.messages)} heard"},
+            "model": "m1",
+            "stopReason": "endTurn",
+        }
+
+    async def work(session: Any) -> None:
+        told = (await session.call("think")).text
+        assert told == "3 heard m1 endTurn file:///w"
+        assert (await session.call("sync_think")).text == "1 heard1"
+
+    world.run(server, work, on_sample=sample, roots=["file:///w"])

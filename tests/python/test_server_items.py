@@ -1,0 +1,262 @@
+"""Resources, templates, prompts and completion of a Python server; lists that change."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+
+import segue
+from segue.server import Complete
+from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
+
+# ruff: noqa: F811
+
+
+def test_resources(world: ServerWorld) -> None:
+    server = segue.Server("resources")
+
+    @server.resource("note://text", title="A note", size=4)
+    def text() -> str:
+        """What it says"""
+        return "text"
+
+    @server.resource("note://bytes", mime_type="image/png")
+    async def binary() -> bytes:
+        return b"\0\1"
+
+    @server.resource("note://json", name="config")
+    def config(ctx: segue.SyncContext) -> dict[str, Any]:
+        assert ctx.method == "resources/read" and ctx.name == "note://json"
+        return {"a": 1}
+
+    @server.resource("note://several")
+    def several() -> list[segue.ResourceContents]:
+        return [
+            segue.ResourceContents("note://several/1", text="one"),
+            segue.ResourceContents("note://several/2", blob=b"two"),
+        ]
+
+    @server.resource("note://gone")
+    def gone() -> None: ...
+
+    @server.resource("note://missing")
+    def missing() -> str:
+        raise FileNotFoundError("/secret/path")
+
+    @server.resource("note://broken")
+    async def broken() -> str:
+        raise ValueError("it broke")
+
+    async def read(session: Any, uri: str) -> list[Any]:
+        result = await session.read_resource(uri)
+        return [(one.uri, one.text, one.blob, one.mime_type) for one in result.contents]
+
+    async def work(session: Any) -> None:
+        listed = {one.uri: one for one in await session.list_resources()}
+        assert listed["note://text"].title == "A note"
+        assert listed["note://text"].description == "What it says"
+        assert listed["note://json"].name == "config"
+        assert await read(session, "note://text") == [
+            ("note://text", "text", None, "text/plain")
+        ]
+        assert await read(session, "note://bytes") == [
+            ("note://bytes", None, b"\0\1", "image/png")
+        ]
+        assert await read(session, "note://json") == [
+            ("note://json", '{"a":1}', None, "application/json")
+        ]
+        assert await read(session, "note://several") == [
+            ("note://several/1", "one", None, None),
+            ("note://several/2", None, b"two", None),
+        ]
+        not_found = -32602 if world.era == "modern" else -32002
+        for uri in ("note://gone", "note://missing", "note://unknown"):
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.read_resource(uri)
+            assert caught.value.code == not_found
+            assert "secret" not in str(caught.value)
+        with pytest.raises(segue.RemoteError, match="it broke"):
+            await session.read_resource("note://broken")
+
+    world.run(server, work)
+
+
+def test_templates(world: ServerWorld) -> None:
+    server = segue.Server("templates")
+
+    @server.resource("user://{id}/{part}")
+    def user(part: Literal["name", "mail"], id: int) -> str:
+        return f"{id!r} {part}"
+
+    @server.resource("file:///{+path}", name="files")
+    async def file(path: str, ctx: segue.Context) -> str:
+        return f"{path} {ctx.name}"
+
+    async def text(session: Any, uri: str) -> str:
+        (one,) = (await session.read_resource(uri)).contents
+        return str(one.text)
+
+    async def work(session: Any) -> None:
+        listed = await session.list_resource_templates()
+        assert {one.uri_template for one in listed} == {
+            *("user://{id}/{part}", "file:///{+path}")
+        }
+        assert await text(session, "user://7/mail") == "7 mail"
+        uri = "file:///a/%20b/../c"
+        assert await text(session, uri) == f"a/ b/../c {uri}"
+        for bad in ("user://x/name", "user://7/age"):
+            with pytest.raises(segue.RemoteError, match="Invalid arguments") as caught:
+                await session.read_resource(bad)
+            assert caught.value.code == -32602
+        found = await session.complete("user://{id}/{part}", "part", "m")
+        assert found.values == ["mail"]
+
+    world.run(server, work)
+
+
+def test_prompts(world: ServerWorld) -> None:
+    server = segue.Server("prompts")
+
+    @server.prompt(title="Review")
+    def review(code: str, depth: Annotated[int, "how deep"] = 1) -> list[Any]:
+        """Reviews code.
+
+        Args:
+            code: the code
+        """
+        image = segue.Image(b"\1")
+        answer = segue.assistant("I look.")
+        return [f"Review {code} {depth!r}", answer, segue.user(image), image]
+
+    @server.prompt
+    async def told(ctx: segue.Context) -> str:
+        await ctx.set_field("description", "made for you")
+        return "Hello"
+
+    async def work(session: Any) -> None:
+        listed = {one.name: one for one in await session.list_prompts()}
+        assert listed["review"].title == "Review"
+        assert listed["review"].description == "Reviews code."
+        assert msgspec.to_builtins(listed["review"].arguments) == [
+            {"name": "code", "description": "the code", "required": True},
+            {"name": "depth", "description": "how deep"},
+        ]
+        result = await session.get_prompt("review", {"code": "x", "depth": "3"})
+        assert [one.role for one in result.messages] == [
+            *("user", "assistant", "user", "user")
+        ]
+        assert result.messages[0].content == segue.Text("Review x 3")
+        assert result.messages[3].content == segue.Image(b"\1")
+        result = await session.get_prompt("told")
+        assert result.description == "made for you"
+        for arguments in ({"code": "x", "depth": "deep"}, {}):
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.get_prompt("review", arguments)
+            assert caught.value.code == -32602
+
+    world.run(server, work)
+
+
+def test_completion(world: ServerWorld) -> None:
+    server = segue.Server("completion")
+
+    class Size(enum.Enum):
+        small = "small"
+        smart = "smart"
+        big = "big"
+
+    async def cities(typed: str, others: dict[str, str]) -> list[str]:
+        return [f"{others.get('country', '?')}/{typed}{n}" for n in range(150)]
+
+    @server.prompt
+    def visit(
+        country: Annotated[str, Complete(["France", "Finland", "Chad"])],
+        city: Annotated[str, Complete(cities)],
+        size: Size = Size.big,
+        street: str = "",
+        broken: Annotated[str, Complete(lambda typed: 1 / 0)] = "",
+    ) -> str:
+        return ""
+
+    @server.completion("visit", "street")
+    def streets(typed: str) -> list[str]:
+        return [typed.upper()]
+
+    async def work(session: Any) -> None:
+        async def values(argument: str, typed: str, **others: str) -> list[str]:
+            found = await session.complete("visit", argument, typed, context=others)
+            return list(found.values)
+
+        assert await values("country", "f") == ["France", "Finland"]
+        assert await values("size", "sm") == ["small", "smart"]
+        assert await values("street", "rue") == ["RUE"]
+        found = await session.complete("visit", "city", "p", context={"country": "F"})
+        assert found.values[0] == "F/p0" and len(found.values) == 100
+        assert found.total == 150 and found.has_more
+        assert await values("unknown", "") == []
+        with pytest.raises(segue.RemoteError, match="division"):
+            await values("broken", "")
+
+    world.run(server, work)
+    with pytest.raises(ValueError, match="no argument 'planet' of 'visit'"):
+        server.completion("visit", "planet")(streets)
+
+
+def test_lists_that_change(world: ServerWorld) -> None:
+    server = segue.Server("changes")
+
+    @server.tool
+    def first() -> str:
+        return "first"
+
+    @server.resource("note://a")
+    def note() -> str:
+        return "a"
+
+    @server.prompt
+    def hello(name: str = "") -> str:
+        return name
+
+    def later() -> str:
+        return "later"
+
+    async def work(session: Any) -> None:
+        everything = session.subscribe(
+            "note://a", tools=True, resources=True, prompts=True
+        )
+        async with everything as changes:
+            server.tool(later)
+            assert (await anext(changes)).kind == "tools"
+            assert (await session.call("later")).text == "later"
+            server.remove_tool("later")
+            assert (await anext(changes)).kind == "tools"
+            assert [one.name for one in await session.list_tools()] == ["first"]
+            server.resource("note://b")(later)
+            assert (await anext(changes)).kind == "resources"
+            server.remove_resource("note://b")
+            assert (await anext(changes)).kind == "resources"
+            server.remove_prompt("hello")
+            assert (await anext(changes)).kind == "prompts"
+            server.resource_updated("note://a")
+            assert (await anext(changes)).uri == "note://a"
+
+    world.run(server, work)
+
+
+def test_functions_that_do_not_fit(nothing_left: None) -> None:
+    server = segue.Server("odd")
+    with pytest.raises(TypeError, match=r"variables are \['id'\]"):
+        server.resource("x://{id}")(lambda: "")
+    with pytest.raises(TypeError, match=r"takes \['id'\]"):
+        server.resource("x://fixed")(lambda id: "")
+
+    def generator() -> Any:
+        yield ""
+
+    with pytest.raises(TypeError, match="generator"):
+        server.resource("x://g")(generator)
+    with pytest.raises(TypeError, match="generator"):
+        server.prompt(generator)

@@ -1,0 +1,255 @@
+"""A Python server as a process: its standard input and output, its signals, its crash."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import segue
+from programs import free_port
+from server_worlds import nothing_left, run  # noqa: F401
+
+# ruff: noqa: F811
+PROGRAM = str(Path(__file__).with_name("server_program.py"))
+COMMAND = [sys.executable, "-B", PROGRAM]
+SECONDS = 20.0
+
+
+class Program:
+    """The server over HTTP, until it ends."""
+
+    def __init__(self, *arguments: str, port: int | None = None, **env: str) -> None:
+        self.port = port or free_port()
+        http = f"127.0.0.1:{self.port}"
+        self.child = subprocess.Popen(
+            [*COMMAND, "--http", http, *arguments],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **env},
+        )
+        assert self.child.stderr is not None
+        ready, _, _ = select.select([self.child.stderr], [], [], SECONDS)
+        line = self.child.stderr.readline() if ready else ""
+        assert line == f"program 1: http://{http}/mcp\n"
+        self.url = f"http://{http}/mcp"
+
+    def signal(self, number: int) -> None:
+        self.child.send_signal(number)
+
+    async def ended(self) -> int:
+        return await asyncio.to_thread(self.child.wait, SECONDS)
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.child.kill()
+        self.child.wait()
+        assert self.child.stderr is not None
+        self.child.stderr.close()
+
+
+# ---- standard input and output
+
+
+def lines(*messages: dict[str, Any]) -> str:
+    return "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages)
+
+
+HELLO = lines(
+    {
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+)
+
+
+def call(id: int, tool: str, **arguments: Any) -> str:
+    params = {"name": tool, "arguments": arguments}
+    return lines({"id": id, "method": "tools/call", "params": params})
+
+
+def test_nothing_but_messages_on_standard_output(nothing_left: None) -> None:
+    child = subprocess.Popen(
+        COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin and child.stdout and child.stderr
+    child.stdin.write(HELLO + call(1, "noisy", text="hé"))
+    child.stdin.flush()
+    answers = [json.loads(child.stdout.readline()) for _ in range(2)]
+    assert answers[0]["result"]["serverInfo"]["name"] == "program"
+    assert answers[1]["result"]["content"][0]["text"] == "hé ''"
+    out, err = child.communicate(timeout=SECONDS)  # the input ends
+    assert child.returncode == 0 and out == ""
+    for text in ("printed hé", "written", "to descriptor 1", "of a child"):
+        assert f"{text}\n" in err
+
+
+def test_a_session_over_standard_input_and_output(nothing_left: None) -> None:
+    async def work() -> None:
+        for era in ("modern", "legacy"):
+            async with segue.connect(COMMAND, era=era, restart=False) as session:
+                waiting = asyncio.ensure_future(session.call("gate", name="a"))
+                await session.call("open", name="a")
+                assert (await waiting).text == "through a"
+                assert (await session.call("noisy", text="x")).text == "x ''"
+
+    run(work)
+
+
+def test_what_is_under_way_is_answered_before_a_signal_ends_it(
+    nothing_left: None, tmp_path: Path
+) -> None:
+    """Over standard input and output: SIGTERM, and the call may still end."""
+    gate = tmp_path / "gate"
+    child = subprocess.Popen(
+        COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "GATE_FILE": str(gate)},
+    )
+    assert child.stdin and child.stdout
+    child.stdin.write(HELLO)
+    child.stdin.flush()
+    child.stdout.readline()
+    child.stdin.write(call(1, "open_at_end", name="a") + call(2, "gate", name="a"))
+    child.stdin.write(call(3, "open", name="other"))
+    child.stdin.flush()
+    assert json.loads(child.stdout.readline())["id"] == 3  # so the others run
+    child.send_signal(signal.SIGTERM)
+    gate.touch()
+    told = [json.loads(child.stdout.readline()) for _ in range(2)]
+    answers = {one["id"]: one for one in told}
+    assert child.stdout.readline() == ""
+    child.communicate(timeout=SECONDS)
+    assert answers[2]["result"]["content"][0]["text"] == "through a"
+    assert child.returncode == 0
+
+
+# ---- signals
+
+
+def test_a_signal_lets_calls_end(nothing_left: None, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+
+    async def work(program: Program) -> None:
+        started = asyncio.Event()
+        async with segue.connect(program.url) as session:
+            helper = asyncio.ensure_future(session.call("open_at_end", name="a"))
+            waiting = asyncio.ensure_future(
+                session.call("gate", name="a", on_progress=lambda *_: started.set())
+            )
+            await started.wait()
+            program.signal(signal.SIGTERM)
+            gate.touch()
+            assert (await waiting).text == "through a"
+            await helper
+        assert await program.ended() == 0
+
+    with Program(GATE_FILE=str(gate)) as program:
+        run(lambda: work(program))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_at_once(nothing_left: None, number: int) -> None:
+    async def work(program: Program) -> None:
+        started = asyncio.Event()
+        async with segue.connect(program.url, max_reconnects=-1) as session:
+            calls = [
+                asyncio.ensure_future(
+                    session.call(tool, arguments, on_progress=lambda *_: started.set())
+                )
+                for tool, arguments in (("stuck", {}), ("gate", {"name": "never"}))
+            ]
+            await started.wait()
+            began = time.monotonic()
+            program.signal(number)
+            while True:  # the first one was heard when nobody gets in any more
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", program.port)
+                except OSError:
+                    break
+                writer.close()
+            program.signal(number)
+            assert await program.ended() == 128 + number
+            assert time.monotonic() - began < 8
+            for one in calls:
+                with pytest.raises(segue.Error):
+                    await one
+
+    with Program("--drain", "60") as program:
+        run(lambda: work(program))
+
+
+# ---- a crash
+
+
+async def resumed(url: str, token: str) -> tuple[list[str], str]:
+    async with segue.connect(url) as session:
+        task = session.resume(token)
+        seen = [segment.text or "" async for segment in task]
+        return seen, (await task.result()).text
+
+
+@pytest.mark.parametrize("end", ["crash", "signal"])
+def test_a_task_goes_on_in_the_next_process(
+    nothing_left: None, tmp_path: Path, end: str
+) -> None:
+    """AS-78, AS-93b: killed or asked to end, the next process on the same store goes on
+    behind the last segment, with the tool's own checkpoint."""
+    store = str(tmp_path / "tasks.db")
+    port = free_port()
+    token = ""
+
+    async def first(program: Program) -> None:
+        nonlocal token
+        async with segue.connect(program.url, max_reconnects=-1) as session:
+            stream = session.stream("count", to=6, pause_at=4, on_leave="detach")
+            async for segment in stream:
+                if segment.number == 3:
+                    break
+            token = stream.token or ""
+            lost = await session.start("lost")
+            tokens.append(lost.token or "")
+            async for _ in lost:
+                break
+        program.signal(signal.SIGKILL if end == "crash" else signal.SIGTERM)
+        assert await program.ended() == (-signal.SIGKILL if end == "crash" else 0)
+
+    async def second(program: Program) -> None:
+        seen, text = await resumed(program.url, token)
+        assert text == "1 2 3 4 5 6 in 2 runs"
+        assert "".join(seen).endswith("4 5 6 in 2 runs")
+        with pytest.raises(segue.Error):
+            await resumed(program.url, tokens[0])
+
+    tokens: list[str] = []
+    options = ("--store", store, "--drain", "0")
+    with Program(*options, port=port) as program:
+        run(lambda: first(program))
+    assert re.search(r"\S", token)
+    with Program(*options, port=port) as program:
+        run(lambda: second(program))

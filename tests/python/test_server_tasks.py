@@ -1,0 +1,166 @@
+"""Calls that become tasks: when, what they tell, and what is left of them when a loop
+ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import segue
+from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
+
+# ruff: noqa: F811
+
+
+def test_what_may_become_a_task(world: ServerWorld) -> None:
+    server = segue.Server("policies")
+
+    async def answer() -> str:
+        return "answer"
+
+    server.tool(name="never")(answer)
+    server.tool(name="may", task="may", ttl=60, poll=0.05)(answer)
+    server.tool(name="must", task="must")(answer)
+    server.tool(name="later", task="may", promote_after=3600)(answer)
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        for name, is_task in {
+            "never": False,
+            "may": True,
+            "must": True,
+            "later": False,
+        }.items():
+            task = await session.start(name)
+            assert (await task.result()).text == "answer"
+            assert (task.id is not None) == is_task, name
+        task = await session.start("may")
+        assert (await task.status()).ttl_ms == 60_000
+
+    world.run(server, work)
+
+
+def test_tasks_for_clients_that_take_none(world: ServerWorld) -> None:
+    server = segue.Server("policies")
+
+    @server.tool(task="may")
+    async def may(ctx: segue.Context) -> str:
+        assert ctx.resumed_from is None
+        return f"{await ctx.checkpoint(b'x')} {ctx.defer()} {ctx.hang_up()}"
+
+    @server.tool(task="must")
+    def must() -> str:
+        return "never"
+
+    async def work(session: Any) -> None:
+        text = (await session.call("may")).text
+        assert text.startswith("False False")
+        with pytest.raises(segue.RemoteError):
+            await session.call("must")
+
+    world.run(server, work, tasks=False)
+
+
+def test_what_a_task_tells(world: ServerWorld) -> None:
+    server = segue.Server("tells")
+    go = asyncio.Event()
+
+    @server.tool(task="may", promote_after=3600)
+    async def work_on(ctx: segue.Context) -> str:
+        assert ctx.defer(ttl=120) and ctx.defer()
+        await ctx.set_status("half way")
+        assert await ctx.checkpoint({"at": 1})
+        await go.wait()
+        return "done"
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        told: list[str] = []
+        task = await session.start(
+            "work_on", on_status=lambda status, text: told.append(f"{status} {text}")
+        )
+        if task.id is None:  # a client of 2025-11-25 has to ask for one beforehand
+            assert world.era == "legacy"
+            go.set()
+        else:
+            while (status := await task.status()).message != "half way":
+                assert status.status == "working"
+            go.set()
+        assert (await task.result()).text == "done"
+
+    world.run(server, work)
+
+
+def test_a_task_that_is_cancelled(world: ServerWorld) -> None:
+    server = segue.Server("cancelled")
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    @server.tool(task="may")
+    async def wait(ctx: segue.Context) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        task = await session.start("wait")
+        await began.wait()
+        await task.cancel()
+        await ended.wait()
+        assert (await task.status()).status == "cancelled"
+        with pytest.raises(segue.RequestCancelledError):
+            await task.result()
+
+    world.run(server, work)
+
+
+@pytest.mark.parametrize("way", ["pair", "http"])
+def test_a_loop_that_ends_lets_tasks_go(
+    nothing_left: None, tmp_path: Path, way: str
+) -> None:
+    """AS-78: what was under way when a loop ended goes on in the next one, which has the
+    store; however the loop came to its end."""
+    server = segue.Server("loops", store=tmp_path / "tasks.db")
+    runs: list[int] = []
+    token = ""
+
+    @server.tool(task="may", restartable=True)
+    async def count(ctx: segue.Context) -> AsyncIterator[str]:
+        resumed = ctx.resumed_from
+        runs.append(resumed.segments if resumed else 0)
+        for number in range(runs[-1] + 1, 5):
+            if number == 3 and resumed is None:
+                await asyncio.Event().wait()
+            yield f"{number} "
+
+    async def first(url: Any) -> None:
+        nonlocal token
+        async with segue.connect(url) as session:
+            task = await session.start("count")
+            async for segment in task:
+                if segment.number == 2:
+                    break
+            token = task.token or ""
+            task.detach()
+
+    async def second(url: Any) -> None:
+        async with segue.connect(url) as session:
+            assert (await session.resume(token).result()).text == "1 2 3 4 "
+
+    for work in (first, second):
+
+        async def whole(work: Any = work) -> None:
+            if way == "pair":
+                await work(server)
+            else:
+                async with server.serving(http="127.0.0.1:0", drain=0) as serving:
+                    await work(serving.url)
+
+        run(whole)
+    assert runs == [0, 2]

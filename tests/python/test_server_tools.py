@@ -1,0 +1,388 @@
+"""Tools of a Python server: what they take, what they give, how they fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated, Any, Literal, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+
+import segue
+from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
+
+# ruff: noqa: F811
+
+
+class Color(enum.Enum):
+    red = "red"
+    blue = "blue"
+
+
+class Point(msgspec.Struct):
+    x: int
+    y: float = 1.5
+
+
+@dataclasses.dataclass
+class Named:
+    name: str
+
+
+class Model(pydantic.BaseModel):
+    n: int = pydantic.Field(ge=0, description="how many")
+
+
+class Shape(TypedDict):
+    corners: int
+
+
+def test_each_sort_of_function(world: ServerWorld) -> None:
+    server = segue.Server("sorts")
+    threads: dict[str, bool] = {}
+
+    def note(name: str) -> str:
+        is_main = threading.current_thread() is threading.main_thread()
+        threads[name] = is_main
+        return name
+
+    @server.tool
+    def plain() -> str:
+        return note("plain")
+
+    @server.tool(thread=False)
+    def at_once() -> str:
+        return note("at_once")
+
+    @server.tool
+    async def asynchronous() -> str:
+        return note("asynchronous")
+
+    @server.tool
+    def generator() -> Iterator[str]:
+        yield note("gen")
+        yield "erator"
+
+    @server.tool
+    async def async_generator() -> AsyncIterator[str]:
+        yield note("async_")
+        yield "generator"
+
+    class Callable:
+        async def __call__(self, text: str) -> str:
+            return text
+
+    server.tool(name="callable")(Callable())
+
+    async def two(first: str, second: str = "b") -> str:
+        """Joins."""
+        return first + second
+
+    server.tool(functools.partial(two, "a"))
+
+    class Object:
+        def method(self, text: str) -> str:
+            return text
+
+    server.tool(Object().method)
+
+    async def work(session: Any) -> None:
+        for name in ("plain", "at_once", "asynchronous", "generator", "async_generator"):
+            assert (await session.call(name)).text == name
+        assert (await session.call("callable", text="called")).text == "called"
+        assert (await session.call("two")).text == "ab"
+        assert (await session.call("method", text="bound")).text == "bound"
+
+    world.run(server, work)
+    assert threads == {
+        "plain": False,
+        "at_once": True,
+        "asynchronous": True,
+        "gen": False,
+        "async_": True,
+    }
+
+
+def test_what_a_tool_gives(world: ServerWorld) -> None:
+    server = segue.Server("giver")
+    link = segue.ResourceLink("file:///x", "x")
+    given: dict[str, Any] = {
+        "none": None,
+        "text": "text",
+        "bytes": b"b\xc3\xbctes",
+        "number": 42,
+        "image": segue.Image(b"\0\1", "image/png"),
+        "mixed": ["one", segue.Audio(b"\2"), link],
+        "list": [1, 2, 3],
+        "empty": [],
+        "object": {"a": [1, None]},
+        "struct": Point(1),
+        "dataclass": Named("Ada"),
+        "model": Model(n=3),
+        "result": segue.Result("said", {"a": 1}, meta={"k": "v"}),
+        "structured": segue.Result(structured={"a": 1}),
+        "annotated": segue.Text("t", segue.Annotations(["user"], 0.5)),
+    }
+
+    def add(name: str, value: Any) -> None:
+        server.tool(name=name)(lambda: value)
+
+    for name, value in given.items():
+        add(name, value)
+
+    async def work(session: Any) -> None:
+        found = {name: await session.call(name) for name in given}
+        assert found["none"].content == [] and found["empty"].content == []
+        assert found["text"].content == [segue.Text("text")]
+        assert found["bytes"].text == "bütes"
+        assert found["number"].text == "42" and found["number"].structured is None
+        assert found["image"].content == [segue.Image(b"\0\1", "image/png")]
+        assert found["mixed"].content == [segue.Text("one"), segue.Audio(b"\2"), link]
+        assert found["list"].text == "[1,2,3]" and found["list"].structured is None
+        assert found["object"].structured == {"a": [1, None]}
+        assert found["object"].text == '{"a":[1,null]}'
+        assert found["struct"].structured == {"x": 1, "y": 1.5}
+        assert found["dataclass"].structured == {"name": "Ada"}
+        assert found["model"].structured == {"n": 3}
+        assert found["result"].text == "said" and found["result"].structured == {"a": 1}
+        assert found["result"].meta["k"] == "v"
+        assert found["structured"].text == '{"a":1}'
+        assert found["annotated"].content[0].annotations.priority == 0.5
+
+    world.run(server, work)
+
+
+def test_what_is_told_of_a_tool(world: ServerWorld) -> None:
+    server = segue.Server("teller", "7", title="Teller", instructions="Ask.")
+
+    @server.tool(
+        title="Paint",
+        annotations=segue.ToolAnnotations(read_only_hint=True),
+        icons=[segue.Icon("https://example.org/i.png", sizes=["48x48"])],
+        meta={"example.org/cost": 3},
+    )
+    def paint(
+        ctx: segue.SyncContext,
+        at: Point,
+        color: Color = Color.red,
+        size: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3,
+        *,
+        layer: Annotated[str, "which one"] = "top",
+    ) -> Point:
+        """Paints a point.
+
+        It stays.
+
+        Args:
+            at: where
+                to paint
+            color (Color): what with
+        """
+        return at
+
+    async def work(session: Any) -> None:
+        assert session.peer.server.version == "7"
+        assert session.peer.server.title == "Teller"
+        assert session.peer.instructions == "Ask."
+        (tool,) = msgspec.to_builtins(await session.list_tools())
+        assert tool["title"] == "Paint"
+        assert tool["description"] == "Paints a point.\n\nIt stays."
+        assert tool["annotations"] == {"readOnlyHint": True}
+        assert tool["icons"][0]["sizes"] == ["48x48"]
+        assert tool["_meta"]["example.org/cost"] == 3
+        schema = tool["inputSchema"]
+        assert schema["required"] == ["at"] and schema["type"] == "object"
+        properties = schema["properties"]
+        assert list(properties) == ["at", "color", "size", "layer"]
+        assert properties["at"]["description"] == "where to paint"
+        assert properties["color"]["description"] == "what with"
+        assert properties["color"]["default"] == "red"
+        assert properties["size"]["minimum"] == 1
+        assert properties["layer"]["description"] == "which one"
+        assert tool["outputSchema"]["required"] == ["x"]
+
+    world.run(server, work)
+
+
+def test_arguments_are_checked(world: ServerWorld) -> None:
+    server = segue.Server("strict")
+    ran: list[Any] = []
+
+    @server.tool
+    def take(at: Point, color: Color = Color.red, kind: Literal["a", "b"] = "a") -> str:
+        ran.append((at, color, kind))
+        return "taken"
+
+    @server.tool(forbid_extra=True)
+    def only(a: int) -> str:
+        return str(a)
+
+    @server.tool
+    def rest(a: int = 1, **more: Any) -> str:
+        return f"{a} {sorted(more)}"
+
+    async def refused(session: Any, tool: str, arguments: dict[str, Any]) -> str:
+        result = await session.call(tool, arguments, raise_on_error=False)
+        assert result.is_error
+        return str(result.text)
+
+    async def work(session: Any) -> None:
+        text = await refused(session, "take", {})
+        assert (
+            text == "Invalid arguments for tool take: Object missing required field `at`"
+        )
+        text = await refused(session, "take", {"at": {"x": "one"}})
+        assert text.endswith("Expected `int`, got `str` - at `$.at.x`")
+        text = await refused(session, "take", {"at": {"x": 1}, "color": "green"})
+        assert "'green'" in text
+        text = await refused(session, "take", {"at": {"x": 1}, "kind": "c"})
+        assert "'c'" in text
+        assert not ran
+        text = await refused(session, "only", {"a": 1, "b": 2})
+        assert "`b`" in text
+        assert (await session.call("take", at={"x": 1}, unknown=1)).text == "taken"
+        assert ran == [(Point(1), Color.red, "a")]
+        assert (await session.call("rest", c=1, b=2)).text == "1 ['b', 'c']"
+
+    world.run(server, work)
+
+
+def test_models_of_pydantic(world: ServerWorld) -> None:
+    server = segue.Server("models")
+
+    @server.tool
+    def count(
+        model: Model, factor: Annotated[int, pydantic.Field(le=5)] = 2, copy: str = "no"
+    ) -> Model:
+        assert copy == "no"
+        return Model(n=model.n * factor)
+
+    async def work(session: Any) -> None:
+        (tool,) = msgspec.to_builtins(await session.list_tools())
+        assert list(tool["inputSchema"]["properties"]) == ["model", "factor", "copy"]
+        assert tool["inputSchema"]["properties"]["factor"]["maximum"] == 5
+        assert tool["outputSchema"]["properties"]["n"]["description"] == "how many"
+        result = await session.call("count", model={"n": 4})
+        assert result.structured == {"n": 8} and result.decode(Model) == Model(n=8)
+        bad = await session.call("count", model={"n": -1}, factor=9, raise_on_error=False)
+        assert "model.n: Input should be greater than or equal to 0" in bad.text
+        assert "factor: Input should be less than or equal to 5" in bad.text
+
+    world.run(server, work)
+
+
+def test_structured_results_keep_their_word(world: ServerWorld) -> None:
+    server = segue.Server("words")
+
+    @server.tool
+    def shape(corners: Any) -> Shape:
+        return {"corners": corners}
+
+    @server.tool(structured=True)
+    def numbers() -> list[int]:
+        return [1, 2]
+
+    @server.tool(structured=False)
+    def loose() -> Shape:
+        return {"corners": 3}
+
+    @server.tool
+    def fails() -> Shape:
+        raise segue.ToolError("no shape")
+
+    async def work(session: Any) -> None:
+        tools = {tool.name: tool for tool in await session.list_tools()}
+        assert tools["shape"].output_schema["required"] == ["corners"]
+        assert tools["loose"].output_schema is None
+        assert (await session.call("shape", corners=3)).structured == {"corners": 3}
+        with pytest.raises(segue.RemoteError, match="not what it declares"):
+            await session.call("shape", corners="three")
+        assert (await session.call("numbers")).structured == {"result": [1, 2]}
+        with pytest.raises(segue.ToolError, match="no shape"):
+            await session.call("fails")
+
+    world.run(server, work)
+
+
+def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
+    server = segue.Server("failures")
+
+    @server.tool
+    def tool_error() -> None:
+        raise segue.ToolError("told")
+
+    @server.tool
+    async def exception() -> None:
+        raise ValueError("a value")
+
+    @server.tool
+    def nameless() -> None:
+        raise KeyError
+
+    @server.tool
+    async def rpc() -> None:
+        raise segue.McpError(-32099 + 94, "wrong", {"why": [1]})
+
+    @server.tool
+    async def reserved() -> None:
+        raise segue.McpError(-32001, "not one of the protocol's")
+
+    @server.tool
+    def no_json() -> object:
+        return object()
+
+    @server.tool
+    def no_text() -> bytes:
+        return b"\xff"
+
+    async def work(session: Any) -> None:
+        texts = {
+            "tool_error": "told",
+            "exception": "a value",
+            "nameless": "KeyError",
+            "no_json": "object has no form in JSON",
+        }
+        for name, text in texts.items():
+            with pytest.raises(segue.ToolError) as caught:
+                await session.call(name)
+            assert caught.value.message == text
+        with pytest.raises(segue.ToolError, match="UTF-8"):
+            await session.call("no_text")
+        with pytest.raises(segue.RemoteError) as refused:
+            await session.call("rpc")
+        assert refused.value.code == -32005 or refused.value.code == -32603
+        assert refused.value.data == {"why": [1]} and refused.value.message == "wrong"
+        with pytest.raises(segue.RemoteError, match="not one of"):
+            await session.call("reserved")
+
+    world.run(server, work)
+    messages = [one.getMessage() for one in caplog.records if one.name == "segue.server"]
+    assert "tool 'exception' failed" in messages
+    assert not any("tool_error" in text for text in messages)
+
+
+def test_definitions_that_cannot_be(nothing_left: None) -> None:
+    server = segue.Server("odd")
+
+    def many(*values: int) -> None: ...
+
+    class Opaque: ...
+
+    def opaque(value: Opaque) -> None: ...
+
+    with pytest.raises(TypeError, match="take a list"):
+        server.tool(many)
+    with pytest.raises(TypeError):
+        server.tool(opaque)
+    with pytest.raises(ValueError, match="never, may, must"):
+        server.tool(task="sometimes")(lambda: None)  # type: ignore[typeddict-item]
+    server.tool(name="twice")(lambda: None)
+    with pytest.raises(ValueError, match="there is a tool 'twice' already"):
+        server.tool(name="twice")(lambda: None)
+    with pytest.raises(KeyError):
+        server.remove_tool("never")

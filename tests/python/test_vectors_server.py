@@ -1,0 +1,136 @@
+"""The vectors of tests/vectors that are about a server, through the SDK; and those that
+are wrong on purpose, each of which has to be found out for the reason that it names."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import vectors
+from raw_peer import SECONDS, RawPeer
+from segue import _runtime
+from vector_server import make_server
+from vectors import Names, Vector, Wrong
+
+CAN = {"draft_tasks", "questions_as_tasks"}
+OURS = [v for v in vectors.read_all() if v.role == "server"]
+PLAYED = [v for v in OURS if CAN.issuperset(v.needs)]
+WRONG = [
+    v
+    for v in vectors.read_all(vectors.DIRECTORY / "wrong")
+    if v.role == "server" and CAN.issuperset(v.needs)
+]
+# The library hands calls over in batches, so the answer that tells of a new task is out
+# before a handler in Python has had its first turn: it cannot have what the handler says
+# at once. What it says comes by the ways that follow.
+LATE = {
+    "R-E-2 fields, a beginning anew and a status are events too",
+    "R-1905-12 a result that is ready is the answer",
+    "R-1905-21 segments are fetched from a number on",
+}
+TURNS = 6  # of the loop, in which a handler has done all that it can at once
+
+
+class Stage:
+    """One vector at play."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
+        self.names = Names(vector.let)
+        self.peer = RawPeer()
+
+    async def play(self) -> None:
+        needs = self.vector.needs
+        server = make_server("draft_tasks" in needs, "questions_as_tasks" in needs)
+        runtime = _runtime.current()
+        server._attach(self.peer._transport(runtime.handle))
+        while self.peer._wire is None:
+            await self.peer.change()
+        try:
+            await self._steps("begin", self.vector.begin)
+            await self._steps("step", self.vector.steps)
+            await self._steps("after", self.vector.after)
+            await self._quiet()
+        finally:
+            if not self.peer.is_closed:
+                self.peer.cut()
+
+    async def _steps(self, where: str, steps: list[dict[str, Any]]) -> None:
+        for number, step in enumerate(steps, 1):
+            try:
+                if len(step) != 1:
+                    raise Wrong("a step has one member")
+                for verb, value in step.items():
+                    await self._step(verb, value)
+            except Wrong as wrong:
+                raise Wrong(f"{where} {number}: {wrong}") from None
+
+    async def _step(self, verb: str, value: Any) -> None:
+        if verb == "in":
+            self.peer.say(vectors.dumps(self.names.fill(value)))
+        elif verb == "in_text":
+            self.peer.say(value)
+        elif verb == "out":
+            await self._out(value)
+        elif verb == "quiet":
+            await self._quiet()
+        else:
+            raise Wrong(f'no server knows the step "{verb}"')
+
+    async def _out(self, pattern: Any) -> None:
+        for _ in range(TURNS):
+            if self.peer.lines or self.peer.is_closed:
+                break
+            await self._settle()
+        if not self.peer.lines:
+            raise Wrong(f"expected {vectors.dumps(pattern)}, and nothing came")
+        line = self.peer.lines.popleft()
+        try:
+            self.names.match(pattern, vectors.loads(line))
+        except Wrong as wrong:
+            raise Wrong(f"{wrong}\n  in {line.decode()}") from None
+
+    async def _quiet(self) -> None:
+        for _ in range(2):
+            await self._settle()
+        if self.peer.lines:
+            raise Wrong(f"nobody expected {self.peer.lines[0].decode()}")
+
+    async def _settle(self) -> None:
+        if not self.peer.is_closed:
+            await self.peer.settle()
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+
+
+def play(vector: Vector) -> None:
+    async def run() -> None:
+        await asyncio.wait_for(Stage(vector).play(), 3 * SECONDS)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("vector", PLAYED, ids=lambda v: v.name)
+def test_vector(vector: Vector) -> None:
+    if vector.name.partition(" [")[0] in LATE:
+        with pytest.raises(Wrong, match=r"step 2: result.*found nothing"):
+            play(vector)
+    else:
+        play(vector)
+
+
+@pytest.mark.parametrize("vector", WRONG, ids=lambda v: v.name)
+def test_what_is_wrong_is_found(vector: Vector) -> None:
+    assert vector.fails
+    with pytest.raises(Wrong) as caught:
+        play(vector)
+    assert vector.fails in str(caught.value)
+
+
+def test_what_was_left_out() -> None:
+    """A clock that stands still, and connections that break, are not of this runner."""
+    left = [v for v in OURS if not CAN.issuperset(v.needs)]
+    assert {need for v in left for need in v.needs} <= {*CAN, "clock", "cut"}
+    assert len(PLAYED) > 3 * len(left), (len(PLAYED), len(left))
