@@ -1,4 +1,4 @@
-/* Session, request, segment, task. */
+/* Session, request, task. */
 #include "api/guard.h"
 #include "engine/asking/request.h"
 #include "engine/serving/server.h"
@@ -45,7 +45,7 @@ static segue_status resolve_session(segue_session_options *o)
         o->cache_bytes = (int64_t)1 << 20;
     if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY || o->probe_timeout_ms < 0 ||
         o->request_timeout_ms < 0 || o->max_result_bytes < 0 || o->max_requests < 0 ||
-        o->cache_bytes < -1 ||
+        o->cache_bytes < -1 || o->first_attempts < 0 ||
         o->dialects_on &
             ~(uint32_t)(SEGUE_DIALECT_DRAFT_TASKS | SEGUE_DIALECT_RESUMABLE) ||
         !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
@@ -271,6 +271,24 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     return status;
 }
 
+segue_status segue_request_meta(segue_request *request, const char *key, char *buf,
+                                size_t *len)
+{
+    sgi_json value = {0};
+    segue_status status =
+        sgi_enter(SGI_FN_segue_request_meta, request, SGI_MAGIC_REQUEST);
+    if (status != SEGUE_OK)
+        return status;
+    if (key)
+        value = sgi_follow_meta(request, key);
+    if (!key || !len)
+        status = SEGUE_E_INVALID;
+    else
+        status = value.n ? give_text(value, buf, len) : SEGUE_E_NOT_FOUND;
+    sgi_leave(request);
+    return status;
+}
+
 segue_status segue_request_answer(segue_request *request, const char *key,
                                   const char *json, size_t len)
 {
@@ -351,73 +369,16 @@ void segue_request_free(segue_request *request)
     sgi_runtime_unlock(runtime);
 }
 
-/* ---- segment: views of one callback; no lock ---- */
-
-uint64_t segue_segment_number(const segue_segment *segment)
-{
-    return segment ? segment->number : 0;
-}
-
-uint64_t segue_segment_index(const segue_segment *segment)
-{
-    return segment ? segment->index : 0;
-}
-
-int32_t segue_segment_replaces(const segue_segment *segment)
-{
-    return segment && segment->replaces;
-}
-
-/* Decodes a string member into the scratch of the segment. */
-static const char *decode_member(sgi_buf *scratch, sgi_json value)
-{
-    sgi_buf_cut(scratch, 0);
-    if (!sgi_json_decode(value, scratch) || !sgi_buf_terminate(scratch))
-        return NULL;
-    return scratch->p;
-}
-
-const char *segue_segment_get_type(const segue_segment *segment)
-{
-    const char *type = NULL;
-    if (segment)
-        type = decode_member(&((segue_segment *)segment)->type,
-                             sgi_json_get(segment->block, "type"));
-    return type ? type : "";
-}
-
-const char *segue_segment_data(const segue_segment *segment, size_t *len)
-{
-    if (len)
-        *len = segment ? segment->block.n : 0;
-    return segment ? segment->block.p : "";
-}
-
-const char *segue_segment_text(const segue_segment *segment, size_t *len)
-{
-    segue_segment *own = (segue_segment *)segment;
-    if (!segment ||
-        !sgi_json_string_is(sgi_json_get(segment->block, "type"), SGI_STR("text")))
-        return NULL;
-    const char *text = decode_member(&own->text, sgi_json_get(segment->block, "text"));
-    if (text && len)
-        *len = own->text.len;
-    return text;
-}
-
 /* ---- task ---- */
 
 segue_status segue_task_attach(segue_session *session, const char *task_id,
                                segue_task **out)
 {
-    sgi_str id = sgi_str_of(task_id);
     segue_task *task;
     segue_status status = sgi_enter(SGI_FN_segue_task_attach, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)
         return status;
-    status = SEGUE_E_INVALID;
-    if (out && id.n && id.n <= 4096 && sgi_utf8_valid(id, NULL))
-        status = sgi_task_handle_new(session, id, &task);
+    status = out ? sgi_task_attach(session, task_id, &task) : SEGUE_E_INVALID;
     if (status == SEGUE_OK) {
         sgi_handle_given(task);
         *out = task;
@@ -431,7 +392,10 @@ const char *segue_task_id(const segue_task *task)
     return task && task->handle.magic == SGI_MAGIC_TASK ? task->id : "";
 }
 
-static segue_status ask(sgi_fn fn, segue_task *task, const char *method,
+typedef segue_status (*ask_fn)(segue_task *task, const segue_request_events *events,
+                               segue_request **out);
+
+static segue_status ask(sgi_fn fn, segue_task *task, ask_fn send,
                         const segue_request_events *events, segue_request **out)
 {
     segue_request_events callbacks;
@@ -441,7 +405,7 @@ static segue_status ask(sgi_fn fn, segue_task *task, const char *method,
         return status;
     status = sgi_take_struct(&callbacks, sizeof callbacks, events);
     if (status == SEGUE_OK)
-        status = sgi_task_handle_request(task, method, &callbacks, &request);
+        status = send(task, &callbacks, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
     sgi_leave(task);
@@ -451,13 +415,13 @@ static segue_status ask(sgi_fn fn, segue_task *task, const char *method,
 segue_status segue_task_get(segue_task *task, const segue_request_events *events,
                             segue_request **out)
 {
-    return ask(SGI_FN_segue_task_get, task, "tasks/get", events, out);
+    return ask(SGI_FN_segue_task_get, task, sgi_task_handle_get, events, out);
 }
 
 segue_status segue_task_cancel(segue_task *task, const segue_request_events *events,
                                segue_request **out)
 {
-    return ask(SGI_FN_segue_task_cancel, task, "tasks/cancel", events, out);
+    return ask(SGI_FN_segue_task_cancel, task, sgi_task_handle_cancel, events, out);
 }
 
 int32_t segue_task_get_state(const segue_task *task)

@@ -80,8 +80,7 @@ static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *m
     sgi_json_member members[SGI_MESSAGE_MEMBERS];
     size_t count = 0;
     *fault = (sgi_json_error){SGI_JSON_OK, 0};
-    if (!sgi_json_read(&engine->reader, text, members, SGI_MESSAGE_MEMBERS, &count,
-                       fault))
+    if (!sgi_message_read(message, &engine->reader, text, members, &count, fault))
         return sgi_json_fault_text(fault->fault);
     if (sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY)
         return "batches are not served: one message at a time";

@@ -207,6 +207,8 @@ void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head);
 bool sgi_ask_is_over(const sgi_conn *conn);
 /* Somebody waits for what it brings. */
 bool sgi_ask_waits(const sgi_conn *conn);
+/* The head of what came back. */
+void sgi_ask_heard(sgi_conn *conn, int32_t status);
 /* What comes back: messages by sgi_conn_message while sgi_conn_wants_input, signs of life
  * (comments) here, */
 void sgi_ask_alive(sgi_conn *conn);

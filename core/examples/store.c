@@ -170,6 +170,8 @@ static segue_status apply(array_store *s, const segue_store_write *write)
         return created ? add_row(s, &plain) : SEGUE_OK;
     case SEGUE_STORE_RELEASE:
         return created && !is_loose(s, created) ? add_row(s, &plain) : SEGUE_OK;
+    case SEGUE_STORE_DROP:
+        return SEGUE_OK; /* it may keep them */
     default:
         return SEGUE_E_INVALID;
     }

@@ -131,8 +131,20 @@ void sgi_runtime_lock(segue_runtime *rt)
     pthread_mutex_lock(&rt->mutex);
 }
 
+/* Lock held. What a handle leaves that is freed after its runtime, which is its free_user
+ * at most, has nobody else to run it. */
+static void deliver_late(segue_runtime *rt)
+{
+    rt->refs++; /* a free_user may free the last handle */
+    while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
+        ;
+    rt->refs--;
+}
+
 void sgi_runtime_unlock(segue_runtime *rt)
 {
+    if (rt->dead && !rt->delivering)
+        deliver_late(rt);
     bool last = rt->refs == 0;
     sgi_loop_signal(rt);
     pthread_mutex_unlock(&rt->mutex);

@@ -14,6 +14,9 @@
  * lists and frees what was deleted, which cannot fail. Staging leaves the lists alone and
  * frees nothing.
  *
+ * What is dropped from logs is dropped when all else has been applied: it needs nothing,
+ * and nothing undoes it.
+ *
  * `used` counts blocks as they were allocated plus an allowance for what the maps, the
  * heap and the allocator add. Room is made last: only then is it sure that the commit
  * goes through, so no operation is evicted for one that fails. */
@@ -319,6 +322,8 @@ static segue_status stage(memory_store *store, const segue_store_write *write,
         return op ? stage_delete(store, op) : SEGUE_OK;
     case SEGUE_STORE_RELEASE:
         return op ? stage_release(store, op) : SEGUE_OK;
+    case SEGUE_STORE_DROP:
+        return SEGUE_OK; /* comes last */
     default:
         return SEGUE_E_INVALID;
     }
@@ -394,6 +399,16 @@ static void forget_touches(memory_store *store)
     store->touch_cap = 0;
 }
 
+static void drop_entries(memory_store *store, const segue_store_write *write)
+{
+    operation *op = find_by_id(store, write->id);
+    if (!op)
+        return;
+    size_t before = op->log.bytes;
+    sgi_memory_log_drop(&op->log, &store->mem, write->entry.kind, write->entry.seq);
+    store->used -= before - op->log.bytes;
+}
+
 static segue_status commit(void *self, const segue_store_write *writes, size_t count)
 {
     memory_store *store = self;
@@ -410,6 +425,9 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
     for (size_t i = 0; i < store->touch_count; i++)
         (status ? undo_touch : apply_touch)(store, &store->touches[i]);
     forget_touches(store);
+    for (size_t i = 0; i < count && !status; i++)
+        if (writes[i].kind == SEGUE_STORE_DROP)
+            drop_entries(store, &writes[i]);
     return status;
 }
 

@@ -3,8 +3,10 @@
  * most half of what it occupies and a long one at most one chunk. An entry is never
  * split: one larger than that gets a chunk of its own size.
  *
- * Chunks are only ever appended to, so a state of a log is one position in it. Numbers
- * are not stored: each chunk knows its first and entries have no holes. */
+ * Chunks are appended to, so a state of a log is one position in it. Numbers are not
+ * stored: each chunk knows its first, and where entries were dropped a head without a
+ * payload says how many. Dropping moves what is left together; a chunk that holds nothing
+ * any more goes, one that holds little becomes smaller when there is memory for that. */
 #include "store/memory_log.h"
 
 #define CHUNK_FIRST 256
@@ -25,12 +27,25 @@ typedef struct sgi_memory_chunk chunk;
 
 /* In front of each payload, unaligned. */
 typedef struct entry_head {
-    uint64_t segment;
+    uint64_t segment; /* of a gap: the number of entries */
     uint64_t event;
     int64_t at_ms;
     int32_t kind;
-    uint32_t len;
+    uint32_t len; /* GAP = of none */
 } entry_head;
+
+#define GAP UINT32_MAX
+
+/* An entry takes one, a gap as many as it stands for. */
+static uint64_t numbers_of(const entry_head *head)
+{
+    return head->len == GAP ? head->segment : 1;
+}
+
+static size_t size_of(const entry_head *head)
+{
+    return sizeof *head + (head->len == GAP ? 0 : head->len);
+}
 
 static bool add_chunk(sgi_memory_log *log, const sgi_mem *mem, size_t need)
 {
@@ -57,7 +72,7 @@ static bool add_chunk(sgi_memory_log *log, const sgi_mem *mem, size_t need)
 segue_status sgi_memory_log_append(sgi_memory_log *log, const sgi_mem *mem,
                                    const segue_store_entry *entry)
 {
-    if (entry->data_len > UINT32_MAX)
+    if (entry->data_len >= GAP)
         return SEGUE_E_TOO_LARGE;
     entry_head head = {entry->segment, entry->event, entry->at_ms, entry->kind,
                        (uint32_t)entry->data_len};
@@ -126,12 +141,12 @@ void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_
     for (chunk *at = seek(log, after); at; at = at->next) {
         log->recent = at;
         segue_store_entry entry = {.seq = at->first_seq};
-        for (size_t pos = 0; pos < at->used; entry.seq++) {
-            entry_head head;
+        entry_head head;
+        for (size_t pos = 0; pos < at->used; entry.seq += numbers_of(&head)) {
             memcpy(&head, at->bytes + pos, sizeof head);
             entry.data = at->bytes + pos + sizeof head;
-            pos += sizeof head + head.len;
-            if (entry.seq <= after)
+            pos += size_of(&head);
+            if (head.len == GAP || entry.seq <= after)
                 continue;
             entry.segment = head.segment;
             entry.event = head.event;
@@ -141,6 +156,88 @@ void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_
             if (fn(user, &entry))
                 return;
         }
+    }
+}
+
+/* ---- dropping ---- */
+
+/* What is left of a chunk, as it is written over the chunk itself. */
+typedef struct packing {
+    chunk *at;
+    size_t used;
+    uint64_t gap; /* entries that were passed over, and are not written yet */
+} packing;
+
+static void write_gap(packing *p)
+{
+    entry_head head = {.segment = p->gap, .len = GAP};
+    if (p->gap && !p->used) {
+        p->at->first_seq += p->gap;
+    } else if (p->gap) {
+        memcpy(p->at->bytes + p->used, &head, sizeof head);
+        p->used += sizeof head;
+    }
+    p->gap = 0;
+}
+
+/* A gap takes no more room than any entry that it stands for. */
+static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
+{
+    packing p = {.at = at};
+    entry_head head;
+    uint64_t seq = at->first_seq;
+    size_t pos = 0, size;
+    for (; pos < at->used; pos += size, seq += numbers_of(&head)) {
+        memcpy(&head, at->bytes + pos, sizeof head);
+        size = size_of(&head);
+        if (head.len == GAP || (head.kind == kind && seq <= upto)) {
+            p.gap += numbers_of(&head);
+            continue;
+        }
+        write_gap(&p);
+        memmove(at->bytes + p.used, at->bytes + pos, size);
+        p.used += size;
+    }
+    if (is_last) /* else the next one knows where it begins */
+        write_gap(&p);
+    at->used = p.used;
+}
+
+static chunk *shrink(sgi_memory_log *log, const sgi_mem *mem, chunk *at)
+{
+    size_t before = sizeof *at + at->size, after = sizeof *at + at->used;
+    chunk *smaller = sgi_resize(mem, at, before, after);
+    if (!smaller)
+        return at;
+    smaller->size = smaller->used;
+    log->bytes -= before - after;
+    return smaller;
+}
+
+static chunk *take_out(sgi_memory_log *log, const sgi_mem *mem, chunk *at)
+{
+    chunk *next = at->next;
+    log->bytes -= sizeof *at + at->size + CHUNK_ALLOWANCE;
+    sgi_release(mem, at, sizeof *at + at->size);
+    return next;
+}
+
+void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
+                         uint64_t upto)
+{
+    chunk **link = &log->first;
+    log->recent = NULL;
+    while (*link && (*link)->first_seq <= upto) {
+        chunk *at = *link;
+        bool is_last = at == log->last;
+        pack(at, kind, upto, is_last);
+        if (!at->used && !is_last) {
+            *link = take_out(log, mem, at);
+            continue;
+        }
+        if (!is_last && at->used < at->size / 2)
+            *link = at = shrink(log, mem, at);
+        link = &at->next;
     }
 }
 

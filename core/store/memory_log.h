@@ -33,6 +33,9 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
 /* Shows the entries behind `after`, in order, until fn says stop. */
 void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
                          void *user);
+/* Lets go of entries of a kind up to upto; needs no memory. No mark is good after it. */
+void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
+                         uint64_t upto);
 void sgi_memory_log_free(sgi_memory_log *log, const sgi_mem *mem);
 
 #endif

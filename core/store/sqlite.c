@@ -119,6 +119,18 @@ static segue_status release_owner(sgi_sqlite_store *store, const uint8_t *id)
     return sgi_sqlite_status_of(store, sgi_sqlite_run(store, SGI_SQLITE_RELEASE));
 }
 
+static int drop_entries(sgi_sqlite_store *store, int64_t op,
+                        const segue_store_entry *upto)
+{
+    sqlite3_stmt *statement = store->statements[SGI_SQLITE_DROP];
+    int64_t seq = upto->seq < (uint64_t)SGI_SQLITE_SEQ_MAX ? (int64_t)upto->seq
+                                                           : SGI_SQLITE_SEQ_MAX;
+    sqlite3_bind_int64(statement, 1, sgi_sqlite_key(op, 1));
+    sqlite3_bind_int64(statement, 2, sgi_sqlite_key(op, seq));
+    sqlite3_bind_int64(statement, 3, upto->kind);
+    return sgi_sqlite_run(store, SGI_SQLITE_DROP);
+}
+
 static segue_status apply_to(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
                              const segue_store_write *write)
 {
@@ -128,6 +140,8 @@ static segue_status apply_to(sgi_sqlite_store *store, sgi_sqlite_slot *slot,
     int code;
     if (write->kind == SEGUE_STORE_END) {
         code = sgi_sqlite_run_with_two(store, SGI_SQLITE_END, op, write->purge_ms);
+    } else if (write->kind == SEGUE_STORE_DROP) {
+        code = drop_entries(store, op, &write->entry);
     } else {
         slot->op = 0;
         code = sgi_sqlite_remove(store, op);
@@ -147,8 +161,10 @@ static segue_status apply(sgi_sqlite_store *store, const segue_store_write *writ
     case SEGUE_STORE_APPEND:
     case SEGUE_STORE_END:
     case SEGUE_STORE_DELETE:
+    case SEGUE_STORE_DROP:
         status = locate(store, write->id, &slot);
-        if (status == SEGUE_E_NOT_FOUND && write->kind == SEGUE_STORE_DELETE)
+        if (status == SEGUE_E_NOT_FOUND &&
+            (write->kind == SEGUE_STORE_DELETE || write->kind == SEGUE_STORE_DROP))
             return SEGUE_OK;
         return status ? status : apply_to(store, slot, write);
     default:

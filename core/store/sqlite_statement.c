@@ -50,6 +50,7 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
                        " ORDER BY purge LIMIT 1",
     [SGI_SQLITE_REMOVE] = "DELETE FROM operation WHERE op = ?1",
     [SGI_SQLITE_REMOVE_LOG] = "DELETE FROM log WHERE key BETWEEN ?1 AND ?2",
+    [SGI_SQLITE_DROP] = "DELETE FROM log WHERE key BETWEEN ?1 AND ?2 AND kind = ?3",
     [SGI_SQLITE_LEAVE] = "INSERT INTO garbage (op) VALUES (?1)",
     [SGI_SQLITE_LEFT_OVER] = "SELECT op FROM garbage LIMIT 1",
     [SGI_SQLITE_LEFT_NOTHING] = "DELETE FROM garbage WHERE op = ?1",

@@ -17,13 +17,16 @@
  * it, as other answers about its task put that off. */
 #include "transport/http_ask.h"
 
+#include "base/backoff.h"
+
 #include <strings.h>
 
 #define RETRY_FIRST_MS 1000
 #define RETRY_LEAST_MS 10
 #define RETRY_MOST_MS 30000 /* unless the server asks for more */
-#define RESUMPTIONS_MAX 8   /* in a row that bring nothing */
-#define NO_ANSWER_MS 60000  /* for a message that has none, where silence is no limit */
+#define RETRY_UNSAID (-1)
+#define RESUMPTIONS_MAX 8  /* in a row that bring nothing */
+#define NO_ANSWER_MS 60000 /* for a message that has none, where silence is no limit */
 #define ERROR_BODY_MAX ((size_t)64 * 1024)
 /* So long a server may leave a stream open that has brought its answer. */
 #define AFTERMATH_MS 2000
@@ -98,7 +101,7 @@ void sgi_http_ask_begin(sgi_http_client *client, sgi_conn *conn)
     ask->modern = head.modern;
     ask->has_limit = head.has_limit;
     ask->once = head.once;
-    ask->retry_ms = RETRY_FIRST_MS;
+    ask->retry_ms = RETRY_UNSAID;
     sgi_buf_init(&ask->posted, mem);
     sgi_buf_init(&ask->body, mem);
     sgi_buf_init(&ask->held, mem);
@@ -205,14 +208,17 @@ static bool can_resume(const sgi_http_ask *ask)
            sgi_ask_waits(ask->conn) && ask->resumptions < RESUMPTIONS_MAX;
 }
 
-/* What the server has asked for, and ever longer when that does not help. */
+/* What the server has asked for, else at once; and ever longer when that does not
+ * help. */
 static int64_t resume_delay(const sgi_http_ask *ask)
 {
-    int64_t ms = ask->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : ask->retry_ms;
-    int64_t most = ms > RETRY_MOST_MS ? ms : RETRY_MOST_MS;
-    for (int32_t i = 1; i < ask->resumptions && ms < most; i++)
-        ms *= 2;
-    return ms < most ? ms : most;
+    sgi_backoff coming = {.first_ms = RETRY_FIRST_MS, .most_ms = RETRY_MOST_MS};
+    if (ask->retry_ms == RETRY_UNSAID)
+        return sgi_backoff_ms(&coming, ask->resumptions - 1);
+    coming.first_ms = ask->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : ask->retry_ms;
+    if (coming.most_ms < coming.first_ms)
+        coming.most_ms = coming.first_ms;
+    return sgi_backoff_ms(&coming, ask->resumptions);
 }
 
 /* The stream is over, whole or not. */

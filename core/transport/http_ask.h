@@ -72,7 +72,7 @@ struct sgi_http_ask {
     sgi_sse sse;
     sgi_buf held;        /* came, but the engine is ahead of its reader */
     bool ended;          /* ... and the end of the stream came behind it */
-    int64_t retry_ms;    /* what the server said about coming again */
+    int64_t retry_ms;    /* what the server said about coming again, or -1 */
     int32_t resumptions; /* in a row that brought nothing */
     sgi_timer timer;     /* silence, or the next resumption */
     int64_t heard_ms;
@@ -102,7 +102,7 @@ bool sgi_http_has_header(const sgi_http_client *client, const char *name);
 /* Appends the lines of a request; lines has room for SGI_HTTP_LINES_MAX. */
 void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
                        sgi_fetch_header_line *lines);
-/* The head of a response is there: what a refusal says about coming again. */
+/* The head of a response is there: how it went, and what is said of coming again. */
 void sgi_http_ask_heed(sgi_http_ask *ask, const sgi_fetch *fetch);
 /* Headers that are packed as name NUL value NUL, at most room of them; how many. */
 size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room);

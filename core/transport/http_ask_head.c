@@ -82,6 +82,7 @@ void sgi_http_ask_head(sgi_http_ask *ask, sgi_fetch_request *request,
 void sgi_http_ask_heed(sgi_http_ask *ask, const sgi_fetch *fetch)
 {
     int64_t ms = 0;
+    sgi_ask_heard(ask->conn, ask->status);
     if (ask->status == 429 || ask->status == 503)
         ms = sgi_fetch_retry_after_ms(fetch);
     if (!ms)

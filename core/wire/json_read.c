@@ -1,10 +1,11 @@
-/* The validator: one pass, no recursion, no look back.
+/* The validator: one pass, no look back.
  *
  * read_value goes through three states: a value is expected, a value has just ended, a
  * key is expected. What is open lies on the reader's stack of frames (json_keys.c), so
  * nesting costs 12 bytes of scratch a level and no C stack. The outermost object is
  * walked by read_members, which records its members and leaves each value to read_value:
- * the hot loop asks nothing about recording.
+ * the hot loop asks nothing about recording. So are its parts that are recorded, one
+ * level of C stack for each of the trail.
  *
  * Functions that read return where they stopped, or NULL once the text is refused; then
  * the scan's error says why and where. Nothing past `end` is ever looked at.
@@ -21,8 +22,8 @@ typedef struct scan {
     sgi_json_reader *reader;
     sgi_str text;
     const unsigned char *end;
-    size_t count; /* members of the outermost object */
-    bool escaped; /* read_rest met a backslash */
+    const sgi_json_trail *trail; /* of the parts that are recorded; NULL = none */
+    bool escaped;                /* read_rest met a backslash */
 #ifdef SGI_JSON_SSE2
     const unsigned char *window; /* WINDOW bytes, or what is left of the text */
     uint64_t marks;              /* those that stop a string, the first in the low bit */
@@ -391,66 +392,106 @@ key:
     goto value;
 }
 
-/* The outermost object; p stands on its brace. */
-static const unsigned char *read_members(scan *s, const unsigned char *p,
-                                         sgi_json_member *members, size_t max)
+static const unsigned char *read_members(scan *s, const unsigned char *p, size_t level,
+                                         sgi_json_member *members, size_t max,
+                                         size_t *count);
+
+/* Is it the part of this level, and the first? */
+static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
 {
+    const sgi_str *names = s->trail->names[level];
+    return !s->trail->parts[level].object.n && !member->escaped &&
+           (sgi_str_eq(member->key, names[0]) ||
+            (names[1].n && sgi_str_eq(member->key, names[1])));
+}
+
+/* A part; p stands on its brace. */
+static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level)
+{
+    sgi_json_part *part = &s->trail->parts[level];
+    const unsigned char *stop =
+        read_members(s, p, level + 1, part->members, SGI_JSON_PART_MEMBERS, &part->count);
+    if (stop)
+        part->object = (sgi_str){(const char *)p, (size_t)(stop - p)};
+    return stop;
+}
+
+/* An object whose members are recorded; p stands on its brace. */
+static const unsigned char *read_members(scan *s, const unsigned char *p, size_t level,
+                                         sgi_json_member *members, size_t max,
+                                         size_t *count)
+{
+    bool has_parts = s->trail && level < s->trail->count;
     sgi_json_fault fault = sgi_json_frame_open(s->reader, '}');
+    *count = 0;
     if (fault)
         return refuse(s, fault, p);
     p = sgi_json_skip_space(p + 1, s->end);
-    if (p < s->end && *p == '}')
-        return p + 1;
-    for (;;) {
+    for (bool more = p == s->end || *p != '}'; more;) {
         sgi_json_member member;
         p = read_key(s, p, &member.key, &member.escaped);
         if (!p)
             return NULL;
         const unsigned char *start = sgi_json_skip_space(p, s->end);
-        p = read_value(s, start);
+        bool to_part =
+            has_parts && start < s->end && *start == '{' && is_part(s, level, &member);
+        p = to_part ? read_part(s, start, level) : read_value(s, start);
         if (!p)
             return NULL;
         member.value = (sgi_str){(const char *)start, (size_t)(p - start)};
-        if (s->count < max)
-            members[s->count] = member;
-        s->count++;
+        if (*count < max)
+            members[*count] = member;
+        ++*count;
         p = sgi_json_skip_space(p, s->end);
-        if (p < s->end && *p == '}')
-            return p + 1;
-        if (p == s->end || *p != ',')
+        if (p == s->end || (*p != ',' && *p != '}'))
             return refuse(s, SGI_JSON_SYNTAX, p);
-        p++;
+        more = *p == ',';
+        p += more;
     }
+    sgi_json_frame_close(s->reader);
+    return p + 1;
 }
 
-static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t max)
+static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t max,
+                                      size_t *count)
 {
     const unsigned char *p = (const unsigned char *)s->text.p;
     if (s->text.n > s->reader->max_bytes)
         return refuse(s, SGI_JSON_SIZE, p + s->reader->max_bytes);
     p = sgi_json_skip_space(p, s->end);
-    p = p < s->end && *p == '{' ? read_members(s, p, members, max) : read_value(s, p);
+    p = p < s->end && *p == '{' ? read_members(s, p, 0, members, max, count)
+                                : read_value(s, p);
     if (!p)
         return NULL;
     p = sgi_json_skip_space(p, s->end);
     return p == s->end ? p : refuse(s, SGI_JSON_TRAILING, p);
 }
 
-bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
-                   size_t max, size_t *count, sgi_json_error *error)
+bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
+                         size_t max, size_t *count, sgi_json_error *error,
+                         const sgi_json_trail *trail)
 {
-    scan s = {.reader = reader, .text = text};
+    scan s = {.reader = reader, .text = text, .trail = trail};
+    size_t met = 0;
+    for (size_t i = 0; trail && i < trail->count; i++)
+        trail->parts[i].object = (sgi_json){0};
     if (!text.p)
         s.text.p = "";
     s.end = (const unsigned char *)s.text.p + text.n;
 #ifdef SGI_JSON_SSE2
     mark_window(&s, (const unsigned char *)s.text.p);
 #endif
-    bool passed = read_text(&s, members, members ? max : 0) != NULL;
+    bool passed = read_text(&s, members, members ? max : 0, &met) != NULL;
     sgi_json_keys_reset(reader);
     if (count)
-        *count = passed ? s.count : 0;
+        *count = passed ? met : 0;
     if (error)
         *error = s.error;
     return passed;
+}
+
+bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
+                   size_t max, size_t *count, sgi_json_error *error)
+{
+    return sgi_json_read_parts(reader, text, members, max, count, error, NULL);
 }

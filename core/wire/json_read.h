@@ -79,6 +79,28 @@ typedef struct sgi_json_member {
 bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                    size_t max, size_t *count, sgi_json_error *error);
 
+/* An object further in, whose members are recorded too: who asks for them next needs no
+ * walk. */
+#define SGI_JSON_PART_MEMBERS 8
+typedef struct sgi_json_part {
+    sgi_json object; /* empty = there is none */
+    size_t count;    /* of its members; more than there is room for: none is to be had */
+    sgi_json_member members[SGI_JSON_PART_MEMBERS];
+} sgi_json_part;
+
+/* parts[0] is the first member of the outermost object that is an object and has one of
+ * names[0] (the second name may be empty), parts[1] in the same way one of parts[0]. */
+typedef struct sgi_json_trail {
+    const sgi_str (*names)[2];
+    sgi_json_part *parts;
+    size_t count;
+} sgi_json_trail;
+
+/* The same, and records parts. */
+bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
+                         size_t max, size_t *count, sgi_json_error *error,
+                         const sgi_json_trail *trail);
+
 /* ---- on spans of a text that has passed ---- */
 
 typedef enum sgi_json_kind {
@@ -105,6 +127,9 @@ sgi_json sgi_json_get(sgi_json object, const char *name);
 /* Finds several members in one walk: found[i] is that named names[i], empty when
  * absent. */
 void sgi_json_pick(sgi_json object, const sgi_str *names, size_t count, sgi_json *found);
+/* The same; what part has recorded, if object is its object, need not be walked. */
+void sgi_json_pick_part(const sgi_json_part *part, sgi_json object, const sgi_str *names,
+                        size_t count, sgi_json *found);
 bool sgi_json_key_is(const sgi_json_member *member, const char *name);
 
 /* Compares a string value, decoded, with text. */

@@ -28,9 +28,10 @@ static sgi_str span_of(const unsigned char *p, const unsigned char *end)
 }
 
 /* From behind the opening quote to behind the closing one. */
-static const unsigned char *skip_string(const unsigned char *p, const unsigned char *end)
+static inline const unsigned char *skip_string(const unsigned char *p,
+                                               const unsigned char *end, bool *escaped)
 {
-    for (;;) {
+    for (*escaped = false;; *escaped = true) {
         p = sgi_json_scan(p, end, sgi_json_block_quote, sgi_json_is_quote);
         if (p == end)
             return end;
@@ -47,10 +48,11 @@ static bool ends_scalar(unsigned char c)
 
 static const unsigned char *skip_value(const unsigned char *p, const unsigned char *end)
 {
+    bool escaped;
     if (p == end)
         return end;
     if (*p == '"')
-        return skip_string(p + 1, end);
+        return skip_string(p + 1, end, &escaped);
     if (*p != '{' && *p != '[') {
         while (p < end && !ends_scalar(*p))
             p++;
@@ -61,7 +63,7 @@ static const unsigned char *skip_value(const unsigned char *p, const unsigned ch
            end) {
         unsigned char c = *p++;
         if (c == '"')
-            p = skip_string(p, end);
+            p = skip_string(p, end, &escaped);
         else if (c == '{' || c == '[')
             depth++;
         else if (--depth == 0)
@@ -134,11 +136,11 @@ bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member)
         return false;
     const unsigned char *end = span_start(object) + object.n;
     const unsigned char *key = p + 1;
-    p = skip_string(key, end);
+    sgi_json_member found;
+    p = skip_string(key, end, &found.escaped);
     if (p == key)
         return false;
-    sgi_json_member found = {.key = span_of(key, p - 1)};
-    found.escaped = found.key.n && memchr(found.key.p, '\\', found.key.n);
+    found.key = span_of(key, p - 1);
     p = sgi_json_skip_space(p, end);
     if (p == end)
         return false;
@@ -258,18 +260,38 @@ sgi_json sgi_json_get(sgi_json object, const char *name)
     return (sgi_json){NULL, 0};
 }
 
+/* One member among those that are looked for; how many that leaves. */
+static inline size_t pick_one(const sgi_json_member *member, const sgi_str *names,
+                              size_t count, sgi_json *found, size_t left)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!found[i].n && key_is(member, names[i])) {
+            found[i] = member->value;
+            return left - 1;
+        }
+    return left;
+}
+
 void sgi_json_pick(sgi_json object, const sgi_str *names, size_t count, sgi_json *found)
 {
     sgi_json_member member;
     size_t left = count;
     memset(found, 0, count * sizeof *found);
     for (size_t at = 0; left && sgi_json_next_member(object, &at, &member);)
-        for (size_t i = 0; i < count; i++)
-            if (!found[i].n && key_is(&member, names[i])) {
-                found[i] = member.value;
-                left--;
-                break;
-            }
+        left = pick_one(&member, names, count, found, left);
+}
+
+void sgi_json_pick_part(const sgi_json_part *part, sgi_json object, const sgi_str *names,
+                        size_t count, sgi_json *found)
+{
+    size_t left = count;
+    if (!object.n || part->object.p != object.p || part->count > SGI_JSON_PART_MEMBERS) {
+        sgi_json_pick(object, names, count, found);
+        return;
+    }
+    memset(found, 0, count * sizeof *found);
+    for (size_t k = 0; left && k < part->count; k++)
+        left = pick_one(&part->members[k], names, count, found, left);
 }
 
 /* The span between the quotes; false when value is no string. */

@@ -76,10 +76,21 @@ static const char *sort_response(sgi_message *message, const parts *found)
     return NULL;
 }
 
+bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str text,
+                      sgi_json_member *members, size_t *count, sgi_json_error *error)
+{
+    static const sgi_str names[SGI_MESSAGE_PARTS][2] = {
+        {SGI_STR_INIT("params"), {NULL, 0}},
+        {SGI_STR_INIT("_meta"), SGI_STR_INIT("payload")}};
+    sgi_json_trail trail = {names, message->parts, SGI_MESSAGE_PARTS};
+    return sgi_json_read_parts(reader, text, members, SGI_MESSAGE_MEMBERS, count, error,
+                               &trail);
+}
+
 void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count)
 {
     parts found = {0};
-    *message = (sgi_message){0};
+    memset(message, 0, offsetof(sgi_message, parts));
     pick_parts(&found, members, count);
     if (is_id(found.id))
         message->id = found.id;

@@ -26,6 +26,8 @@ typedef enum sgi_message_kind {
     SGI_MESSAGE_ERROR
 } sgi_message_kind;
 
+#define SGI_MESSAGE_PARTS 2
+
 typedef struct sgi_message {
     sgi_message_kind kind;
     const char *problem; /* INVALID: why */
@@ -36,9 +38,16 @@ typedef struct sgi_message {
     sgi_json params;     /* an object, or empty */
     sgi_json result;
     sgi_json error; /* an object with an integer code */
+    /* of params, and of _meta or payload there: most messages are read from these */
+    sgi_json_part parts[SGI_MESSAGE_PARTS];
 } sgi_message;
 
-/* Sorts the members of a message that has passed the reader. */
+/* Reads a text, with the parts of the message. members: SGI_MESSAGE_MEMBERS of them. */
+bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str text,
+                      sgi_json_member *members, size_t *count, sgi_json_error *error);
+
+/* Sorts the members of a message that has passed the reader. Its parts stay as they
+ * are. */
 void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count);
 
 /* Members the reader must record for sgi_message_sort. It must see all that there are:

@@ -1,6 +1,7 @@
 /* Any bytes at all to the JSON reader. It must not stumble, and what it says must hold:
  *
- *   - a second reader with another secret says the same;
+ *   - a second reader with another secret says the same, and the parts that it records on
+ *     the way are those of a walk;
  *   - what comes before the place of a refusal is fine as far as it goes;
  *   - a text that passed is walked by the span functions from its first byte to its last,
  *     and the members recorded are those of the walk;
@@ -181,6 +182,27 @@ static void check_members(sgi_json whole, const sgi_json_member *members, size_t
     check(found == count);
 }
 
+/* What is picked from a part is what a walk over its object finds. */
+static void check_part(const sgi_json_part *part, sgi_json above, const sgi_str names[2])
+{
+    static const sgi_str wanted[] = {SGI_STR_INIT("a"), SGI_STR_INIT("id"),
+                                     SGI_STR_INIT("name"), SGI_STR_INIT("_meta")};
+    sgi_json walked[4], picked[4], found[2];
+    sgi_json_pick(above, names, 2, found);
+    bool is_one = false;
+    for (size_t i = 0; i < 2; i++)
+        is_one |= sgi_json_kind_of(found[i]) == SGI_JSON_OBJECT &&
+                  part->object.p == found[i].p && part->object.n == found[i].n;
+    check(is_one || !part->object.n);
+    if (!is_one)
+        return;
+    check_members(part->object, part->members, part->count);
+    sgi_json_pick(part->object, wanted, 4, walked);
+    sgi_json_pick_part(part, part->object, wanted, 4, picked);
+    for (size_t i = 0; i < 4; i++)
+        check(walked[i].p == picked[i].p && walked[i].n == picked[i].n);
+}
+
 static void check_refusal(sgi_json_reader *reader, sgi_str text, sgi_json_error error)
 {
     check(error.fault != SGI_JSON_OK && error.fault != SGI_JSON_NOMEM);
@@ -224,12 +246,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t count, count_again;
     sgi_json_error error, error_again;
     bool passed = sgi_json_read(&one, text, members, MAX_MEMBERS, &count, &error);
-    bool again = sgi_json_read(&other, text, NULL, 0, &count_again, &error_again);
+    static const sgi_str names[2][2] = {{SGI_STR_INIT("params"), SGI_STR_INIT("a")},
+                                        {SGI_STR_INIT("_meta"), SGI_STR_INIT("b")}};
+    sgi_json_part parts[2];
+    sgi_json_trail trail = {names, parts, 2};
+    bool again =
+        sgi_json_read_parts(&other, text, NULL, 0, &count_again, &error_again, &trail);
     check(passed == again && count == count_again);
     check(error.fault == error_again.fault && error.at == error_again.at);
     if (passed) {
         check_value(sgi_json_trim(text));
         check_members(sgi_json_trim(text), members, count);
+        check_part(&parts[0], sgi_json_trim(text), names[0]);
+        check_part(&parts[1], parts[0].object, names[1]);
         check(sgi_utf8_valid(text, NULL));
     } else {
         check_refusal(&one, text, error);

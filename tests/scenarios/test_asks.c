@@ -121,6 +121,26 @@ static void an_error_is_told_as_one(world *w)
     says(wire_response(c, "1"), "no answer: SEGUE_E_REMOTE");
 }
 
+/* R-0-2: nothing better will come under that id, so the tool need not wait. */
+static void malformed_answers(world *w)
+{
+    static const char *const bad[][2] = {{"result", "7"},
+                                         {"result", "{},\"error\":{\"code\":1}"},
+                                         {"error", "{\"message\":\"no code\"}"},
+                                         {"result", "null"}};
+    char id[32];
+    wire *c = legacy_connect(w, NULL, CAPS_FORM);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char call_id[2] = {(char)('1' + i), 0};
+        call(c, call_id, "ask_once");
+        question(c, id);
+        reply(c, "4711", bad[i][0], bad[i][1]); /* nobody asked that */
+        reply(c, id, bad[i][0], bad[i][1]);
+        says(wire_response(c, call_id), "no answer: SEGUE_E_REMOTE");
+    }
+    assert_true(*json_at(wire_do_plain(c, "9", "ping", NULL), "result"));
+}
+
 static void strange_answers(world *w)
 {
     char id[32], again[32];
@@ -307,6 +327,7 @@ static const scenario scenarios[] = {
     {"a call asks in turn", asks_in_turn, 0, NULL},
     {"a call asks two at once", two_at_once, 0, NULL},
     {"an error is told as one", an_error_is_told_as_one, ONE_DRIVE, NULL},
+    {"R-0-2 a malformed answer is an error", malformed_answers, ONE_DRIVE, NULL},
     {"strange answers", strange_answers, ONE_DRIVE, NULL},
     {"five unfit answers end it", five_unfit_answers_end_it, ONE_DRIVE, NULL},
     {"what is not declared is not asked", what_is_not_declared_is_not_asked,

@@ -90,6 +90,16 @@ static void answers_come_as_one_array(world *w)
     assert_at(wire_do_plain(c, "5", "ping", NULL), "result", "{}");
 }
 
+/* What names the session's own version in _meta is none of 2026-07-28. */
+static void a_version_of_the_handshake_names_nothing(world *w)
+{
+    wire *c = shake_hands(w, "2025-03-26");
+    wire_send(c, "[" CALL("1", "greet",
+                          ",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
+                          "\"2025-03-26\"}") "]");
+    assert_answer(expect_array(c, 1), "1", "result.content.0.text", "\"Hello, World!\"");
+}
+
 static void answers_wait_for_each_other(world *w)
 {
     wire *c = shake_hands(w, "2025-03-26");
@@ -288,6 +298,8 @@ static const scenario scenarios[] = {
      NULL},
     {"each bad item of a batch is refused alone", each_bad_item_is_refused_alone, 0,
      NULL},
+    {"R-C-14 a version of the handshake in a batch names nothing",
+     a_version_of_the_handshake_names_nothing, ONE_DRIVE, NULL},
     {"requests of 2026-07-28 are in no batch", modern_requests_are_in_no_batch, 0, NULL},
     {"batches that are empty, too long, or no JSON", sizes_that_are_refused, 0, NULL},
     {"a batch that asks nothing gets nothing", what_asks_nothing_gets_nothing, 0, NULL},

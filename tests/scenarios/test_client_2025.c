@@ -38,9 +38,7 @@ static void the_handshake_says_what_the_client_takes(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     kit_begin(&k, &options);
     assert_at(kit_expect(&k, "initialize"), "params.capabilities",
               "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\","
@@ -461,13 +459,9 @@ static void older_versions_have_no_tasks(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     kit_begin(&k, &options);
-    kit_result(&k, kit_expect(&k, "initialize"),
-               "\"protocolVersion\":\"2025-06-18\",\"capabilities\":" SERVER_2025);
-    kit_expect(&k, "notifications/initialized");
+    kit_shake_hands(&k, "2025-06-18", SERVER_2025);
     record *r = kit_call(&k, "t");
     const char *call = kit_expect(&k, "tools/call");
     assert_at(call, "params.task", "");
@@ -581,11 +575,6 @@ static void a_connection_that_comes_back_goes_on(void **state)
     assert_int_equal(r->status, SEGUE_OK);
     kit_end(&k);
 }
-
-#define NAMED(title, name)                                                               \
-    {                                                                                    \
-        title, name, NULL, NULL, NULL                                                    \
-    }
 
 int main(void)
 {

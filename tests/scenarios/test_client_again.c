@@ -8,15 +8,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
 
-#define NAMED(name, test)                                                                \
-    {                                                                                    \
-        name, test, NULL, NULL, NULL                                                     \
-    }
 #define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
 #define WHOLE(blocks) "\"resultType\":\"complete\",\"content\":[" blocks "]"
 
@@ -56,8 +53,7 @@ static void whole_after_a_cut(void **state)
     segue_session_options options;
     kit k = {.can_reopen = 1};
     (void)state;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    options = kit_legacy_options();
 #define SERVER "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}"
     kit_begin_2025(&k, &options, SERVER);
     record *r = kit_call(&k, "t");
@@ -116,6 +112,47 @@ static void after_a_token(void **state)
     kit_end(&second);
 }
 
+/* Of a queue that was not read to its end. */
+static void behind_what_was_seen(void **state)
+{
+    static const char *const damaged[] = {"+",
+                                          "+x",
+                                          "+1x",
+                                          "+-1",
+                                          "+1+1",
+                                          "+1e3",
+                                          "+9007199254740993",
+                                          "+99999999999999999999"};
+    kit first = {0}, second = {0};
+    char token[4096], told[4120];
+    size_t len = sizeof token;
+    (void)state;
+    kit_begin_modern(&first, NULL, SERVER_STREAMS);
+    record *r = kit_call(&first, "t");
+    kit_result(&first, kit_expect(&first, "tools/call"), CREATED("T"));
+    kit_expect(&first, "tasks/stream");
+    assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
+    kit_end(&first);
+    kit_begin_modern(&second, NULL, SERVER_STREAMS);
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        snprintf(told, sizeof told, "%s%s", token, damaged[i]);
+        assert_int_equal(segue_request_resume(second.session, told, NULL, NULL, NULL),
+                         SEGUE_E_INVALID);
+    }
+    snprintf(told, sizeof told, "%s+1", token);
+    r = kit_resume(&second, told, NULL);
+    r->last_segment = 1;
+    const char *stream = kit_expect(&second, "tasks/stream");
+    kit_segment(&second, "T", 0, 1, "a");
+    kit_segment(&second, "T", 1, 2, "b");
+    kit_result(&second, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    assert_non_null(strstr(r->log, "segment 2 b\n"));
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_end(&second);
+}
+
 static void as_a_task(void **state)
 {
     kit k = {0};
@@ -142,6 +179,7 @@ int main(void)
         NAMED("C-9 a whole answer in a second exchange", whole_after_a_cut),
         NAMED("R-776-18 a result tells what was replaced", replaced_unseen),
         NAMED("C-9 a token covers pieces", after_a_token),
+        NAMED("C-9 a token and how far its reader came", behind_what_was_seen),
         NAMED("R-776-20 a task streams what pieces showed", as_a_task),
     };
     return cmocka_run_group_tests_name("client_again", tests, NULL, NULL);

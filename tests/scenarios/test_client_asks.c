@@ -20,27 +20,12 @@
 
 static void begin(kit *k, const char *capabilities, const char *version)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     options.capabilities = capabilities;
     options.no_tasks = 1;
     kit_begin(k, &options);
-    const char *line = kit_expect(k, "initialize");
-    assert_at(line, "params.capabilities", capabilities ? capabilities : "{}");
-    kit_result(k, line,
-               "\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},"
-               "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}",
-               version);
-    kit_expect(k, "notifications/initialized");
-}
-
-static segue_status answer(kit *k, record *r, const char *json)
-{
-    segue_status status =
-        segue_request_answer(r->request, r->last_key, json, strlen(json));
-    kit_run(k);
-    return status;
+    assert_at(kit_shake_hands(k, version, SERVER_PLAIN), "params.capabilities",
+              capabilities ? capabilities : "{}");
 }
 
 /* What the client answers to this id. */
@@ -66,10 +51,10 @@ static void each_revision_asks(void **state)
         kit_say(&k, ASK("7", ""));
         assert_string_equal(r->log, "input 1:7 elicitation/create {\"message\":\"?\"}\n");
         kit_expect_silence(&k);
-        assert_int_equal(answer(&k, r, "[]"), SEGUE_E_INVALID);
-        assert_int_equal(answer(&k, r, YES), SEGUE_OK);
+        assert_int_equal(record_answer(r, NULL, "[]"), SEGUE_E_INVALID);
+        assert_int_equal(record_answer(r, NULL, YES), SEGUE_OK);
         assert_answer(&k, "7", "result", YES);
-        assert_int_equal(answer(&k, r, YES), SEGUE_E_NOT_FOUND);
+        assert_int_equal(record_answer(r, NULL, YES), SEGUE_E_NOT_FOUND);
         kit_expect_silence(&k);
         kit_result(&k, call, DONE);
         assert_int_equal(r->status, SEGUE_OK);
@@ -88,7 +73,7 @@ static void a_repeat_gets_the_same_answer(void **state)
     kit_say(&k, ASK("\"a\\u0062\"", ""));
     kit_say(&k, ASK("\"ab\"", "")); /* the same id, written otherwise */
     kit_expect_silence(&k);
-    answer(&k, r, YES);
+    record_answer(r, NULL, YES);
     assert_answer(&k, "\"ab\"", "result", YES);
     kit_say(&k, ASK("\"ab\"", ""));
     assert_answer(&k, "\"ab\"", "result", YES);
@@ -123,7 +108,7 @@ static void an_error_may_be_the_answer(void **state)
                   "{\"code\":-32603,\"message\":\"The \\\"model\\\" fails\","
                   "\"data\":{\"a\":[1e400]}}");
     assert_int_equal(refuse(&k, r, NULL), SEGUE_E_NOT_FOUND);
-    assert_int_equal(answer(&k, r, YES), SEGUE_E_NOT_FOUND);
+    assert_int_equal(record_answer(r, NULL, YES), SEGUE_E_NOT_FOUND);
     kit_say(&k, ASK("7", "")); /* from a replay */
     assert_answer(&k, "7", "error.code", "-32603");
     kit_say(&k, ASK("8", ""));
@@ -175,7 +160,7 @@ static void a_withdrawn_one_is_not_answered(void **state)
     kit_say(&k, ASK("7", ""));
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
                 "\"requestId\":7}}");
-    assert_int_equal(answer(&k, r, YES), SEGUE_E_NOT_FOUND);
+    assert_int_equal(record_answer(r, NULL, YES), SEGUE_E_NOT_FOUND);
     kit_say(&k, ASK("7", "")); /* late, from a replay */
     kit_expect_silence(&k);
     assert_int_equal(k.notifications, 0);
@@ -214,7 +199,7 @@ static void thinking_takes_no_time_of_the_exchange(void **state)
     kit_say(&k, ASK("7", ""));
     kit_advance(&k, 300000);
     kit_expect_silence(&k);
-    answer(&k, r, YES);
+    record_answer(r, NULL, YES);
     assert_answer(&k, "7", "result", YES);
     kit_result(&k, call, DONE);
     assert_int_equal(r->status, SEGUE_OK);
@@ -225,9 +210,7 @@ static void a_task_asks_its_own_request(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     options.capabilities = "{\"elicitation\":{}}";
     kit_begin(&k, &options);
     kit_handshake_2025(&k, SERVER_2025);
@@ -242,7 +225,7 @@ static void a_task_asks_its_own_request(void **state)
     kit_say(&k, ASK("7", "," RELATED("T")));
     assert_null(strstr(older->log ? older->log : "", "input"));
     assert_non_null(strstr(r->log, "input 1:7 elicitation/create"));
-    answer(&k, r, "{\"action\":\"decline\",\"_meta\":{\"x\":1}}");
+    record_answer(r, NULL, "{\"action\":\"decline\",\"_meta\":{\"x\":1}}");
     assert_answer(&k, "7", "result",
                   "{\"action\":\"decline\",\"_meta\":{\"x\":1,\"io.modelcontextprotocol/"
                   "related-task\":{\"taskId\":\"T\"}}}");
@@ -258,9 +241,7 @@ static void a_replay_asks_once(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     options.capabilities = "{\"elicitation\":{}}";
     script_begin(&s, &options);
     script_initialize(&s, "one");
@@ -276,7 +257,7 @@ static void a_replay_asks_once(void **state)
     script_until(&s, r->log && strstr(r->log, "input 1:7"));
     assert_null(older->log && strstr(older->log, "input") ? older->log : NULL);
     script_cut(call, false);
-    assert_int_equal(answer(&s.k, r, YES), SEGUE_OK);
+    assert_int_equal(record_answer(r, NULL, YES), SEGUE_OK);
     heard *told = script_expect(&s, "");
     assert_at(told->body, "id", "7");
     assert_at(told->body, "result", YES);

@@ -19,22 +19,11 @@
 #define NOTICE "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
 #define PING "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}"
 
-static segue_session_options handshake_options(void)
-{
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
-    return options;
-}
-
 static void begin(kit *k, const char *version)
 {
-    segue_session_options options = handshake_options();
+    segue_session_options options = kit_legacy_options();
     kit_begin(k, &options);
-    kit_result(k, kit_expect(k, "initialize"),
-               "\"protocolVersion\":\"%s\",\"capabilities\":{},\"serverInfo\":{}",
-               version);
-    kit_expect(k, "notifications/initialized");
+    kit_shake_hands(k, version, "{}");
 }
 
 static uint64_t warnings(kit *k)
@@ -137,7 +126,7 @@ static void no_other_revision_has_them(void **state)
 
 static void begin_http(http_script *s)
 {
-    segue_session_options options = handshake_options();
+    segue_session_options options = kit_legacy_options();
     script_begin(s, &options);
     script_result(script_expect(s, "initialize"),
                   "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{}");

@@ -36,9 +36,7 @@
 
 static segue_session_options offering(void)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
     options.capabilities = "{\"elicitation\":{}}";
     return options;
@@ -46,10 +44,8 @@ static segue_session_options offering(void)
 
 static void shake_hands(kit *k)
 {
-    const char *request = kit_expect(k, "initialize");
-    assert_at(request, "params.protocolVersion", "\"" DRAFT "\"");
-    kit_result(k, request, SERVER);
-    kit_expect(k, "notifications/initialized");
+    assert_at(kit_shake_hands(k, DRAFT, SERVER_PLAIN), "params.protocolVersion",
+              "\"" DRAFT "\"");
 }
 
 static void begin_session(kit *k)
@@ -89,8 +85,7 @@ static void end_well(kit *k, record *r, const char *get)
 
 static void answer(record *r, const char *key, const char *json)
 {
-    assert_int_equal(segue_request_answer(r->request, key, json, strlen(json)), SEGUE_OK);
-    kit_run(r->k);
+    assert_int_equal(record_answer(r, key, json), SEGUE_OK);
 }
 
 /* ---- how it is agreed on ---- */
@@ -628,11 +623,6 @@ static void times_are_read_by_their_names(void **state)
         kit_end(&k);
     }
 }
-
-#define NAMED(title, name)                                                               \
-    {                                                                                    \
-        title, name, NULL, NULL, NULL                                                    \
-    }
 
 int main(void)
 {

@@ -14,10 +14,6 @@
 #include <cmocka.h>
 // clang-format on
 
-#define NAMED(name, test)                                                                \
-    {                                                                                    \
-        name, test, NULL, NULL, NULL                                                     \
-    }
 #define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
 #define CONTENT(blocks) "\"content\":[" blocks "]"
 #define PART(blocks) CONTENT(blocks) ",\"_meta\":{\"hasMore\":true}"

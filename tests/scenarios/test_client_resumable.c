@@ -29,6 +29,15 @@ static void begin(kit *k)
     kit_begin_2025(k, &options, CAPS_SERVER);
 }
 
+static void begin_asked(kit *k)
+{
+    segue_session_options options;
+    options_of(&options);
+    options.capabilities = "{\"elicitation\":{}}";
+    k->can_reopen = 1;
+    kit_begin_2025(k, &options, CAPS_SERVER);
+}
+
 static void say_policy(kit *k, const char *call, const char *more)
 {
     kit_say(k,
@@ -86,6 +95,113 @@ static void a_refused_resume_ends_the_call(void **state)
     kit_error(&k, kit_expect(&k, "requests/resume"), -32602, "{\"reason\":\"expired\"}");
     assert_int_equal(r->status, SEGUE_E_REMOTE);
     assert_int_equal(r->rpc_code, -32602);
+    kit_end(&k);
+}
+
+/* Its server asked, and the answer came when nobody was connected: it is told when the
+ * server asks again, and the application is not asked twice (R-975-16). */
+static void an_answer_between_two_connections_is_kept(void **state)
+{
+    static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
+    static const char question[] = "{\"jsonrpc\":\"2.0\",\"id\":\"op:1\",\"method\":"
+                                   "\"elicitation/create\",\"params\":{\"message\":\"?\","
+                                   "\"requestedSchema\":{\"type\":\"object\","
+                                   "\"properties\":{}}}}";
+    (void)state;
+    kit k = {0};
+    begin_asked(&k);
+    record *r = kit_call(&k, "t");
+    say_policy(&k, kit_expect(&k, "tools/call"), "");
+    kit_say(&k, question);
+    kit_run(&k);
+    assert_non_null(r->last_key);
+    kit_cut(&k); /* it connects again, and is not there yet */
+    assert_int_equal(segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1),
+                     SEGUE_OK);
+    kit_run(&k);
+    assert_int_equal(segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1),
+                     SEGUE_E_NOT_FOUND); /* once */
+    kit_handshake_2025(&k, CAPS_SERVER);
+    const char *again = kit_expect(&k, "requests/resume");
+    kit_expect_silence(&k); /* nobody has asked here */
+    kit_say(&k, question);
+    const char *answer = kit_heard(&k);
+    assert_at(answer, "id", "\"op:1\"");
+    assert_at(answer, "result.action", "\"accept\"");
+    kit_result(&k, again, "\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* Over a stream of bytes nobody knows whose question it is. When the one it was given to
+ * ends, the server is not left waiting. */
+static void a_question_ends_with_the_call_that_it_was_given_to(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin_asked(&k);
+    record *first = kit_call(&k, "t");
+    const char *one = kit_expect(&k, "tools/call");
+    record *second = kit_call(&k, "t");
+    const char *two = kit_expect(&k, "tools/call");
+    say_policy(&k, one, "");
+    say_policy(&k, two, "");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":\"op2:1\",\"method\":\"elicitation/create\","
+                "\"params\":{\"message\":\"?\",\"requestedSchema\":{\"type\":\"object\","
+                "\"properties\":{}}}}");
+    kit_run(&k);
+    assert_non_null(first->last_key);
+    kit_result(&k, one, "\"content\":[]");
+    const char *answer = kit_heard(&k);
+    assert_at(answer, "id", "\"op2:1\"");
+    assert_code(answer, -32603);
+    kit_result(&k, two, "\"content\":[]");
+    assert_int_equal(first->status, SEGUE_OK);
+    assert_int_equal(second->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* Of several servers on one store the client has met another one. */
+static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k);
+    record *r = kit_call(&k, "t");
+    say_policy(&k, kit_expect(&k, "tools/call"), "");
+    kit_cut(&k);
+    kit_handshake_2025(&k, CAPS_SERVER);
+    for (int i = 0; i < 3; i++) {
+        kit_error(&k, kit_expect(&k, "requests/resume"), -32603,
+                  "{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}");
+        kit_advance(&k, 800);
+        kit_expect_silence(&k);
+        kit_advance(&k, 400);
+    }
+    kit_result(&k, kit_expect(&k, "requests/resume"), "\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* ... and never meets the right one. */
+static void who_never_meets_it_is_told(void **state)
+{
+    (void)state;
+    int asked = 0;
+    kit k = {0};
+    begin(&k);
+    record *r = kit_call(&k, "t");
+    say_policy(&k, kit_expect(&k, "tools/call"), "");
+    kit_cut(&k);
+    kit_handshake_2025(&k, CAPS_SERVER);
+    for (; !r->completed && asked < 1000; asked++) {
+        kit_error(&k, kit_expect(&k, "requests/resume"), -32603,
+                  "{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}");
+        kit_advance(&k, 40000);
+    }
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_int_equal(r->rpc_code, -32603);
+    assert_in_range(asked, 3, 100);
     kit_end(&k);
 }
 
@@ -148,6 +264,20 @@ static void a_token_is_good_in_another_process(void **state)
     kit_end(&second);
 }
 
+/* R-975-31: no URL and no header has it, and no message but the one that needs it. */
+static void assert_only_in_bodies(const http_script *s, const char *token)
+{
+    int said = 0;
+    for (const heard *h = s->all; h; h = h->next) {
+        assert_null(strstr(h->text, token));
+        if (!h->body || !strstr(h->body, token))
+            continue;
+        assert_string_equal(json_at(h->body, "method"), "\"requests/resume\"");
+        said++;
+    }
+    assert_int_equal(said, 1);
+}
+
 static void over_http_the_position_goes_with_it(void **state)
 {
     (void)state;
@@ -184,6 +314,7 @@ static void over_http_the_position_goes_with_it(void **state)
     script_result(h, "\"content\":[]");
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_OK);
+    assert_only_in_bodies(&s, "to.ken");
     script_end(&s);
 }
 
@@ -192,9 +323,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_call_is_resumed),
         cmocka_unit_test(a_refused_resume_ends_the_call),
+        NAMED("AS-98 R-975-16 an answer between two connections is kept",
+              an_answer_between_two_connections_is_kept),
+        NAMED("AS-98 a question ends with the call that it was given to",
+              a_question_ends_with_the_call_that_it_was_given_to),
+        NAMED("R-975-29 a call that runs elsewhere is asked for again",
+              a_call_that_runs_elsewhere_is_asked_for_again),
+        NAMED("R-975-29 who never meets the server of its call is told",
+              who_never_meets_it_is_told),
         cmocka_unit_test(bad_policies_are_passed_over),
         cmocka_unit_test(a_token_is_good_in_another_process),
-        cmocka_unit_test(over_http_the_position_goes_with_it),
+        {"AS-108 over HTTP the position goes with it, and no header has the token",
+         over_http_the_position_goes_with_it, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

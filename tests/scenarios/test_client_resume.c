@@ -319,6 +319,36 @@ static void the_first_try_comes_at_once_and_the_others_ever_later(void **state)
     kit_end(&k);
 }
 
+static void the_first_connection_has_attempts_of_its_own(void **state)
+{
+    (void)state;
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    for (int32_t attempts = 1; attempts <= 2; attempts++) {
+        kit k = {.can_reopen = 1};
+        options.first_attempts = attempts;
+        kit_begin(&k, &options);
+        for (int32_t i = 1; i <= attempts; i++) {
+            assert_int_equal(k.closed, 0);
+            kit_expect(&k, "server/discover");
+            kit_cut(&k);
+            kit_run(&k);
+        }
+        assert_int_equal(k.closed_status, SEGUE_E_DISCONNECTED);
+        assert_int_equal(k.reopens, attempts - 1);
+        kit_end(&k);
+    }
+    kit k = {.can_reopen = 1};
+    options.first_attempts = 1;
+    kit_begin_modern(&k, &options, SERVER_PLAIN);
+    kit_cut(&k);
+    kit_run(&k);
+    assert_int_equal(k.reopens, 1); /* it was open: max_reconnects counts */
+    assert_int_equal(k.closed, 0);
+    kit_expect(&k, "server/discover");
+    kit_end(&k);
+}
+
 static void a_transport_that_gives_up_ends_the_session(void **state)
 {
     (void)state;
@@ -372,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_stream_goes_on_after_a_reconnect),
         cmocka_unit_test(an_answer_that_was_not_acknowledged_is_sent_again),
         cmocka_unit_test(the_first_try_comes_at_once_and_the_others_ever_later),
+        cmocka_unit_test(the_first_connection_has_attempts_of_its_own),
         cmocka_unit_test(a_transport_that_gives_up_ends_the_session),
         cmocka_unit_test(close_and_cancel_while_the_connection_is_lost),
     };

@@ -20,10 +20,9 @@
 #define YES "{\"action\":\"accept\",\"content\":{}}"
 #define DONE "\"resultType\":\"complete\",\"content\":[]"
 
-static void answer(kit *k, record *r, const char *key)
+static void answer(record *r, const char *key)
 {
-    assert_int_equal(segue_request_answer(r->request, key, YES, strlen(YES)), SEGUE_OK);
-    kit_run(k);
+    assert_int_equal(record_answer(r, key, YES), SEGUE_OK);
 }
 
 static void the_retry_has_the_answers_and_the_state(void **state)
@@ -44,11 +43,11 @@ static void the_retry_has_the_answers_and_the_state(void **state)
     assert_string_equal(r->log, "input k1 elicitation/create {\"message\":\"?\"}\n"
                                 "input k2 elicitation/create {\"message\":\"?\"}\n");
     kit_expect_silence(&k);
-    answer(&k, r, "k2");
+    answer(r, "k2");
     kit_expect_silence(&k);
     assert_int_equal(segue_request_answer(r->request, "k2", YES, strlen(YES)),
                      SEGUE_E_NOT_FOUND);
-    answer(&k, r, "k1");
+    answer(r, "k1");
     line = kit_expect(&k, "tools/call");
     assert_string_not_equal(json_at(line, "id"), id);
     assert_at(line, "params.inputResponses", "{\"k1\":" YES ",\"k2\":" YES "}");
@@ -68,12 +67,12 @@ static void a_state_is_not_kept_beyond_its_round(void **state)
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     record *r = kit_call(&k, "t");
     kit_result(&k, kit_expect(&k, "tools/call"), ROUND(QUESTION("k")) STATE);
-    answer(&k, r, "k");
+    answer(r, "k");
     const char *line = kit_expect(&k, "tools/call");
     assert_at(line, "params.requestState", "\"s1\"");
     /* the key again, as another question; no state */
     kit_result(&k, line, ROUND(QUESTION("k")));
-    answer(&k, r, "k");
+    answer(r, "k");
     line = kit_expect(&k, "tools/call");
     assert_at(line, "params.requestState", "");
     assert_at(line, "params.inputResponses", "{\"k\":" YES "}");
@@ -103,7 +102,7 @@ static void any_method_may_be_answered_so(void **state)
         kit_begin_modern(&k, NULL, SERVER_PLAIN);
         record *r = kit_start(&k, methods[i], params[i], NULL);
         kit_result(&k, kit_expect(&k, methods[i]), ROUND(QUESTION("k")) STATE);
-        answer(&k, r, "k");
+        answer(r, "k");
         const char *line = kit_expect(&k, methods[i]);
         assert_at(line, "params.inputResponses", "{\"k\":" YES "}");
         kit_result(&k, line, "\"resultType\":\"complete\"");
@@ -120,7 +119,7 @@ static void rounds_then_a_task(void **state)
     kit_begin_modern(&k, NULL, SERVER_TASKS);
     record *r = kit_call(&k, "t");
     kit_result(&k, kit_expect(&k, "tools/call"), ROUND(QUESTION("k")) STATE);
-    answer(&k, r, "k");
+    answer(r, "k");
     kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
     const char *get = kit_expect(&k, "tasks/get");
     assert_false(json_mentions(get, "requestState"));
@@ -128,7 +127,7 @@ static void rounds_then_a_task(void **state)
                TASK("T", "input_required") ","
                                            "\"inputRequests\":{" QUESTION("k") "}");
     assert_non_null(strstr(r->log, "status input_required -\ninput k "));
-    answer(&k, r, "k");
+    answer(r, "k");
     const char *update = kit_expect(&k, "tasks/update");
     assert_at(update, "params.inputResponses", "{\"k\":" YES "}");
     kit_result(&k, update, "\"resultType\":\"complete\"");
@@ -220,7 +219,7 @@ static void rounds_are_limited(void **state)
                        asks ? ROUND(QUESTION("k"))
                             : "\"resultType\":\"input_required\",\"requestState\":\"s\"");
             if (asks)
-                answer(&k, r, "k");
+                answer(r, "k");
             else
                 kit_advance(&k, 20000);
         }
@@ -324,7 +323,7 @@ static void cancel_of_a_retry_is_told(void **state)
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     record *r = kit_call(&k, "t");
     kit_result(&k, kit_expect(&k, "tools/call"), ROUND(QUESTION("k")) STATE);
-    answer(&k, r, "k");
+    answer(r, "k");
     char id[16];
     snprintf(id, sizeof id, "%s", json_at(kit_expect(&k, "tools/call"), "id"));
     segue_request_cancel(r->request);
@@ -346,11 +345,11 @@ static void a_break_between_rounds_is_survived(void **state)
         kit_result(&k, kit_expect(&k, "tools/call"), ROUND(QUESTION("k")) STATE);
         kit_cut(&k);
         if (!late)
-            answer(&k, r, "k");
+            answer(r, "k");
         kit_advance(&k, 1000);
         kit_handshake(&k, SERVER_PLAIN);
         if (late)
-            answer(&k, r, "k");
+            answer(r, "k");
         const char *line = kit_expect(&k, "tools/call");
         assert_at(line, "params.requestState", "\"s1\"");
         assert_at(line, "params.inputResponses", "{\"k\":" YES "}");
@@ -372,7 +371,7 @@ static void a_lost_retry(void **state)
         const char *line = kit_expect(&k, "tools/call");
         assert_int_equal(strstr(line, "dev.segue/idempotencyKey") != NULL, keyed);
         kit_result(&k, line, ROUND(QUESTION("k")) STATE);
-        answer(&k, r, "k");
+        answer(r, "k");
         line = kit_expect(&k, "tools/call");
         assert_int_equal(strstr(line, "dev.segue/idempotencyKey") != NULL, keyed);
         kit_cut(&k);

@@ -230,6 +230,37 @@ static void request_state_is_never_echoed(void **state)
     kit_end(&k);
 }
 
+/* R-2557-9: the answer may say that the task asks already, but not what: that is looked
+ * up at once, over a stream or not. (One that has ended at once: tests/vectors.) */
+static void a_task_may_ask_at_once(void **state)
+{
+    (void)state;
+    static const char *const servers[] = {SERVER_TASKS, SERVER_STREAMS};
+    for (int i = 0; i < 2; i++) {
+        kit k = {0};
+        kit_begin_modern(&k, NULL, servers[i]);
+        record *r = kit_call(&k, "t");
+        kit_result(&k, kit_expect(&k, "tools/call"),
+                   "\"resultType\":\"task\",\"taskId\":\"T\",\"status\":"
+                   "\"input_required\"," STAMPS);
+        if (i) {
+            kit_expect(&k, "tasks/stream");
+            kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\","
+                        "\"params\":{\"seq\":0,\"taskId\":\"T\",\"type\":"
+                        "\"dev.segue.status\",\"payload\":{\"status\":"
+                        "\"input_required\"}}}");
+        }
+        kit_result(&k, kit_expect(&k, "tasks/get"),
+                   TASK("T", "input_required") ",\"inputRequests\":{\"k1\":{"
+                                               "\"method\":\"elicitation/create\","
+                                               "\"params\":{\"message\":\"?\"}}}");
+        assert_non_null(strstr(r->log, "input k1"));
+        assert_int_equal(record_answer(r, NULL, "{\"action\":\"accept\"}"), SEGUE_OK);
+        kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
+        kit_end(&k);
+    }
+}
+
 /* AS-72: asked again after a resume unless the acknowledgement came. */
 static void questions_come_once_and_again_after_a_resume(void **state)
 {
@@ -289,6 +320,7 @@ int main(void)
         {"AS-67 AS-77 intervals and names of drafts",
          draft_field_names_and_changing_intervals, 0, 0, 0},
         {"AS-53 requestState is never echoed", request_state_is_never_echoed, 0, 0, 0},
+        {"R-2557-9 a task may ask at once", a_task_may_ask_at_once, 0, 0, 0},
         {"AS-72 questions come once, and again after a resume",
          questions_come_once_and_again_after_a_resume, 0, 0, 0},
     };

@@ -6,6 +6,7 @@
  *     SEGUE_SEEDS=<n>      so many seeds, 300 by default
  *     SEGUE_FIRST=<seed>   from this one on, 1 by default
  *     SEGUE_MINUTES=<n>    no further seed after so long
+ *     SEGUE_ROW=<name>     only this row of composition_dialects.c
  *     SEGUE_SEED=<seed>    this one alone: a failure prints it */
 #include "support/composition.h"
 

@@ -26,6 +26,8 @@
 #define MADE ANSWER(CREATED("T"))
 #define GOT(status, more) ANSWER(TASK("T", status) more)
 #define DONE GOT("completed", "," RESULT)
+#define DONE_TYPED                                                                       \
+    GOT("completed", ",\"result\":{\"resultType\":\"complete\",\"content\":[]}")
 #define FAILED GOT("failed", ",\"error\":{\"code\":-32000,\"message\":\"m\",\"data\":1}")
 #define ASKS                                                                             \
     GOT("input_required", ",\"inputRequests\":{\"k\":{\"method\":"                       \
@@ -153,8 +155,9 @@ static const client_row rows[] = {
     {polled, DONE, "result>result", "EEEEEEEEEEEEEK"},
     {polled, DONE, "result>result>content", "KEEEEEEEEEEEKE"},
     {polled, DONE, "result>result>content>0", "KKKKKKKKKKKKKK"},
-    {polled, FAILED, "result>error", "RRRRRRRRRRRRRR"},
-    {polled, FAILED, "result>error>code", "RRRRRRRRRRRRRR"},
+    {polled, DONE_TYPED, "result>result>resultType", "KEEEEEEEEEEEEE"},
+    {polled, FAILED, "result>error", "EEEEEEEEEEEEEE"},
+    {polled, FAILED, "result>error>code", "EEERREEEEEEEEE"},
     {polled, FAILED, "result>error>message", "RRRRRRRRRRRRRR"},
     {polled, FAILED, "result>error>data", "RRRRRRRRRRRRRR"},
     {polled, ASKS, "result>inputRequests", "TTTTTTTTTTTTTT"},

@@ -44,9 +44,7 @@
 
 static void initialize(client_scene *s)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     kit_begin(&s->k, &options);
     scene_heard(s, kit_expect(&s->k, "initialize"));
 }

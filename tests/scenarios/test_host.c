@@ -31,7 +31,7 @@ static void what_is_never_a_task_is_no_task_of_the_declaration(void **state)
 {
     (void)state;
     host_stage s = {0};
-    segue_session_options options = hosting_session_options();
+    segue_session_options options = kit_legacy_options();
     segue_item_options item = hosting_item_options(SEGUE_TASK_NEVER);
     options.capabilities = "{\"sampling\":{\"tools\":{}}}";
     hosting_prepare(&s, &options, NULL, &item);

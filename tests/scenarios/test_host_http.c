@@ -44,7 +44,7 @@ static void initialize(web *w, const char *session)
 
 static void begin(web *w)
 {
-    segue_session_options options = hosting_session_options();
+    segue_session_options options = kit_legacy_options();
     memset(w, 0, sizeof *w);
     script_prepare(&w->s);
     kit_prepare(&w->s.k, 0);

@@ -56,7 +56,7 @@ static void a_host_that_closes_is_asked_no_more(void **state)
     hosting_assert_answer(&s, "10", "result", "{}");
     segue_session *second = NULL;
     segue_transport *a, *b;
-    segue_session_options options = hosting_session_options();
+    segue_session_options options = kit_legacy_options();
     options.host = s.m.host;
     assert_int_equal(segue_transport_pair(s.k.runtime, &a, &b), SEGUE_OK);
     assert_int_equal(segue_session_open(s.k.runtime, a, &options, NULL, &second),
@@ -147,7 +147,7 @@ static void a_session_without_tasks_has_none_here(void **state)
 {
     (void)state;
     host_stage s = {0};
-    segue_session_options options = hosting_session_options();
+    segue_session_options options = kit_legacy_options();
     options.no_tasks = 1;
     hosting_prepare(&s, &options, NULL, NULL);
     const char *line = kit_expect(&s.k, "initialize");
@@ -255,7 +255,7 @@ static void a_list_is_declared_where_callers_are_told_apart(void **state)
     assert_at(line, "result.tasks.0.taskId", expected);
     assert_at(line, "result.tasks.1", "");
     kit other = {.runtime = s.k.runtime, .mem = s.k.mem};
-    segue_session_options options = hosting_session_options();
+    segue_session_options options = kit_legacy_options();
     options.host = s.m.host;
     kit_connect(&other);
     kit_open(&other, &options);

@@ -101,8 +101,7 @@ static void streams_leave_room_for_what_is_short(void **state)
     http_script s;
     segue_session_options options;
     heard *streams[2];
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    options = kit_legacy_options();
     script_prepare(&s);
     s.options.max_connections = 2;
     script_connect(&s, &options);

@@ -36,9 +36,7 @@ static void initialize(http_script *s)
 /* A call that is on the wire. */
 static record *begin(http_script *s, heard **call)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     script_begin(s, &options);
     initialize(s);
     record *r = kit_call(&s->k, "t");
@@ -325,11 +323,6 @@ static void cancel_closes_the_stream(void **state)
     script_expect_silence(&s);
     script_end(&s);
 }
-
-#define NAMED(title, name)                                                               \
-    {                                                                                    \
-        title, name, NULL, NULL, NULL                                                    \
-    }
 
 int main(void)
 {

@@ -17,9 +17,7 @@
 
 static void begin_patient(http_script *s, const char *session, int64_t timeout_ms)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     options.request_timeout_ms = timeout_ms;
     script_begin(s, &options);
     script_initialize(s, session);
@@ -65,9 +63,7 @@ static void a_keyed_call_goes_again_under_another_id(void **state)
     (void)state;
     http_script s;
     char id[32];
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     script_begin(&s, &options);
     script_initialize_with(
         &s, "one", "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}");
@@ -192,8 +188,7 @@ static record *cut_call(http_script *s, heard **get)
     script_event(h, "a", NOTE(1));
     script_until(s, s->k.notifications == 1);
     script_cut(h, true);
-    script_advance(s, 1100);
-    *get = script_expect(s, "GET");
+    *get = script_expect(s, "GET"); /* at once: no retry was said */
     return r;
 }
 
@@ -225,6 +220,11 @@ static void resuming_a_server_that_is_gone_ends(void **state)
     begin_patient(&s, "one", 3600000);
     no_stream(&s);
     record *r = cut_call(&s, &get);
+    script_say(get, "503 Service Unavailable", "", "");
+    script_advance(&s, 900);
+    script_expect_silence(&s); /* from now on later */
+    script_advance(&s, 200);
+    get = script_expect(&s, "GET");
     script_say(get, "503 Service Unavailable", "", "");
     script_advance(&s, 1900);
     script_expect_silence(&s); /* ever later */
@@ -266,13 +266,48 @@ static void a_forgotten_session_is_replaced(void **state)
     assert_int_equal(three->status, SEGUE_OK);
     script_say(second, "404 Not Found", "", ""); /* late, of the old session */
     heard *h = script_expect(&s, "tools/call");
-    script_error(h, "404 Not Found", -32001, NULL); /* once is enough */
-    script_until(&s, two->completed);
-    assert_int_equal(two->status, SEGUE_E_REFUSED);
+    script_error(h, "404 Not Found", -32001, NULL); /* servers die more than once */
     script_initialize(&s, "three");
     no_stream(&s);
+    h = script_find(&s, "tools/call");
+    assert_header(h, "Mcp-Session-Id", "three");
+    script_result(h, "\"content\":[]");
+    script_until(&s, two->completed);
+    assert_int_equal(two->status, SEGUE_OK);
     call_works(&s, "three");
     ends(&s, "three");
+}
+
+/* A server that knows no session it has just begun, as behind a balancer that sends each
+ * request elsewhere: it is asked ever later, and not for ever. */
+static void sessions_that_are_good_for_nothing(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options;
+    char id[16];
+    options = kit_legacy_options();
+    options.max_reconnects = 4;
+    script_begin(&s, &options);
+    script_initialize(&s, "0");
+    no_stream(&s);
+    record *r = kit_call(&s.k, "t");
+    for (int i = 1; i <= 5; i++) {
+        script_error(script_find(&s, "tools/call"), "404 Not Found", -32001, NULL);
+        if (i > 1) {
+            script_pump(&s);
+            script_expect_silence(&s); /* it waits */
+            script_advance(&s, 400 << i);
+        }
+        snprintf(id, sizeof id, "%d", i);
+        script_initialize(&s, id);
+        no_stream(&s);
+    }
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_REFUSED);
+    script_expect_silence(&s);
+    call_works(&s, "5");
+    ends(&s, "5");
 }
 
 /* What the server had begun to answer may have run: it is not sent again. */
@@ -308,6 +343,7 @@ static void a_stream_stays_in_its_session(void **state)
     heard *call = script_expect(&s, "tools/call");
     script_stream(call);
     script_event(call, "2-1", NOTE(2));
+    script_text(call, "retry: 1000\n\n");
     script_until(&s, s.k.notifications == 2);
     script_text(listen, "retry: 10\n\n");
     script_finish(listen);
@@ -420,6 +456,48 @@ static void a_ping_is_answered_by_a_post(void **state)
     ends(&s, "one");
 }
 
+/* The connection of the answer dies before the server has said that it took it, and a
+ * proxy has nobody behind it for a while; the stream of the call lives on. */
+static void an_answer_that_was_lost_goes_again(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    no_stream(&s);
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    script_stream(call);
+    script_event(call, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
+                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
+                 "{\"type\":\"object\",\"properties\":{}}}}");
+    script_until(&s, r->last_key);
+    assert_int_equal(record_answer(r, NULL, "{\"action\":\"decline\"}"), SEGUE_OK);
+    for (int i = 0; i < 4; i++) {
+        heard *h = script_expect(&s, "");
+        assert_string_equal(json_at(h->body, "id"), "\"q\"");
+        if (i % 2)
+            script_cut(h, false);
+        else
+            script_say(h, "502 Bad Gateway", "", "");
+        script_advance(&s, 6000);
+    }
+    heard *h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "result.action"), "\"decline\"");
+    script_accept(h);
+    script_advance(&s, 6000);
+    script_expect_silence(&s);
+    script_event(call, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(call->body, "id"));
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    ends(&s, "one");
+}
+
 /* A server that asks without end and takes no answers makes no queue. */
 static void unheard_answers_are_bounded(void **state)
 {
@@ -452,12 +530,14 @@ int main(void)
         cmocka_unit_test(what_cannot_be_resumed_is_disconnected),
         cmocka_unit_test(resuming_a_server_that_is_gone_ends),
         cmocka_unit_test(a_forgotten_session_is_replaced),
+        cmocka_unit_test(sessions_that_are_good_for_nothing),
         cmocka_unit_test(a_forgotten_stream_is_a_lost_call),
         cmocka_unit_test(a_stream_stays_in_its_session),
         cmocka_unit_test(notifications_come_by_the_stream),
         cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
         cmocka_unit_test(cancel_is_said),
         cmocka_unit_test(a_ping_is_answered_by_a_post),
+        cmocka_unit_test(an_answer_that_was_lost_goes_again),
         cmocka_unit_test(unheard_answers_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,9 +101,7 @@ static void the_client_repeats_them(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
+    segue_session_options options = kit_legacy_options();
     options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
     script_begin(&s, &options);
     heard *h = script_expect(&s, "initialize");

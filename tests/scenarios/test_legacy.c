@@ -159,6 +159,31 @@ static void both_eras_on_one_connection(world *w)
     assert_code(wire_do_plain(c, "4", "tasks/get", params), -32602);
 }
 
+#define SAYS(version)                                                                    \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" version "\"}"
+
+/* The member is of 2026-07-28: before, what names a version of the handshake names
+ * nothing, and the session's holds (2026-07-28 basic/versioning). */
+static void versions_in_meta(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    const char *r =
+        wire_do_plain(c, "0", "initialize", HELLO("2025-11-25") "," SAYS("2025-11-25"));
+    assert_at(r, "result.protocolVersion", "\"2025-11-25\"");
+    wire_notify(c, "notifications/initialized", NULL);
+    r = wire_do_plain(c, "1", "tools/call", "\"name\":\"greet\"," SAYS("2025-11-25"));
+    assert_at(r, "result.content.0.text", "\"Hello, World!\"");
+    assert_at(r, "result.resultType", "");
+    assert_at(wire_do_plain(c, "2", "ping", SAYS("2025-11-25")), "result", "{}");
+    r = wire_do_plain(c, "3", "tools/list", SAYS("2099-01-01"));
+    assert_code(r, -32022); /* of no era that there is */
+    if (w->place == WORLD_HTTP)
+        return; /* where a header says it as well */
+    assert_at(wire_do_plain(c, "4", "ping", SAYS("2025-06-18")), "result", "{}");
+    wire *fresh = world_connect(w, NULL); /* where nobody shook hands it is refused */
+    assert_code(wire_do_plain(fresh, "1", "tools/list", SAYS("2025-11-25")), -32022);
+}
+
 static const scenario scenarios[] = {
     {"initialize answers a version it knows, else its own newest", negotiates_the_version,
      ONE_DRIVE, NULL},
@@ -174,6 +199,8 @@ static const scenario scenarios[] = {
     {"list_changed comes to who said initialized", list_changed, ONLY_HERE | ONE_DRIVE,
      NULL},
     {"both eras on one connection", both_eras_on_one_connection, 0, NULL},
+    {"R-C-14 a version of the handshake in _meta names nothing", versions_in_meta, 0,
+     NULL},
 };
 
 int main(void)

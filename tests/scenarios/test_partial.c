@@ -251,6 +251,46 @@ static void slow_reader(world *w)
     assert_true(most < (size_t)8 * 1024 * 1024);
 }
 
+/* What comes of a call while the allocation fails that is the k-th from when its reader
+ * goes on: pieces without a hole, and no end but behind all of them. */
+static int assert_no_hole(wire *c, int n)
+{
+    const char *r;
+    int blocks = 0, last = 0;
+    while ((r = wire_next(c))) {
+        if (!*json_at(r, "result.content"))
+            continue;
+        assert_false(last);
+        for (const char *at = r; (at = strstr(at, "segment ")); at++)
+            assert_int_equal(atoi(at + strlen("segment ")), ++blocks);
+        last = !has_more(r);
+    }
+    if (last)
+        assert_int_equal(blocks, n);
+    return blocks && !last;
+}
+
+static void no_memory_for_one(world *w)
+{
+    int failed = 1, cut = 0;
+    for (size_t k = 1; failed && k < 4000; k += k < 60 ? 1 : 197) {
+        wire *c = legacy_connect(w, NULL, NULL);
+        wire_stall(c, 1);
+        ask_plain(c, "1", "story", "\"n\":400,\"chunk\":3400", ALLOW);
+        world_advance(w, 100);
+        test_mem_rearm(&w->mem);
+        w->mem.fail_at = k;
+        wire_stall(c, 0);
+        world_advance(w, 100);
+        failed = w->mem.failed > 0;
+        test_mem_rearm(&w->mem);
+        cut += assert_no_hole(c, 400);
+        wire_drop(c);
+        world_advance(w, 100);
+    }
+    assert_true(cut > 0);
+}
+
 /* ---- PN ---- */
 
 static void ask_modern(wire *c, const char *id, const char *meta, const char *caps,
@@ -374,6 +414,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-89 a large result passes a slow reader", slow_reader, ONLY_HERE | ONE_DRIVE,
      NULL},
+    {"R-776-7 a piece that was lost is followed by nothing", no_memory_for_one,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-91 notifications beside the request", notified, 0, NULL},
     {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
     {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},

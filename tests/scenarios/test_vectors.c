@@ -90,6 +90,10 @@ static void read_directory(const char *path, bool is_wrong)
     }
 }
 
+#define VECTOR(needs, step)                                                              \
+    "{\"format\":1,\"vectors\":[{\"name\":\"n\",\"rule\":\"r\",\"role\":"                \
+    "\"server\"," needs "\"revision\":\"2025-11-25\",\"steps\":[" step "]}]}"
+
 static void files_that_are_wrong(void **state)
 {
     static const char *const texts[][2] = {
@@ -110,6 +114,13 @@ static void files_that_are_wrong(void **state)
         {"{\"format\":1,\"vectors\":[{\"name\":\"n\",\"rule\":\"r\",\"role\":\"client\","
          "\"revision\":\"2025-11-25\"}]}",
          "no steps"},
+        {"{\"format\":1,\"vectors\":[],\"after\":{\"server 2025\":[]}}", "nobody begins"},
+        {VECTOR("", "{\"advance_ms\":1}"), "it needs \"clock\" and does not say so"},
+        {VECTOR("\"needs\":[\"clock\"],", ""), "it does not need \"clock\""},
+        {VECTOR("\"needs\":[\"host\"],", ""), "it does not need \"host\""},
+        {VECTOR("\"needs\":[\"luck\"],", ""), "it needs what nobody knows"},
+        {VECTOR("\"needs\":[\"cut\",\"cut\"],", "{\"cut\":true}"),
+         "it needs what nobody knows"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

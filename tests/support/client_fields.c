@@ -30,6 +30,14 @@ void scene_heard(client_scene *s, const char *line)
         snprintf(s->token, sizeof s->token, "%s", token);
 }
 
+char *scene_line(const client_scene *s, const char *message)
+{
+    char *with_id = bad_field_fill(message, "REQ", s->id);
+    char *line = bad_field_fill(with_id, "TOKEN", s->token);
+    free(with_id);
+    return line;
+}
+
 static char letter_of_end(const record *r)
 {
     switch (r->status) {
@@ -129,8 +137,7 @@ static char play(const client_row *row, int value, int text)
 {
     client_scene s = {0};
     row->begin(&s);
-    char *with_id = bad_field_fill(row->message, "REQ", s.id);
-    char *message = bad_field_fill(with_id, "TOKEN", s.token);
+    char *message = scene_line(&s, row->message);
     char *line = text < 0 ? bad_field_line(message, row->path, value)
                           : bad_field_text(message, row->path, text);
     uint64_t warned = warnings(&s);
@@ -142,7 +149,8 @@ static char play(const client_row *row, int value, int text)
         assert_works(&s);
     free(line);
     free(message);
-    free(with_id);
+    if (s.m.host)
+        model_end(&s.m);
     kit_end(&s.k);
     return letter;
 }

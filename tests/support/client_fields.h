@@ -24,9 +24,11 @@
 // clang-format on
 
 #include "support/client_kit.h"
+#include "support/model_fixtures.h"
 
 typedef struct client_scene {
     kit k;
+    model m;        /* its host, where it has one */
     record *r;      /* the request that the message is about; may be NULL */
     char id[64];    /* of what the message answers: REQ in it */
     char token[64]; /* of the request: TOKEN in it */
@@ -42,6 +44,8 @@ typedef struct client_row {
 
 /* Remembers what was heard: the request that is answered next. */
 void scene_heard(client_scene *s, const char *line);
+/* A message with REQ and TOKEN filled in; on the heap. */
+char *scene_line(const client_scene *s, const char *message);
 
 /* As cmocka tests, whose names begin with that of the group; the result for main. */
 int client_fields_run(const char *group, const client_row *rows, size_t count);

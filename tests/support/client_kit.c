@@ -189,22 +189,34 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
     assert_int_equal(k->opened, 1);
 }
 
+const char *kit_shake_hands(kit *k, const char *version, const char *capabilities)
+{
+    const char *request = kit_expect(k, "initialize");
+    kit_result(k, request,
+               "\"protocolVersion\":\"%s\",\"capabilities\":%s,"
+               "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}",
+               version, capabilities);
+    kit_expect(k, "notifications/initialized");
+    return request;
+}
+
 void kit_handshake_2025(kit *k, const char *capabilities)
 {
-    kit_result(k, kit_expect(k, "initialize"),
-               "\"protocolVersion\":\"2025-11-25\",\"capabilities\":%s,"
-               "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}",
-               capabilities);
-    kit_expect(k, "notifications/initialized");
+    kit_shake_hands(k, "2025-11-25", capabilities);
+}
+
+segue_session_options kit_legacy_options(void)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    return options;
 }
 
 void kit_begin_2025(kit *k, const segue_session_options *options,
                     const char *capabilities)
 {
-    segue_session_options full;
-    segue_struct_init(&full, sizeof full, SEGUE_STRUCT_SESSION_OPTIONS);
-    if (options)
-        full = *options;
+    segue_session_options full = options ? *options : kit_legacy_options();
     full.era = SEGUE_ERA_LEGACY;
     kit_begin(k, &full);
     kit_handshake_2025(k, capabilities);
@@ -348,184 +360,7 @@ void kit_cut(kit *k)
     kit_run(k);
 }
 
-/* ---- records ---- */
-
-static void note(record *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note(record *r, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    char *text = compose(format, args);
-    va_end(args);
-    if (r->completed || r->freed)
-        fail_msg("after the end: %s", text);
-    size_t n = strlen(text);
-    if (r->k->quiet) {
-        free(text);
-        return;
-    }
-    r->log = realloc(r->log, r->log_len + n + 2);
-    memcpy(r->log + r->log_len, text, n);
-    r->log_len += n;
-    r->log[r->log_len++] = '\n';
-    r->log[r->log_len] = 0;
-    free(text);
-}
-
-static void take_token(record *r, segue_request *request)
-{
-    size_t len = sizeof r->token;
-    if (segue_request_token(request, r->token, &len) != SEGUE_OK)
-        r->token[0] = 0;
-}
-
-static void rec_segment(void *user, segue_request *request, const segue_segment *segment)
-{
-    record *r = user;
-    size_t len;
-    const char *text = segue_segment_text(segment, &len);
-    const char *data = segue_segment_data(segment, NULL);
-    if (segue_segment_number(segment) <= r->last_segment && !r->unordered)
-        fail_msg("segment %d came after %d", (int)segue_segment_number(segment),
-                 (int)r->last_segment);
-    r->last_segment = segue_segment_number(segment);
-    r->segments++;
-    note(r, "segment %d %s", (int)r->last_segment, text ? text : data);
-    take_token(r, request);
-    if (r->on_segment)
-        r->on_segment(r);
-}
-
-static void rec_progress(void *user, segue_request *request, double progress,
-                         double total, const char *message)
-{
-    (void)request;
-    note(user, "progress %g/%g %s", progress, total, message ? message : "-");
-}
-
-static void rec_log(void *user, segue_request *request, const char *json, size_t len)
-{
-    (void)request;
-    note(user, "log %.*s", (int)len, json);
-}
-
-static void rec_input(void *user, segue_request *request, const char *key,
-                      const char *method, const char *params, size_t len)
-{
-    record *r = user;
-    (void)request;
-    note(r, "input %s %s %.*s", key, method, (int)len, params);
-    free(r->last_key);
-    r->last_key = strdup(key);
-    if (r->on_input)
-        r->on_input(r, key);
-}
-
-static void rec_task(void *user, segue_request *request, const char *task_id)
-{
-    record *r = user;
-    note(r, "task %s", task_id);
-    take_token(r, request);
-    if (r->on_task)
-        r->on_task(r);
-}
-
-static void rec_status(void *user, segue_request *request, const char *status,
-                       const char *message)
-{
-    (void)request;
-    note(user, "status %s %s", status, message ? message : "-");
-}
-
-static void rec_complete(void *user, segue_request *request, segue_status status,
-                         const char *json, size_t len, const segue_error *error)
-{
-    record *r = user;
-    (void)request;
-    note(r, "complete %s", segue_status_name(status));
-    r->completed++;
-    r->status = status;
-    r->rpc_code = segue_error_rpc_code(error);
-    r->result = json ? strndup(json, len) : NULL;
-    r->message = strdup(segue_error_message(error));
-    assert_int_equal(segue_error_status(error), status);
-    if (r->on_complete)
-        r->on_complete(r);
-}
-
-static void rec_free(void *user)
-{
-    record *r = user;
-    assert_int_equal(r->completed, 1);
-    assert_int_equal(r->freed, 0);
-    r->freed++;
-}
-
-record *kit_record(kit *k, segue_request_events *events)
-{
-    record *r = calloc(1, sizeof *r);
-    r->k = k;
-    r->next = k->records;
-    k->records = r;
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
-    events->user = r;
-    events->free_user = rec_free;
-    events->on_segment = rec_segment;
-    events->on_progress = rec_progress;
-    events->on_log = rec_log;
-    events->on_input = rec_input;
-    events->on_task = rec_task;
-    events->on_status = rec_status;
-    events->on_complete = rec_complete;
-    return r;
-}
-
-record *kit_start(kit *k, const char *method, const char *params,
-                  const segue_request_options *options)
-{
-    segue_request_events events;
-    record *r = kit_record(k, &events);
-    assert_int_equal(segue_request_start(k->session, method, params,
-                                         params ? strlen(params) : 0, options, &events,
-                                         &r->request),
-                     SEGUE_OK);
-    kit_run(k);
-    return r;
-}
-
-record *kit_call(kit *k, const char *tool)
-{
-    char params[128];
-    snprintf(params, sizeof params, "{\"name\":\"%s\"}", tool);
-    return kit_start(k, "tools/call", params, NULL);
-}
-
-record *kit_resume(kit *k, const char *token, const segue_request_options *options)
-{
-    segue_request_events events;
-    record *r = kit_record(k, &events);
-    assert_int_equal(
-        segue_request_resume(k->session, token, options, &events, &r->request), SEGUE_OK);
-    kit_run(k);
-    return r;
-}
-
-void record_drop(record *r)
-{
-    segue_request_free(r->request);
-    r->request = NULL;
-}
-
-static void free_record(record *r)
-{
-    free(r->log);
-    free(r->result);
-    free(r->message);
-    free(r->last_key);
-    free(r);
-}
+/* ---- the end ---- */
 
 static void free_texts(kit *k)
 {
@@ -553,15 +388,7 @@ void kit_end(kit *k)
     segue_runtime_free(k->runtime);
     assert_int_equal(k->closed, 1);
     assert_int_equal(k->session_freed, 1);
-    while (k->records) {
-        record *r = k->records;
-        k->records = r->next;
-        if (r->request)
-            segue_request_free(r->request);
-        assert_int_equal(r->completed, 1);
-        assert_int_equal(r->freed, 1);
-        free_record(r);
-    }
+    records_end(k);
     assert_int_equal(k->transport_gone, 1);
     assert_int_equal(k->mem.live, 0);
     free_texts(k);

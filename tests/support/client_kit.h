@@ -10,6 +10,12 @@
 
 #include "support/test_mem.h"
 
+/* A test of cmocka's with a name of its own. */
+#define NAMED(name, test)                                                                \
+    {                                                                                    \
+        name, test, NULL, NULL, NULL                                                     \
+    }
+
 typedef struct kit kit;
 
 /* What one request told the application. */
@@ -113,6 +119,10 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
 #define FINAL                                                                            \
     "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"            \
     "\"completed\",\"isError\":false}}"
+/* Of a session of the handshake eras. */
+segue_session_options kit_legacy_options(void);
+/* The handshake of a server that chooses this version: initialize as it was heard. */
+const char *kit_shake_hands(kit *k, const char *version, const char *capabilities);
 /* As kit_begin, and plays the handshake of a server of 2025-11-25. */
 void kit_begin_2025(kit *k, const segue_session_options *options,
                     const char *capabilities);
@@ -152,6 +162,10 @@ record *kit_call(kit *k, const char *tool); /* tools/call {"name":tool} */
 record *kit_resume(kit *k, const char *token, const segue_request_options *options);
 /* Lets the handle of a record go. */
 void record_drop(record *r);
+/* The application answers a question; key: NULL = the last one. */
+segue_status record_answer(record *r, const char *key, const char *json);
+/* All records have ended, and are gone. */
+void records_end(kit *k);
 /* A record without a request, to be used as events of calls the kit has no function
  * for. */
 record *kit_record(kit *k, segue_request_events *events);

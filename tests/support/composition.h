@@ -51,7 +51,10 @@ enum {
     ROW_ASKS = 4,      /* the client can be asked */
     ROW_REPEATS = 8,   /* repeats of `loose` are dropped by their numbers */
     ROW_REORDERS = 16, /* `loose` may come in any order */
-    ROW_SAYS_WHY = 32  /* an error is a segment behind the others (R-1905-44) */
+    ROW_SAYS_WHY = 32, /* an error is a segment behind the others (R-1905-44) */
+    ROW_LASTS = 64,    /* a call that the client was told it can resume is not lost */
+    ROW_STAYS = 128    /* the client does not begin again: what was shown is confirmed,
+                          so nobody would have it any more (R-975-19) */
 };
 
 typedef struct composition_row {
@@ -64,7 +67,8 @@ typedef struct composition_row {
     uint32_t server_on;
     uint32_t server_off;
     int32_t promote_after_ms; /* of the tool */
-    const char *loose;        /* text in messages that may be repeated or reordered */
+    int32_t tool_flags;
+    const char *loose; /* text in messages that may be repeated or reordered */
     uint32_t flags;
 } composition_row;
 
@@ -186,6 +190,8 @@ typedef struct app {
     int life; /* which start or resume the callbacks belong to */
     int64_t granted;
     bool started, cancelled, completed, was_told_why;
+    bool was_refused; /* a token, of a server that was known; */
+    bool lasts;       /* ... and then it was had */
     segue_status status;
     int32_t rpc_code;
     char *result;

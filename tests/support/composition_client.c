@@ -216,6 +216,8 @@ static void ask(app *a)
     a->question_count = 0;
     a->started = true;
     a->now = a->has_token ? a->kept : (shown){0};
+    a->was_refused = a->was_refused && a->has_token;
+    a->lasts = a->lasts && a->has_token;
     a->was_told_why = false;
     segue_status status =
         a->has_token
@@ -291,7 +293,9 @@ static void answer(app *a)
     static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
     segue_status status = segue_request_answer(
         a->request, a->questions[--a->question_count], yes, sizeof yes - 1);
-    composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND);
+    /* terminal: its end is on its way to the application */
+    composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND ||
+                                status == SEGUE_E_TERMINAL);
 }
 
 static void grant(app *a)
@@ -301,12 +305,26 @@ static void grant(app *a)
     composition_check(a->c, segue_request_grant(a->request, n) == SEGUE_OK);
 }
 
+/* Before the server is known there is a token, and another one when it has told how the
+ * call can be resumed. */
+static void look_whether_it_lasts(app *a)
+{
+    char token[sizeof a->token];
+    size_t len = sizeof token;
+    if (!(a->c->plan.row->flags & ROW_LASTS) || a->lasts)
+        return;
+    segue_status status = segue_request_token(a->request, token, &len);
+    a->lasts = a->was_refused && status == SEGUE_OK;
+    a->was_refused |= status == SEGUE_E_NOT_RESUMABLE;
+}
+
 void client_turn(composition *c)
 {
     for (int i = 0; i < c->plan.calls; i++) {
         app *a = &c->apps[i];
         if (a->completed || !a->request)
             continue;
+        look_whether_it_lasts(a);
         if (a->question_count && dice_once_in(&c->dice, 3))
             answer(a);
         if (c->plan.credit && dice_once_in(&c->dice, 5))
@@ -344,7 +362,7 @@ static void judge_shown(const app *a)
 static bool may_fail(const app *a)
 {
     const composition *c = a->c;
-    bool lasts = c->plan.row->flags & ROW_TASK;
+    bool lasts = (c->plan.row->flags & ROW_TASK) || a->lasts;
     if (a->cancelled)
         return a->status == SEGUE_E_CANCELLED || a->status == SEGUE_E_INCOMPLETE;
     if (!lasts)

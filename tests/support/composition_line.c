@@ -27,7 +27,8 @@ typedef struct line {
     composition *c;
     segue_transport *near;
     far_end *far;
-    bool open; /* the client's end is */
+    bool open;   /* the client's end is */
+    bool drains; /* ... and reads what was written before the server's end was lost */
     way ways[2];
     char *part; /* of a message of the server */
     size_t part_len, part_cap;
@@ -130,7 +131,7 @@ static size_t near_send(void *self, const char *bytes, size_t len)
 {
     line *l = self;
     size_t n = room_of(l, UP) < len ? room_of(l, UP) : len;
-    if (!l->open)
+    if (!l->open || l->drains)
         return len; /* nobody hears it */
     put(l, UP, bytes, n);
     composition_trace(l->c, "->", bytes, n);
@@ -157,6 +158,7 @@ static void forget(line *l)
         l->ways[d].until_cut = SIZE_MAX;
     }
     l->part_len = 0;
+    l->drains = false;
     free(l->held);
     l->held = NULL;
 }
@@ -179,7 +181,7 @@ static void lose_near(line *l)
     segue_transport_closed(l->near);
 }
 
-static void break_up(line *l)
+static void hang_up(line *l)
 {
     composition_trace(l->c, "--", "cut", 3);
     forget(l);
@@ -187,10 +189,26 @@ static void break_up(line *l)
     lose_near(l);
 }
 
+/* Of a pipe what was written is read, whatever became of its writer: that is what makes
+ * it delivered (R-975-17). */
+static void break_up(line *l)
+{
+    bool drains = l->c->plan.row->flags & ROW_LASTS && l->open && l->ways[DOWN].len;
+    size_t written = l->ways[DOWN].len;
+    if (!drains) {
+        hang_up(l);
+        return;
+    }
+    forget(l);
+    l->drains = true;
+    l->ways[DOWN].len = written;
+    lose_far(l);
+}
+
 static void near_close(void *self)
 {
     line *l = self;
-    break_up(l);
+    hang_up(l);
 }
 
 static void far_close(void *self)
@@ -280,7 +298,7 @@ static void lose(composition *c)
 static bool tell_room(line *l, int direction)
 {
     way *w = &l->ways[direction];
-    if (!w->blocked || !room_of(l, direction))
+    if (!w->blocked || !room_of(l, direction) || l->drains)
         return false;
     w->blocked = false;
     segue_transport_writable(direction == UP ? l->near : l->far->transport);
@@ -315,6 +333,13 @@ static bool turn(composition *c)
     bool any = false;
     if (!l || !l->open)
         return false;
+    if (l->drains) {
+        if (!dice_roll(&c->line_dice, c->plan.slowness))
+            move(l, DOWN);
+        if (!l->ways[DOWN].len)
+            hang_up(l);
+        return true;
+    }
     if (!l->far && !c->server_runtime) {
         break_up(l); /* nobody is there */
         return true;

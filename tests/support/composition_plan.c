@@ -2,6 +2,8 @@
 #include "support/composition.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "support/cutting_line.h"
 
@@ -32,11 +34,21 @@ static uint32_t one_of(dice *d, const uint32_t *values, uint32_t count)
     one_of(d, (const uint32_t[]){__VA_ARGS__},                                           \
            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
+/* All rows, or with SEGUE_ROW the one of that name, whatever is drawn. */
+static const composition_row *draw_row(dice *d)
+{
+    const char *name = getenv("SEGUE_ROW");
+    uint32_t drawn = dice_roll(d, (uint32_t)composition_row_count);
+    for (size_t i = 0; name && i < composition_row_count; i++)
+        if (!strcmp(composition_rows[i].name, name))
+            return &composition_rows[i];
+    return &composition_rows[drawn];
+}
+
 void composition_plan_make(composition_plan *plan, uint64_t seed)
 {
     dice d = dice_of(seed, 1);
-    const composition_row *row =
-        &composition_rows[dice_roll(&d, (uint32_t)composition_row_count)];
+    const composition_row *row = draw_row(&d);
     *plan = (composition_plan){.row = row};
     plan->http = dice_once_in(&d, 8);
     plan->sqlite = dice_once_in(&d, 12);
@@ -52,6 +64,8 @@ void composition_plan_make(composition_plan *plan, uint64_t seed)
     plan->cuts = (int)ONE_OF(&d, 0, 0, 1, 2, 4);
     plan->kills = (int)ONE_OF(&d, 0, 0, 0, 1, 2);
     plan->restarts = (int)ONE_OF(&d, 0, 0, 0, 1, 2);
+    if (row->flags & ROW_STAYS)
+        plan->restarts = 0;
     plan->repeats = row->flags & ROW_REPEATS ? (int)ONE_OF(&d, 0, 2, 10) : 0;
     plan->reorders = row->flags & ROW_REORDERS ? (int)ONE_OF(&d, 0, 2, 10) : 0;
     plan->max_queue = ONE_OF(&d, 0, 0, 3000, 100000);

@@ -251,7 +251,7 @@ static void add_tool(composition *c)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.user = c;
     options.on_call = on_call;
-    options.flags = SEGUE_TOOL_INCREMENTAL;
+    options.flags = SEGUE_TOOL_INCREMENTAL | c->plan.row->tool_flags;
     if (c->plan.restartable)
         options.flags |= SEGUE_TOOL_RESTARTABLE;
     options.task = c->plan.row->task;

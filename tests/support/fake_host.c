@@ -131,29 +131,58 @@ static bool digest(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts, size_t co
     return true;
 }
 
-void fake_host_init(fake_host *h, const sgi_mem *mem, uint64_t seed)
+static void start_engine(fake_host *h, const sgi_mem *mem, uint64_t seed)
 {
-    *h = (fake_host){.chance = seed, .locked = 1};
+    h->chance = seed;
+    h->locked = 1;
     h->hooks = (segue_hooks){sizeof h->hooks, h, monotonic_ms, wall_ms, random_bytes};
     sgi_env env = {mem, &h->hooks};
     sgi_host host = {h,     lock,       unlock, log_line,  wake,   output,
                      input, close_conn, reopen, store_due, retain, release};
-    LIST_INIT(&h->records);
-    TAILQ_INIT(&h->rows);
     sgi_buf_init(&h->said, &sgi_mem_libc);
     sgi_engine_init(&h->engine, &env, &host, digest, &sgi_crypto_aead);
     sgi_engine_set_limits(&h->engine, (size_t)4 << 20, 64, (size_t)1 << 20);
+}
+
+void fake_host_init(fake_host *h, const sgi_mem *mem, uint64_t seed)
+{
+    *h = (fake_host){0};
+    LIST_INIT(&h->records);
+    TAILQ_INIT(&h->rows);
+    start_engine(h, mem, seed);
+}
+
+static void end_engine(fake_host *h)
+{
+    must(h->locked == 1, "the lock was left open");
+    must(TAILQ_EMPTY(&h->engine.ready), "callbacks are still due");
+    must(sgi_timers_next(&h->engine.timers) == INT64_MAX, "timers are still set");
+    sgi_commit_free(sgi_engine_mem(&h->engine), &h->batch);
+    sgi_engine_free(&h->engine);
+}
+
+void fake_host_crash(fake_host *h, const sgi_mem *mem, uint64_t seed)
+{
+    sgi_buf_free(&h->said);
+    h->batch = (sgi_commit){0};
+    h->landed = false;
+    h->closing = NULL;
+    h->server = NULL;
+    start_engine(h, mem, seed);
+}
+
+void fake_host_reboot(fake_host *h, uint64_t seed)
+{
+    const sgi_mem *mem = sgi_engine_mem(&h->engine);
+    end_engine(h);
+    fake_host_crash(h, mem, seed);
 }
 
 void fake_host_free(fake_host *h)
 {
     fake_record *record;
     fake_row *row;
-    must(h->locked == 1, "the lock was left open");
-    must(TAILQ_EMPTY(&h->engine.ready), "callbacks are still due");
-    must(sgi_timers_next(&h->engine.timers) == INT64_MAX, "timers are still set");
-    sgi_commit_free(sgi_engine_mem(&h->engine), &h->batch);
-    sgi_engine_free(&h->engine);
+    end_engine(h);
     sgi_buf_free(&h->said);
     while ((record = LIST_FIRST(&h->records))) {
         LIST_REMOVE(record, link);
@@ -506,6 +535,9 @@ static void apply(fake_host *h, const segue_store_write *write)
         must(record && !record->record.ended, "a release of what has ended");
         record->releases++;
         break;
+    case SEGUE_STORE_DROP:
+        must(record && write->entry.seq < record->last_seq, "a drop of the last entry");
+        break;
     default:
         must(false, "an unknown write");
     }
@@ -517,10 +549,45 @@ bool fake_store_take(fake_host *h)
     return sgi_keeper_take(&h->server->keeper, &h->batch);
 }
 
+/* A creation meets the idempotency key of another. */
+static bool meets_key(const fake_host *h, const segue_store_record *record)
+{
+    const fake_record *found;
+    LIST_FOREACH(found, &h->records, link)
+        if (record->has_key && found->record.has_key &&
+            !memcmp(found->record.idempotency_key, record->idempotency_key,
+                    sizeof record->idempotency_key))
+            return true;
+    return false;
+}
+
+static bool exists(const fake_host *h)
+{
+    for (size_t i = 0; i < h->batch.count; i++)
+        if (h->batch.writes[i].kind == SEGUE_STORE_CREATE &&
+            meets_key(h, h->batch.writes[i].record))
+            return true;
+    return false;
+}
+
+void fake_store_land(fake_host *h)
+{
+    must(h->batch.op_count > 0 && !h->landed, "there is nothing to land");
+    if (exists(h))
+        return;
+    for (size_t i = 0; i < h->batch.count; i++)
+        apply(h, &h->batch.writes[i]);
+    h->landed = true;
+}
+
 void fake_store_done(fake_host *h, segue_status status)
 {
-    for (size_t i = 0; status == SEGUE_OK && i < h->batch.count; i++)
-        apply(h, &h->batch.writes[i]);
+    must(status == SEGUE_OK || !h->landed, "what is durable cannot fail");
+    if (status == SEGUE_OK && !h->landed && exists(h))
+        status = SEGUE_E_EXISTS;
+    if (status == SEGUE_OK && !h->landed)
+        fake_store_land(h);
+    h->landed = false;
     h->commits++;
     sgi_keeper_done(&h->server->keeper, &h->batch, status);
 }

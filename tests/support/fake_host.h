@@ -34,6 +34,7 @@ typedef struct fake_host {
     segue_server *server;
     sgi_buf said;     /* of sessions; libc memory */
     sgi_commit batch; /* in flight, between take and done */
+    bool landed;      /* ... and applied already */
     LIST_HEAD(, fake_record) records;
     TAILQ_HEAD(, fake_row) rows; /* all entries committed, in order */
     int32_t commits;
@@ -42,6 +43,12 @@ typedef struct fake_host {
 /* Begins with the lock held, as a host is when it calls the engine. */
 void fake_host_init(fake_host *h, const sgi_mem *mem, uint64_t seed);
 void fake_host_free(fake_host *h);
+/* Its process dies: what the engine held is not touched any more (the memory is dropped
+ * by the caller, whole), what is stored stays, and another engine begins on the clock of
+ * the first. */
+void fake_host_crash(fake_host *h, const sgi_mem *mem, uint64_t seed);
+/* The same for one that has ended as it should: its engine is freed first. */
+void fake_host_reboot(fake_host *h, uint64_t seed);
 /* Lets time pass, step by step; timers run when they are due. */
 void fake_host_advance(fake_host *h, int64_t ms);
 /* Delivers what is due to the application; how many callbacks ran. */
@@ -85,6 +92,9 @@ const char *fake_session_said(segue_session *session);
 
 /* Takes what is dirty; false when nothing is. Then fake_store_done. */
 bool fake_store_take(fake_host *h);
+/* What was taken is durable, and nobody has heard of it yet (not so where a creation
+ * meets a key that is there: nothing of it is, and so it will end). */
+void fake_store_land(fake_host *h);
 /* Ends the commit: applied when status is SEGUE_OK, else as if it had never been. */
 void fake_store_done(fake_host *h, segue_status status);
 /* One commit; false when nothing was dirty. */

@@ -10,7 +10,8 @@
 #include "store/store.h"
 
 #define DYING_MS 10   /* for what leaves too early to get out */
-#define FIRST_FINAL 8 /* kinds of entry from here on end an operation */
+#define FIRST_FINAL 8 /* kinds of entry from here on end an operation, */
+#define LAST_FINAL 11 /* ... up to here */
 
 typedef struct made {
     uint8_t id[SEGUE_STORE_ID_SIZE];
@@ -33,7 +34,7 @@ struct fault_store {
     uint64_t trim;
     made *all;
     size_t count;
-    int changed, commits, refusals, finds, reads;
+    int changed, commits, refusals, finds, reads, drops;
 };
 
 /* ---- account ---- */
@@ -71,7 +72,7 @@ static void note_entry(fault_store *f, const uint8_t *id, const segue_store_entr
     uint64_t hash = hash_of(entry);
     if (!m)
         return;
-    m->finals += entry->kind >= FIRST_FINAL;
+    m->finals += entry->kind >= FIRST_FINAL && entry->kind <= LAST_FINAL;
     if (entry->seq > m->count) {
         m->hashes = realloc(m->hashes, entry->seq * sizeof *m->hashes);
         memset(m->hashes + m->count, 0, (entry->seq - m->count) * sizeof *m->hashes);
@@ -90,6 +91,7 @@ static void note(fault_store *f, const segue_store_write *writes, size_t count)
             note_create(f, writes[i].record);
         else if (writes[i].kind == SEGUE_STORE_APPEND)
             note_entry(f, writes[i].id, &writes[i].entry);
+        f->drops += writes[i].kind == SEGUE_STORE_DROP;
     }
 }
 
@@ -330,6 +332,11 @@ int fault_store_reads(const fault_store *f)
 int fault_store_commits(const fault_store *f)
 {
     return f->commits;
+}
+
+int fault_store_drops(const fault_store *f)
+{
+    return f->drops;
 }
 
 int fault_store_refusals(const fault_store *f)

@@ -48,6 +48,7 @@ int fault_store_commits(const fault_store *f);
 /* How often it was asked for an operation, and for entries of one. */
 int fault_store_finds(const fault_store *f);
 int fault_store_reads(const fault_store *f);
+int fault_store_drops(const fault_store *f); /* writes that drop entries */
 int fault_store_refusals(const fault_store *f);
 
 #endif

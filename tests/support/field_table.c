@@ -24,7 +24,7 @@ static char letter_of(const char *line)
     if (!line)
         return '.';
     if (*json_at(line, "result"))
-        return 'K';
+        return !strcmp(json_at(line, "result.isError"), "true") ? 'F' : 'K';
     const char *code = json_at(line, "error.code");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (!strcmp(code, codes[i].code))
@@ -49,27 +49,49 @@ static char say(wire *c, const char *line)
     return letter;
 }
 
+/* The message that is right. */
+static char *compose(const field_stage *stage, const field_row *row)
+{
+    bool is_note = row->method && !strncmp(row->method, "notifications/", 14);
+    const char *meta = stage->meta && !is_note ? stage->meta : "";
+    if (!row->method)
+        return strdup(row->members);
+    return vector_text("{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":{%s%s%s}}",
+                       is_note ? "" : "\"id\":1,", row->method, row->members,
+                       *row->members && *meta ? "," : "", meta);
+}
+
+/* One value; text: -1, or what is no JSON whatever the field. */
+static char play_value(world *w, wire *c, const row_test *t, const char *message,
+                       int value, int text)
+{
+    char *id = t->stage->make_question ? t->stage->make_question(w, c) : NULL;
+    char *whole = id ? bad_field_fill(message, "REQ", id) : strdup(message);
+    char *line = text < 0 ? bad_field_line(whole, t->row->path, value)
+                          : bad_field_text(whole, t->row->path, text);
+    char letter = say(c, line);
+    if (text >= 0 && letter != 'J')
+        fail_msg("is no JSON, and was taken: %.300s", line);
+    free(line);
+    free(whole);
+    free(id);
+    t->stage->still_works(c);
+    return letter;
+}
+
 static void play_row(world *w, const row_test *t, char *got)
 {
     wire *c = t->stage->begin(w);
-    char *task = strstr(t->row->message, "TASK") ? t->stage->make_task(c) : NULL;
-    char *message =
-        task ? bad_field_fill(t->row->message, "TASK", task) : strdup(t->row->message);
-    for (int i = 0; i < BAD_FIELD_VALUES; i++) {
-        char *line = bad_field_line(message, t->row->path, i);
-        got[i] = say(c, line);
-        free(line);
-        t->stage->still_works(c);
-    }
-    for (int i = 0; i < BAD_FIELD_TEXTS; i++) {
-        char *line = bad_field_text(message, t->row->path, i);
-        if (say(c, line) != 'J')
-            fail_msg("is no JSON, and was taken: %.300s", line);
-        free(line);
-        t->stage->still_works(c);
-    }
+    char *right = compose(t->stage, t->row);
+    char *task = strstr(right, "TASK") ? t->stage->make_task(c) : NULL;
+    char *message = task ? bad_field_fill(right, "TASK", task) : strdup(right);
+    for (int i = 0; i < BAD_FIELD_VALUES; i++)
+        got[i] = play_value(w, c, t, message, i, -1);
+    for (int i = 0; i < BAD_FIELD_TEXTS; i++)
+        play_value(w, c, t, message, 0, i);
     free(message);
     free(task);
+    free(right);
     wire_drop(c);
     world_jump(w, 2 * DAY_MS); /* what may be kept for a while is gone now */
 }
@@ -89,7 +111,7 @@ static void run_row(void **state)
 {
     const row_test *t = *state;
     char got[BAD_FIELD_VALUES + 1] = "";
-    world w = {0};
+    world w = {.tune = t->stage->tune};
     size_t live[3];
     tap_test(t->name);
     world_begin(&w);
@@ -113,8 +135,9 @@ int fields_run(const char *group, const field_stage *stage, const field_row *row
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         list[i] = (row_test){stage, &rows[i], NULL};
-        list[i].name = vector_text("%s: %s of %s", group, rows[i].path,
-                                   json_at(rows[i].message, "method"));
+        list[i].name =
+            vector_text("%s: %s of %.60s, row %d", group, rows[i].path,
+                        rows[i].method ? rows[i].method : rows[i].members, (int)i);
         if (!only || strstr(list[i].name, only))
             tests[n++] = (struct CMUnitTest){list[i].name, run_row, NULL, NULL, &list[i]};
     }
@@ -124,4 +147,48 @@ int fields_run(const char *group, const field_stage *stage, const field_row *row
     free(list);
     free(tests);
     return failed;
+}
+
+/* ---- common to all revisions ---- */
+
+#define CALL "tools/call", "\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}"
+#define ABOUT "\"taskId\":\"TASK\""
+#define CURSOR "\"cursor\":\"c\""
+#define PROMPT "prompts/get", "\"name\":\"arguments\",\"arguments\":{\"arg1\":\"a\"}"
+#define COMPLETE                                                                         \
+    "completion/complete",                                                               \
+        "\"ref\":{\"type\":\"ref/"                                                       \
+        "prompt\",\"name\":\"arguments\"},\"argument\":{\"name\":"                       \
+        "\"arg1\",\"value\":\"w\"},\"context\":{\"arguments\":{\"arg2\":\"b\"}}"
+
+static const field_row common[] = {
+    {CALL, "jsonrpc", "RRRRRRRRRRRRRR"},
+    {CALL, "id", ".RRKKRRRKKKKRR"},
+    {CALL, "method", "RRRRRRRRMMMMRR"},
+    {CALL, "params", "PRRRRRRRRRRRRP"},
+    {CALL, "params>name", "PPPPPPPPPPPPPP"},
+    {CALL, "params>arguments", "KKPPPPPPPPPPPK"},
+    {CALL, "params>arguments>name", "KKKKKKKKKKKKKK"},
+    {"tasks/get", ABOUT, "params>taskId", "PPPPPPPPPPPPPP"},
+    {"tasks/cancel", ABOUT, "params>taskId", "PPPPPPPPPPPPPP"},
+    {"tools/list", CURSOR, "params>cursor", "KPPPPPPPPPPPPP"},
+    {"resources/list", CURSOR, "params>cursor", "KPPPPPPPPPPPPP"},
+    {"resources/templates/list", CURSOR, "params>cursor", "KPPPPPPPPPPPPP"},
+    {"prompts/list", CURSOR, "params>cursor", "KPPPPPPPPPPPPP"},
+    {PROMPT, "params>name", "PPPPPPPPPPPPPP"},
+    {PROMPT, "params>arguments", "PPPPPPPPPPPPPP"},
+    {PROMPT, "params>arguments>arg1", "PPPPPPPPKKKKPP"},
+    {COMPLETE, "params>ref", "PPPPPPPPPPPPPP"},
+    {COMPLETE, "params>ref>type", "PPPPPPPPPPPPPP"},
+    {COMPLETE, "params>ref>name", "PPPPPPPPPPPPPP"},
+    {COMPLETE, "params>argument", "PPPPPPPPPPPPPP"},
+    {COMPLETE, "params>argument>name", "PPPPPPPPKKKKPP"},
+    {COMPLETE, "params>argument>value", "PPPPPPPPKKKKPP"},
+    {COMPLETE, "params>context", "KPPPPPPPPPPPPK"},
+    {COMPLETE, "params>context>arguments", "KPPPPPPPPPPPPK"},
+};
+
+int fields_run_common(const char *group, const field_stage *stage)
+{
+    return fields_run(group, stage, common, sizeof common / sizeof *common);
 }

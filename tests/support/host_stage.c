@@ -8,14 +8,6 @@
 #include <cmocka.h>
 // clang-format on
 
-segue_session_options hosting_session_options(void)
-{
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    options.era = SEGUE_ERA_LEGACY;
-    return options;
-}
-
 segue_server_options hosting_host_options(void)
 {
     segue_server_options options;
@@ -34,7 +26,7 @@ segue_item_options hosting_item_options(int32_t task)
 void hosting_prepare(host_stage *s, const segue_session_options *session,
                      const segue_server_options *host, const segue_item_options *item)
 {
-    segue_session_options options = session ? *session : hosting_session_options();
+    segue_session_options options = session ? *session : kit_legacy_options();
     kit_prepare(&s->k, 0);
     model_begin(&s->m, s->k.runtime, host, item);
     options.host = s->m.host;

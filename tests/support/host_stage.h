@@ -24,7 +24,6 @@ typedef struct host_stage {
     char task[64];
 } host_stage;
 
-segue_session_options hosting_session_options(void);
 segue_server_options hosting_host_options(void);
 segue_item_options hosting_item_options(int32_t task);
 /* The runtime, the host, the session; the handshake is left to the test. NULL = the

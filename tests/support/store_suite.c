@@ -404,6 +404,79 @@ static void delete_and_create_in_one_batch(void **state)
     sgi_store_unref(store);
 }
 
+/* ---- dropping ---- */
+
+static segue_store_write drop_of(uint32_t n, int32_t kind, uint64_t upto)
+{
+    segue_store_write write = test_write_simple(SEGUE_STORE_DROP, n);
+    write.entry.kind = kind;
+    write.entry.seq = upto;
+    return write;
+}
+
+typedef struct seen_numbers {
+    uint64_t last, count;
+} seen_numbers;
+
+static int32_t see_number(void *user, const segue_store_entry *entry)
+{
+    char data[TEST_ENTRY_MAX];
+    seen_numbers *seen = user;
+    size_t len = test_entry_fill(data, 1, entry->seq);
+    segue_store_write as = test_write_append(1, entry->seq, data, len);
+    assert_int_equal(entry->kind, as.entry.kind);
+    assert_int_equal(entry->segment, as.entry.segment);
+    assert_int_equal(entry->at_ms, as.entry.at_ms);
+    assert_int_equal(entry->data_len, len);
+    assert_memory_equal(entry->data, data, len);
+    assert_true(entry->seq > seen->last);
+    seen->last = entry->seq;
+    seen->count++;
+    return 0;
+}
+
+static uint64_t count_left(segue_store *store, uint64_t after)
+{
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    seen_numbers seen = {.last = after};
+    test_store_id(id, 1);
+    assert_int_equal(sgi_store_read(store, id, after, see_number, &seen), SEGUE_OK);
+    assert_int_equal(seen.last, 700); /* numbers stay */
+    return seen.count;
+}
+
+/* Of 700 entries one in seven is of each kind; kind 5 is number 6, 13, ... */
+static void dropped_entries_leave_the_others_as_they_are(void **state)
+{
+    segue_store *store = open_empty(state, NULL);
+    test_must_create(store, 1);
+    for (uint64_t seq = 1; seq <= 700; seq++)
+        test_must_append(store, 1, seq);
+    assert_int_equal(test_commit_one(store, drop_of(9, 5, 600)), SEGUE_OK);
+    segue_store_write refused[] = {drop_of(1, 5, 600), test_write_simple(99, 1)};
+    assert_int_equal(sgi_store_commit(store, refused, 2), SEGUE_E_INVALID);
+    assert_int_equal(count_left(store, 0), 700);
+    bool keeps = true;
+    for (int32_t kind = -1; kind <= 5; kind++) {
+        assert_int_equal(test_commit_one(store, drop_of(1, kind, 350)), SEGUE_OK);
+        uint64_t left = count_left(store, 0);
+        keeps = left == 700;
+        if (!keeps)
+            assert_int_equal(left, 700 - 50 * (uint64_t)(kind + 2));
+    }
+    assert_int_equal(count_left(store, 349), keeps ? 351 : 350);
+    assert_int_equal(count_left(store, 690), 10);
+    assert_int_equal(test_commit_one(store, drop_of(1, 5, 695)), SEGUE_OK);
+    assert_int_equal(count_left(store, 0), keeps ? 700 : 301);
+    char data[TEST_ENTRY_MAX];
+    size_t len = test_entry_fill(data, 1, 701);
+    assert_int_equal(test_commit_one(store, test_write_append(1, 700, data, len)),
+                     SEGUE_E_STATE);
+    assert_int_equal(test_commit_one(store, test_write_append(1, 701, data, len)),
+                     SEGUE_OK);
+    sgi_store_unref(store);
+}
+
 static void claim_hands_over_what_nobody_owns(void **state)
 {
     segue_store *store = open_empty(state, NULL);
@@ -704,6 +777,7 @@ int store_suite_run(const store_suite *suite)
         cmocka_unit_test(purge_goes_in_steps),
         cmocka_unit_test(deleted_operation_is_gone_with_its_log),
         cmocka_unit_test(delete_and_create_in_one_batch),
+        cmocka_unit_test(dropped_entries_leave_the_others_as_they_are),
         cmocka_unit_test(claim_hands_over_what_nobody_owns),
         cmocka_unit_test(claim_stopped_early_leaves_the_rest),
         cmocka_unit_test(list_shows_what_a_principal_has),

@@ -283,6 +283,19 @@ asked *torture_resume(torture *t, segue_session *session, const char *token)
     return accept(a, segue_request_resume(session, token, NULL, &events, &a->request));
 }
 
+asked *torture_look(torture *t, segue_session *session, const char *token, int watch)
+{
+    segue_request_events events;
+    segue_task *task;
+    if (segue_task_attach(session, token, &task) != SEGUE_OK)
+        return NULL;
+    asked *a = new_asked(t, &events);
+    a = accept(a, watch ? segue_task_watch(task, NULL, &events, &a->request)
+                        : segue_task_get(task, &events, &a->request));
+    segue_task_free(task);
+    return a;
+}
+
 void torture_pump(torture *t)
 {
     int32_t ran = 1;

@@ -91,6 +91,8 @@ asked *torture_call(torture *t, segue_session *session, const char *tool,
 asked *torture_ask(torture *t, segue_session *session, const char *method,
                    const char *params);
 asked *torture_resume(torture *t, segue_session *session, const char *token);
+/* By a handle made from the token: how it is, or (watch) what becomes of it. */
+asked *torture_look(torture *t, segue_session *session, const char *token, int watch);
 /* Lets time pass until it has ended; fails the test when it never does. */
 void torture_settle(torture *t, asked *a);
 /* Runs until a token was taken or the request has ended. */

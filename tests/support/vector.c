@@ -213,28 +213,36 @@ static char *match_name(bindings *b, sgi_str name, sgi_json pattern, sgi_json fo
     return NULL;
 }
 
-/* The decoded text of a string without its quotes; freed by the caller. */
-static char *decoded(sgi_str inner)
+/* The decoded text of a string without its quotes, appended. */
+static void decode_inner(sgi_str inner, sgi_buf *out)
 {
     char *quoted = vector_text("\"%.*s\"", (int)inner.n, inner.p);
+    sgi_json_decode((sgi_json){quoted, inner.n + 2}, out);
+    free(quoted);
+}
+
+/* The same, freed by the caller. */
+static char *decoded(sgi_str inner)
+{
     sgi_buf out;
     sgi_buf_init(&out, &sgi_mem_libc);
-    sgi_json_decode((sgi_json){quoted, inner.n + 2}, &out);
+    decode_inner(inner, &out);
     char *text = strndup(out.len ? out.p : "", out.len);
     sgi_buf_free(&out);
-    free(quoted);
     return text;
 }
 
 static char *match_string(sgi_json pattern, sgi_json found, const char *at)
 {
     sgi_str inner = {pattern.p + 1, pattern.n - 2};
+    sgi_buf text; /* it may hold NUL */
     if (inner.n > 1 && inner.p[0] == '$')
         inner = (sgi_str){inner.p + 1, inner.n - 1};
-    char *text = decoded(inner);
+    sgi_buf_init(&text, &sgi_mem_libc);
+    decode_inner(inner, &text);
     bool same = sgi_json_kind_of(found) == SGI_JSON_STRING &&
-                sgi_json_string_is(found, (sgi_str){text, strlen(text)});
-    free(text);
+                sgi_json_string_is(found, (sgi_str){text.len ? text.p : "", text.len});
+    sgi_buf_free(&text);
     return same ? NULL : differ(at, pattern, found);
 }
 

@@ -49,13 +49,16 @@ char *vector_unknown(sgi_json object, const char *known);
 /* A file of vectors: its text, which the spans point into. */
 typedef struct vector_file {
     char *text;
-    sgi_json let, begin, vectors;
+    sgi_json let, begin, after, vectors;
 } vector_file;
 
 /* NULL, or what is wrong with it. vector_file_free takes either. */
 char *vector_file_read(vector_file *file, const char *path);
 char *vector_file_parse(vector_file *file, const char *text);
 void vector_file_free(vector_file *file);
+
+/* Does the vector say that it needs this? */
+bool vector_needs(sgi_json vector, const char *word);
 
 /* Plays one vector of a file. NULL, or what was wrong: the step, and how it differs. */
 char *vector_play(const vector_file *file, sgi_json vector);

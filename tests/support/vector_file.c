@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DRAFT "DRAFT-2026-v1"
+
 static int32_t no_chance(void *user, void *bytes, size_t len)
 {
     (void)user;
@@ -59,18 +61,78 @@ char *vector_unknown(sgi_json object, const char *known)
 
 static bool is_revision(const char *text)
 {
-    static const char *const known[] = {"2026-07-28", "2025-11-25", "2025-06-18",
-                                        "2025-03-26", "2024-11-05"};
+    static const char *const known[] = {"2026-07-28", DRAFT,        "2025-11-25",
+                                        "2025-06-18", "2025-03-26", "2024-11-05"};
     for (size_t i = 0; text && i < sizeof known / sizeof *known; i++)
         if (!strcmp(text, known[i]))
             return true;
     return false;
 }
 
-static char *check_vector(sgi_json vector)
+bool vector_needs(sgi_json vector, const char *word)
+{
+    sgi_json item;
+    sgi_str text;
+    for (size_t at = 0; sgi_json_next_item(sgi_json_get(vector, "needs"), &at, &item);)
+        if (sgi_json_plain_string(item, &text) && text.n == strlen(word) &&
+            !memcmp(text.p, word, text.n))
+            return true;
+    return false;
+}
+
+/* Is there a step of this name? */
+static bool has_step(sgi_json steps, const char *name)
+{
+    sgi_json step;
+    for (size_t at = 0; sgi_json_next_item(steps, &at, &step);)
+        if (sgi_json_get(step, name).n)
+            return true;
+    return false;
+}
+
+/* What the vector needs it says: a runner that lacks it leaves the vector out, which is
+ * told by one look at it. */
+static char *check_needs(const vector_file *file, sgi_json vector, const char *role,
+                         const char *revision)
+{
+    static const struct {
+        const char *word, *step, *role; /* NULL: no step shows it; any role */
+    } words[] = {
+        {"clock", "advance_ms", NULL}, {"cut", "cut", NULL},
+        {"draft_tasks", NULL, NULL},   {"host", "host", "client"},
+        {"resumable", NULL, "client"}, {"questions_as_tasks", NULL, "server"},
+    };
+    char *prelude = vector_text("%s %s", role, revision);
+    sgi_json begin = sgi_json_get(file->begin, prelude);
+    sgi_json after = sgi_json_get(file->after, prelude);
+    sgi_json steps = sgi_json_get(vector, "steps"), item;
+    char *wrong = NULL;
+    size_t known = 0, told = 0;
+    for (size_t i = 0; !wrong && i < sizeof words / sizeof *words; i++) {
+        bool says = vector_needs(vector, words[i].word);
+        bool does = words[i].step &&
+                    (has_step(begin, words[i].step) || has_step(steps, words[i].step) ||
+                     has_step(after, words[i].step));
+        if (!strcmp(words[i].word, "draft_tasks"))
+            does = !strcmp(revision, DRAFT);
+        known += says;
+        if (does && !says)
+            wrong = vector_text("it needs \"%s\" and does not say so", words[i].word);
+        else if (says && (words[i].role ? strcmp(words[i].role, role) != 0 : !does))
+            wrong = vector_text("it does not need \"%s\"", words[i].word);
+    }
+    for (size_t at = 0; sgi_json_next_item(sgi_json_get(vector, "needs"), &at, &item);)
+        told++;
+    if (!wrong && told != known)
+        wrong = vector_text("it needs what nobody knows, or twice");
+    free(prelude);
+    return wrong;
+}
+
+static char *check_vector(const vector_file *file, sgi_json vector)
 {
     char *wrong = vector_unknown(
-        vector, "|name|rule|role|revision|about|capabilities|steps|fails|");
+        vector, "|name|rule|role|revision|needs|about|capabilities|steps|fails|");
     char *name = vector_string(vector, "name");
     char *rule = vector_string(vector, "rule");
     char *role = vector_string(vector, "role");
@@ -83,6 +145,11 @@ static char *check_vector(sgi_json vector)
         wrong = vector_text("%s: no such revision", name);
     if (!wrong && sgi_json_kind_of(sgi_json_get(vector, "steps")) != SGI_JSON_ARRAY)
         wrong = vector_text("%s: no steps", name);
+    if (!wrong) {
+        char *needs = check_needs(file, vector, role, revision);
+        wrong = needs ? vector_text("%s: %s", name, needs) : NULL;
+        free(needs);
+    }
     free(name);
     free(rule);
     free(role);
@@ -90,8 +157,8 @@ static char *check_vector(sgi_json vector)
     return wrong;
 }
 
-/* "server 2025-11-25" */
-static char *check_begin(sgi_json begin)
+/* What is common to vectors is found by "server 2025-11-25". */
+static char *check_common(sgi_json begin)
 {
     sgi_json_member member;
     for (size_t at = 0; sgi_json_next_member(begin, &at, &member);) {
@@ -110,19 +177,22 @@ static char *check_file(vector_file *file, sgi_json all)
 {
     int64_t format = 0;
     sgi_json vector;
-    char *wrong = vector_unknown(all, "|format|about|let|begin|vectors|");
+    char *wrong = vector_unknown(all, "|format|about|let|begin|after|vectors|");
     sgi_json_int(sgi_json_get(all, "format"), &format);
     if (!wrong && format != VECTOR_FORMAT)
         wrong = vector_text("format %d is not %d", (int)format, VECTOR_FORMAT);
     file->let = sgi_json_get(all, "let");
     file->begin = sgi_json_get(all, "begin");
+    file->after = sgi_json_get(all, "after");
     file->vectors = sgi_json_get(all, "vectors");
     if (!wrong && sgi_json_kind_of(file->vectors) != SGI_JSON_ARRAY)
         wrong = vector_text("no vectors");
     if (!wrong)
-        wrong = check_begin(file->begin);
+        wrong = check_common(file->begin);
+    if (!wrong)
+        wrong = check_common(file->after);
     for (size_t at = 0; !wrong && sgi_json_next_item(file->vectors, &at, &vector);)
-        wrong = check_vector(vector);
+        wrong = check_vector(file, vector);
     return wrong;
 }
 

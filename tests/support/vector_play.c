@@ -3,6 +3,8 @@
  * are played in order and each message is looked at once; what is left unsaid at the end
  * is wrong too. */
 #include "support/client_kit.h"
+#include "support/draft_wire.h"
+#include "support/model_fixtures.h"
 #include "support/vector.h"
 #include "support/world.h"
 
@@ -19,6 +21,8 @@ typedef struct stage {
     world w;
     wire *c;
     kit k;
+    bool has_host;
+    model m; /* the host of a client */
     struct {
         char *name;
         record *r;
@@ -90,6 +94,18 @@ static char *play_advance(stage *s, sgi_json value)
         kit_advance(&s->k, ms);
     else
         world_advance(&s->w, ms);
+    return NULL;
+}
+
+/* The connection breaks, and comes again: a client sees to that by itself. */
+static char *play_cut(stage *s)
+{
+    if (s->is_client) {
+        kit_cut(&s->k);
+        return NULL;
+    }
+    wire_cut(s->c);
+    s->c = world_connect(&s->w, "vector");
     return NULL;
 }
 
@@ -271,6 +287,36 @@ static char *play_notified(stage *s, sgi_json pattern)
     return wrong;
 }
 
+/* What the host of a client does with the last question that it has. */
+static char *play_host(stage *s, sgi_json step)
+{
+    char *wrong = vector_unknown(step, "|asked|say|complete|fail|cancelled|");
+    model_call *c = s->m.calls;
+    char *text = vector_string(step, "say");
+    sgi_json asked = sgi_json_get(step, "asked");
+    int64_t code = 0;
+    bool failed = sgi_json_int(sgi_json_get(sgi_json_get(step, "fail"), "code"), &code);
+    if (wrong || !c) {
+        wrong = wrong ? wrong : vector_text("the host was not asked");
+    } else if (text) {
+        model_say(c, text);
+    } else if (asked.n) {
+        wrong = vector_match(&s->names, asked, (sgi_json){c->params, strlen(c->params)});
+    } else if (sgi_json_get(step, "cancelled").n) {
+        wrong = c->cancelled ? NULL : vector_text("the host's call is not cancelled");
+    } else if (!c->call) {
+        wrong = vector_text("the host's call has ended");
+    } else if (failed) {
+        char *message = vector_string(sgi_json_get(step, "fail"), "message");
+        model_fail(c, (int)code, message ? message : "");
+        free(message);
+    } else {
+        model_complete(c);
+    }
+    free(text);
+    return wrong;
+}
+
 static char *play_client_step(stage *s, const sgi_json_member *is)
 {
     if (sgi_json_key_is(is, "call"))
@@ -289,6 +335,8 @@ static char *play_client_step(stage *s, const sgi_json_member *is)
         return play_end(s, is->value);
     if (sgi_json_key_is(is, "warned"))
         return play_warned(s);
+    if (sgi_json_key_is(is, "host"))
+        return play_host(s, is->value);
     if (sgi_json_key_is(is, "notified"))
         return play_notified(s, is->value);
     return vector_text("no client knows the step \"%.*s\"", (int)is->key.n, is->key.p);
@@ -310,6 +358,8 @@ static char *play_step(stage *s, sgi_json step)
         return play_quiet(s);
     if (sgi_json_key_is(&is, "advance_ms"))
         return play_advance(s, is.value);
+    if (sgi_json_key_is(&is, "cut"))
+        return play_cut(s);
     if (s->is_client)
         return play_client_step(s, &is);
     return vector_text("no server knows the step \"%.*s\"", (int)is.key.n, is.key.p);
@@ -330,24 +380,49 @@ static char *play_steps(stage *s, sgi_json steps, const char *where)
     return NULL;
 }
 
+static void questions_as_tasks(segue_server_options *options)
+{
+    options->question_ttl_ms = 60000;
+}
+
+static void begin_server(stage *s, sgi_json vector)
+{
+    if (vector_needs(vector, "draft_tasks"))
+        s->w.tune = draft_on;
+    if (vector_needs(vector, "questions_as_tasks"))
+        s->w.tune = questions_as_tasks;
+    world_begin(&s->w);
+    s->c = world_connect(&s->w, "vector");
+}
+
 /* capabilities: what the application of a client says that it can; NULL = nothing. */
-static void begin(stage *s, const char *revision, const char *capabilities)
+static void begin_client(stage *s, sgi_json vector, const char *revision,
+                         const char *capabilities)
 {
     segue_session_options options;
-    if (!s->is_client) {
-        world_begin(&s->w);
-        s->c = world_connect(&s->w, "vector");
-        return;
-    }
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     if (strcmp(revision, "2026-07-28") != 0)
         options.era = SEGUE_ERA_LEGACY;
+    if (vector_needs(vector, "draft_tasks"))
+        options.dialects_on |= SEGUE_DIALECT_DRAFT_TASKS;
+    if (vector_needs(vector, "resumable"))
+        options.dialects_on |= SEGUE_DIALECT_RESUMABLE;
     options.capabilities = capabilities;
-    kit_begin(&s->k, &options);
+    s->k.can_reopen = vector_needs(vector, "cut");
+    s->has_host = vector_needs(vector, "host");
+    kit_prepare(&s->k, 0);
+    if (s->has_host) {
+        model_begin(&s->m, s->k.runtime, NULL, NULL);
+        options.host = s->m.host;
+    }
+    kit_connect(&s->k);
+    kit_open(&s->k, &options);
 }
 
 static void end(stage *s)
 {
+    if (s->has_host)
+        model_end(&s->m);
     if (s->is_client)
         kit_end(&s->k);
     else
@@ -369,10 +444,15 @@ char *vector_play(const vector_file *file, sgi_json vector)
         bindings_set(&s->names, let.key, let.value);
     sgi_json can = sgi_json_get(vector, "capabilities");
     char *capabilities = can.n ? strndup(can.p, can.n) : NULL;
-    begin(s, revision, capabilities);
+    if (s->is_client)
+        begin_client(s, vector, revision, capabilities);
+    else
+        begin_server(s, vector);
     char *wrong = play_steps(s, sgi_json_get(file->begin, prelude), "begin");
     if (!wrong)
         wrong = play_steps(s, sgi_json_get(vector, "steps"), "step");
+    if (!wrong)
+        wrong = play_steps(s, sgi_json_get(file->after, prelude), "after");
     if (!wrong)
         wrong = play_quiet(s);
     end(s);

@@ -89,19 +89,29 @@ static void add_modern(sgi_buf *out, sgi_json method, sgi_json params, sgi_json 
     add_name(out, method, params);
 }
 
+/* What _meta says of the version; nothing, where that is the session's own, or what a
+ * handshake begins with: such a message is none of 2026-07-28. */
+static sgi_json said_version(sgi_json params, bool initialize, const char *session,
+                             const char *version)
+{
+    sgi_json said =
+        member(member(params, "_meta"), "io.modelcontextprotocol/protocolVersion");
+    const char *own = session ? version : initialize ? "2025-11-25" : "";
+    return sgi_json_string_is(said, sgi_str_of(own)) ? (sgi_json){0} : said;
+}
+
 void wire_mirror_read(wire_mirror *m, const char *line, size_t len, const char *session,
                       const char *version)
 {
     sgi_json message = message_of(line, len);
     sgi_json method = member(message, "method");
     sgi_json params = member(message, "params");
-    sgi_json said =
-        member(member(params, "_meta"), "io.modelcontextprotocol/protocolVersion");
+    bool initialize = method.n && sgi_json_string_is(method, SGI_STR("initialize"));
+    sgi_json said = said_version(params, initialize, session, version);
     sgi_buf out;
     *m = (wire_mirror){.modern = said.n || !session,
                        .id = method.n ? text_of(member(message, "id")) : NULL};
-    m->initializes =
-        !said.n && method.n && sgi_json_string_is(method, SGI_STR("initialize"));
+    m->initializes = !said.n && initialize;
     m->initialized =
         method.n && sgi_json_string_is(method, SGI_STR("notifications/initialized"));
     if (method.n && sgi_json_string_is(method, SGI_STR("notifications/cancelled")))

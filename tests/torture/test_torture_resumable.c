@@ -4,26 +4,32 @@
 
 #include <string.h>
 
-static int resumed(torture *t, const char *tool, const char *arguments,
-                   const char *in_result)
+/* Its session is gone, and there is another; NULL = it did not come so far. */
+static segue_session *let_go(torture *t, const char *tool, const char *arguments)
 {
     size_t len = sizeof t->asked[0].token;
     t->no_tasks = t->resumable = 1;
     segue_session *session = torture_serve(t) ? torture_open(t) : NULL;
     asked *a = session ? torture_call(t, session, tool, arguments) : NULL;
     if (!a)
-        return 0;
+        return NULL;
     for (int i = 0; i < 3; i++) {
         torture_pump(t);
         t->clock_ms += 10;
     }
     if (a->completed || segue_request_token(a->request, a->token, &len) != SEGUE_OK)
-        return 0;
+        return NULL;
     segue_session_close(session);
     torture_settle(t, a);
     t->clock_ms += 2000;
-    session = torture_open(t);
-    asked *b = session ? torture_resume(t, session, a->token) : NULL;
+    return torture_open(t);
+}
+
+static int resumed(torture *t, const char *tool, const char *arguments,
+                   const char *in_result)
+{
+    segue_session *session = let_go(t, tool, arguments);
+    asked *b = session ? torture_resume(t, session, t->asked[0].token) : NULL;
     if (!b)
         return 0;
     torture_settle(t, b);
@@ -39,6 +45,23 @@ static int with_progress(torture *t)
 static int in_pieces(torture *t)
 {
     return resumed(t, "story", "{\"n\":6,\"delayMs\":15}", "segment 6");
+}
+
+/* By a handle: how it is, then the rest. */
+static int looked_at(torture *t)
+{
+    segue_session *session = let_go(t, "reporter", "{\"n\":5,\"delayMs\":20}");
+    const char *token = t->asked[0].token;
+    asked *look = session ? torture_look(t, session, token, 0) : NULL;
+    if (!look)
+        return 0;
+    torture_settle(t, look);
+    asked *rest = torture_look(t, session, token, 1);
+    if (!rest)
+        return 0;
+    torture_settle(t, rest);
+    return look->status == SEGUE_OK && strstr(look->result, "hasPendingMessage") &&
+           rest->status == SEGUE_OK && strstr(rest->result, "reported");
 }
 
 /* Asked on the channel, under an id of its own. */
@@ -59,6 +82,7 @@ int main(void)
     const torture_scenario scenarios[] = {
         {"resumed with progress", with_progress, 0, SEGUE_ERA_LEGACY, 0},
         {"resumed in pieces", in_pieces, 0, SEGUE_ERA_LEGACY, 0},
+        {"looked at by its token", looked_at, 0, SEGUE_ERA_LEGACY, 0},
         {"a question on the channel", with_a_question, 0, SEGUE_ERA_LEGACY, 0},
     };
     return torture_run("resumable", scenarios, sizeof scenarios / sizeof *scenarios);

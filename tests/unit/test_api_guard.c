@@ -249,6 +249,7 @@ GIVES(segue_request_start, segue_request,
 GIVES(segue_request_resume, segue_request,
       segue_request_resume(h, "sg1.x", NULL, NULL, &out), segue_request_free(out))
 PROBE(segue_request_token, size_t len; return segue_request_token(h, NULL, &len);)
+PROBE(segue_request_meta, size_t len; return segue_request_meta(h, "k", NULL, &len);)
 STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2))
 STATUS(segue_request_answer_error,
        segue_request_answer_error(h, "k", -32603, "x", NULL, 0))

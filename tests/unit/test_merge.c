@@ -19,6 +19,7 @@
 #define META(members) ",\"_meta\":{" members "}"
 #define MORE "\"hasMore\":true"
 #define INDEX(n) MORE ",\"index\":" #n
+#define SEQ(n) ",\"dev.segue/seq\":" #n
 #define RESPONSES_MAX 6
 
 typedef struct row {
@@ -48,6 +49,22 @@ static const row rows[] = {
       "{" C(AT(1, "cont")) META(MORE) "}", "{" C(AT(1, "ent 2.")) "}"},
      "{" C(T("content 1.") "," T("content 2.")) "}",
      "0011",
+     0},
+    /* C-9: what comes again is known by its number, all of it or its beginning; and a
+     * replacement that comes again replaces nothing */
+    {{"{" C(T("a") "," T("b")) META(INDEX(0) SEQ(1)) "}",
+      "{" C(T("a") "," T("b")) META(INDEX(0) SEQ(1)) "}",
+      "{" C(T("b") "," T("c")) META(INDEX(1) SEQ(2)) "}", "{" C(T("d")) "}"},
+     "{" C(T("a") "," T("b") "," T("c") "," T("d")) "}",
+     "0123",
+     0},
+    {{"{" C(T("x")) META(INDEX(0) SEQ(1)) "}",
+      "{" C(T("a")) META(INDEX(0) SEQ(2) ",\"mergeStrategy\":\"replace\"") "}",
+      "{" C(T("b")) META(INDEX(1) SEQ(3)) "}",
+      "{" C(T("a")) META(INDEX(0) SEQ(2) ",\"mergeStrategy\":\"replace\"") "}",
+      "{" C(T("c")) META("\"index\":2" SEQ(4)) "}"},
+     "{" C(T("a") "," T("b") "," T("c")) "}",
+     "0012",
      0},
     {{"{" C(T("a") "," T("b")) META(INDEX(0)) "}",
       "{" C(T("c") "," T("d")) META("\"index\":1") "}"},

@@ -71,10 +71,10 @@ static void names_and_priming(void **state)
     sgi_replay_name(&replay, &out);
     sgi_replay_prime(&replay, &out);
     assert_true(sgi_buf_terminate(&out));
-    assert_string_equal(out.p, "id: 7-0\nretry: 1000\ndata: \n\n"
+    assert_string_equal(out.p, "id: 7-0\ndata: \n\n"
                                "id: 7-1\n"
                                "id: 7-2\n"
-                               "id: 7-1\nretry: 1000\ndata: \n\n");
+                               "id: 7-1\ndata: \n\n");
 }
 
 static void ids_are_split_strictly(void **state)

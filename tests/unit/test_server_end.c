@@ -209,9 +209,25 @@ static void with_the_runtime_while_calls_arrive(void **state)
     assert_int_equal(s.ended, 1);
 }
 
+/* Its handle may be freed after the runtime was: then that call runs free_user. */
+static void after_its_runtime(void **state)
+{
+    stage s;
+    (void)state;
+    set_up(&s, answer);
+    turn_until(&s, &s.opened);
+    segue_session_free(s.session);
+    segue_runtime_free(s.runtime);
+    assert_int_equal(s.ended, 0);
+    segue_server_free(s.server);
+    assert_int_equal(s.ended, 1);
+    assert_int_equal(s.mem.live, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
+        cmocka_unit_test(after_its_runtime),
         cmocka_unit_test(with_the_runtime_while_calls_arrive),
         cmocka_unit_test(with_its_last_client_when_a_task_has_ended),
         cmocka_unit_test(with_its_handle_when_the_client_went_first),

@@ -61,7 +61,7 @@ bool sgi_follow_2025_answer(segue_request *request, sgi_json result)
         refuse(request, &reply, "an answer that is neither a result nor a task");
         return true;
     }
-    sgi_follow_begin(request, reply.named);
+    sgi_follow_begin(request, reply.named, sgi_json_get(result, "_meta"));
     if (sgi_2025_is_live(request) && reply.kind == SGI_RESPONSE_SEGMENTS)
         sgi_2025_take(request, &reply, false);
     if (sgi_2025_is_live(request) && sgi_task_state_is_terminal(request->state) &&

@@ -27,7 +27,9 @@ struct sgi_exchange {
     bool heard;           /* something has come back */
     bool held;            /* it waits for a token */
     bool unsent;          /* nothing of it has reached the server */
-    bool announces; /* notifications/initialized: the session waits for its acceptance */
+    bool announces;  /* notifications/initialized: the session waits for its acceptance */
+    sgi_buf answers; /* the id of the server's question that it answers */
+    bool settled;    /* the server has taken it, or refused it for good */
 };
 
 /* ---- as a conversation ---- */
@@ -42,6 +44,9 @@ static void message(void *self, const sgi_message *msg)
     const sgi_exchange *exchange = self;
     segue_session *session = exchange->session; /* held with the exchange */
     session->hearing = exchange->emitter;
+    if (exchange->kind != SGI_ASK_INITIALIZE &&
+        exchange->wire_session == session->wire_session)
+        session->renewals = 0; /* it is good for something */
     session->conn->role->message(session, msg);
     session->hearing = NULL;
 }
@@ -61,6 +66,8 @@ static bool batch(void *self, sgi_str text)
 static void lost(void *self, const char *why)
 {
     sgi_exchange *exchange = self;
+    if (exchange->answers.len && !exchange->settled)
+        sgi_asked_lost(exchange->session, sgi_buf_str(&exchange->answers));
     if (exchange->emitter)
         sgi_emitter_lost(exchange->emitter, why, exchange->unsent);
     else if (exchange->announces && exchange->unsent)
@@ -94,6 +101,7 @@ static void freed(void *self)
     sgi_buf_free(&exchange->method);
     sgi_buf_free(&exchange->name);
     sgi_buf_free(&exchange->params);
+    sgi_buf_free(&exchange->answers);
     if (!exchange->waited_for)
         session->telling--;
     sgi_release(mem, exchange, sizeof *exchange);
@@ -146,6 +154,7 @@ sgi_conn *sgi_ask_new(segue_session *session)
     sgi_buf_init(&exchange->method, mem);
     sgi_buf_init(&exchange->name, mem);
     sgi_buf_init(&exchange->params, mem);
+    sgi_buf_init(&exchange->answers, mem);
     sgi_conn_start(exchange->conn);
     exchange->conn->frames = SGI_FRAMES_BODY;
     return exchange->conn;
@@ -172,8 +181,10 @@ static bool read_head(sgi_exchange *exchange)
     sgi_str body = sgi_buf_str(&exchange->conn->out);
     sgi_json method = sgi_json_get(body, "method");
     sgi_json params = sgi_json_get(body, "params");
-    if (!method.n)
-        return true; /* an answer to the server */
+    if (!method.n) { /* an answer to the server */
+        sgi_buf_add_str(&exchange->answers, sgi_json_get(body, "id"));
+        return !exchange->answers.failed;
+    }
     sgi_json_decode(method, &exchange->method);
     sgi_str plain = sgi_buf_str(&exchange->method);
     if (sgi_str_eq(plain, SGI_STR("initialize")))
@@ -374,6 +385,11 @@ bool sgi_ask_may_pass(int32_t status)
            status == 504;
 }
 
+void sgi_ask_heard(sgi_conn *conn, int32_t status)
+{
+    conn->exchange->settled = !sgi_ask_may_pass(status);
+}
+
 /* To be let in is a matter of HTTP, whatever JSON says it; before anything is known of
  * the server, so is what it lets nobody do. */
 static bool is_denied(const sgi_exchange *exchange, int32_t status)
@@ -399,14 +415,13 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     }
 }
 
-/* A call goes again once; what only follows its task, as often as it may reconnect in a
- * row. */
+/* As often as it may reconnect in a row: servers die more than once, and a request that
+ * is to end sooner has a time of its own. Counted here while the session is not open;
+ * else by who sends it again, which it then does at once or later. */
 static bool may_go_again(segue_request *request)
 {
-    bool may = !request->moved;
-    if (request->phase == SGI_PHASE_FOLLOW)
-        return request->failures++ < request->session->options.max_reconnects;
-    request->moved = true;
+    bool may = request->failures < request->session->options.max_reconnects;
+    request->failures += !sgi_session_is_open(request->session);
     return may;
 }
 
@@ -424,9 +439,9 @@ void sgi_ask_forgotten(sgi_conn *conn, bool taken)
         exchange->over = true; /* it offers none, and says so in this way */
         return;
     }
-    bool again = request && !taken && may_go_again(request);
     if (exchange->wire_session == session->wire_session)
         sgi_session_renew(session, why);
+    bool again = request && !taken && may_go_again(request);
     if (again || (emitter && taken))
         sgi_emitter_lost(emitter, why, again);
     else if (emitter)

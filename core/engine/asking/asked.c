@@ -3,7 +3,10 @@
  * messages. */
 #include "engine/asking/asked.h"
 
+#include "base/backoff.h"
 #include "engine/asking/request.h"
+
+static const sgi_backoff answering = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 5000};
 
 struct sgi_asked {
     TAILQ_ENTRY(sgi_asked) link;
@@ -15,13 +18,18 @@ struct sgi_asked {
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    bool resumes; /* its request can be resumed, and it with it */
-    bool due;     /* answered, while too many messages were under way */
-    bool failed;  /* the answer is an error object */
+    bool resumes;           /* its request can be resumed, and it with it */
+    bool due;               /* answered, while too many messages were under way */
+    bool failed;            /* the answer is an error object */
+    segue_request *request; /* once it is in its list */
+    sgi_timer again;        /* the answer is sent once more */
+    int32_t losses;         /* of the answer, in a row */
 };
 
 static void free_asked(const sgi_mem *mem, sgi_asked *asked)
 {
+    if (asked->request)
+        sgi_engine_timer_clear(asked->request->engine, &asked->again);
     sgi_text_free(mem, asked->id);
     sgi_text_free(mem, asked->key);
     sgi_text_free(mem, asked->related);
@@ -180,6 +188,7 @@ static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg
     if (!ok)
         return false;
     asked->resumes = request->resume_token && asked->id[0] == '"';
+    asked->request = request;
     TAILQ_INSERT_TAIL(&request->asked, asked, link);
     request->question_count++;
     return true;
@@ -270,10 +279,14 @@ static void write_answer(sgi_jw *w, const sgi_asked *asked)
     sgi_jw_close(w, '}');
 }
 
-/* Over HTTP each answer is an exchange: so many at once, the others wait. */
+/* Over HTTP each answer is an exchange: so many at once, the others wait. What is
+ * answered between two connections is asked again on the next (R-975-16), and told
+ * then. */
 static segue_status send_answer(segue_session *session, sgi_asked *asked)
 {
     sgi_sending sending;
+    if (!sgi_session_is_open(session))
+        return SEGUE_OK;
     asked->due = session->conn->exchanging && session->telling >= SGI_TELLING_MAX;
     session->answers_due |= asked->due;
     if (asked->due)
@@ -300,7 +313,8 @@ static sgi_asked *find_open(segue_request *request, const char *key)
     TAILQ_FOREACH(asked, &request->asked, link)
         if (!strcmp(asked->key, key))
             break;
-    bool open = asked && is_open(session, asked) && sgi_session_is_open(session);
+    bool open = asked && is_open(session, asked) &&
+                (sgi_session_is_open(session) || asked->resumes);
     return open ? asked : NULL;
 }
 
@@ -342,6 +356,25 @@ segue_status sgi_asked_answer_error(segue_request *request, const char *key,
         return SEGUE_E_NOT_FOUND;
     char *copy = sgi_text_dup(sgi_engine_mem(request->engine), error);
     return give_answer(request->session, asked, copy, error.n, true);
+}
+
+static void on_again(sgi_timer *timer)
+{
+    sgi_asked *asked = SGI_OWNER(timer, sgi_asked, again);
+    segue_session *session = asked->request->session;
+    if (is_of(session, asked) && send_answer(session, asked) != SEGUE_OK)
+        sgi_asked_lost(session, sgi_str_of(asked->id));
+}
+
+/* Without end the server would wait for an answer that the application has given. */
+void sgi_asked_lost(segue_session *session, sgi_str id)
+{
+    sgi_asked *asked = sgi_session_is_open(session) ? find(session, id) : NULL;
+    if (!asked || !asked->answer || asked->withdrawn ||
+        asked->losses >= session->options.max_reconnects)
+        return;
+    int64_t ms = sgi_backoff_ms(&answering, asked->losses++);
+    sgi_engine_timer(session->engine, &asked->again, ms, on_again);
 }
 
 void sgi_asked_go(segue_session *session)
@@ -388,7 +421,7 @@ void sgi_asked_end(segue_request *request)
     sgi_asked *asked;
     TAILQ_FOREACH(asked, &request->asked, link) {
         if (!sgi_session_is_open(session) || session->conn->exchanging ||
-            !is_open(session, asked) || asked->resumes)
+            !is_open(session, asked))
             continue;
         asked->withdrawn = true;
         answer_request(session, sgi_str_of(asked->id), SGI_RPC_INTERNAL_ERROR,

@@ -26,6 +26,9 @@ segue_status sgi_asked_answer_error(segue_request *request, const char *key,
                                     sgi_json error);
 /* A message is through: answers that waited for that go out. */
 void sgi_asked_go(segue_session *session);
+/* An answer may not have reached the server, whose question has this id: it is sent once
+ * more. A server that gets it twice knows the id (R-975-16), or drops the second. */
+void sgi_asked_lost(segue_session *session, sgi_str id);
 /* The application has declared that it can be asked something. */
 bool sgi_asked_may_come(const segue_session *session);
 /* Somebody is thinking about one. */

@@ -29,9 +29,17 @@ static bool may_ignore_credit(const segue_request *request)
            (request->status != SEGUE_OK || request->session->stage == SGI_STAGE_CLOSED);
 }
 
+/* A plain call that has the exchange to itself cannot be stopped at its source and asked
+ * for again: what brings its pieces is left unread, with credit or without. */
+static bool holds_exchange(const segue_request *request)
+{
+    return request->phase == SGI_PHASE_WAIT && !request->task_2025 &&
+           request->session->conn->exchanging;
+}
+
 void sgi_deliver_hold(segue_request *request)
 {
-    if (!request->credit) {
+    if (!request->credit && !holds_exchange(request)) {
         sgi_follow_pause(request);
     } else if (!request->behind) {
         request->behind = true;
@@ -260,7 +268,8 @@ static void let_go(segue_request *request)
     segue_session *session = request->session;
     bool has_room = waiting(request) < INBOX_LOW;
     bool was_behind = request->behind;
-    if (request->behind && (has_room || !request->credit || may_ignore_credit(request))) {
+    bool is_stopped = !request->credit && !holds_exchange(request);
+    if (request->behind && (has_room || is_stopped || may_ignore_credit(request))) {
         request->behind = false;
         session->behind--;
         sgi_session_resume_input(session, request);

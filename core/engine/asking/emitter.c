@@ -151,10 +151,18 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
     sgi_session_told(session, conn);
 }
 
+/* Its answer may have come, but is not read before callbacks have caught up. */
+static bool is_unread(const sgi_emitter *emitter)
+{
+    const sgi_conn *conn = emitter->conn;
+    return conn->exchange ? !conn->role->wants_input(conn->self)
+                          : emitter->session->behind > 0;
+}
+
 static void timed_out(sgi_timer *timer)
 {
     sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
-    if (sgi_ask_is_held(emitter->conn) ||
+    if (sgi_ask_is_held(emitter->conn) || is_unread(emitter) ||
         (emitter->request && sgi_asked_is_open(emitter->request))) {
         sgi_emitter_touch(emitter); /* it is the server that waits, or the user */
         return;

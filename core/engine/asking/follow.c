@@ -69,11 +69,17 @@ void sgi_follow_end(segue_request *request)
 
 /* ---- tasks/get ---- */
 
+static void warn(segue_request *request, const char *what)
+{
+    request->engine->warnings++;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING, "the server sent: %s", what);
+}
+
 static void take_question(segue_request *request, const sgi_json_member *member)
 {
     segue_status status = sgi_question_take(request, member);
     if (status == SEGUE_E_PROTOCOL) {
-        request->engine->warnings++;
+        warn(request, "a question that is none");
     } else if (status == SEGUE_E_LIMIT) {
         sgi_request_fail(request, SEGUE_E_LIMIT, "the server asks too many questions");
     } else if (status != SEGUE_OK) {
@@ -82,26 +88,51 @@ static void take_question(segue_request *request, const sgi_json_member *member)
     }
 }
 
+/* Who waits for answers says to what (R-2557-13). A list that is none may be whole when
+ * it is asked for again. */
 static void take_questions(segue_request *request, sgi_json task)
 {
     sgi_json inputs = sgi_json_get(task, "inputRequests");
     sgi_json_member member;
-    if (sgi_json_kind_of(inputs) != SGI_JSON_OBJECT)
-        return;
-    for (size_t at = 0; sgi_json_next_member(inputs, &at, &member);)
+    size_t at = 0, count = 0;
+    for (; sgi_json_kind_of(inputs) == SGI_JSON_OBJECT &&
+           sgi_json_next_member(inputs, &at, &member);
+         count++)
         if (request->phase == SGI_PHASE_FOLLOW)
             take_question(request, &member);
+    if (!count &&
+        sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_INPUT_REQUIRED)
+        warn(request, "a task that waits for answers, and no questions");
+}
+
+/* What is held in a task is the end of the request, not one more step on the way
+ * (R-2557-5, R-2557-18). */
+static bool is_whole(sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    return sgi_json_kind_of(result) == SGI_JSON_OBJECT &&
+           (!type.n || sgi_json_string_is(type, SGI_STR("complete")));
 }
 
 static void take_completed(segue_request *request, sgi_json task)
 {
     sgi_json result = sgi_json_get(task, "result");
-    if (sgi_json_kind_of(result) != SGI_JSON_OBJECT) {
+    if (!is_whole(result)) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a completed task without a result");
         return;
     }
     sgi_deliver_rest(request, result);
     sgi_request_finish(request, result);
+}
+
+static void take_failed(segue_request *request, sgi_json task)
+{
+    sgi_json error = sgi_json_get(task, "error");
+    int64_t code;
+    if (sgi_json_int(sgi_json_get(error, "code"), &code))
+        sgi_request_finish_error(request, error);
+    else
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a failed task without its error");
 }
 
 /* Older than what a notification of the draft has said: it is looked at again. */
@@ -136,7 +167,7 @@ static void take_task(segue_request *request, sgi_json task)
         }
         break;
     case SEGUE_TASK_FAILED:
-        sgi_request_finish_error(request, sgi_json_get(task, "error"));
+        take_failed(request, task);
         break;
     case SEGUE_TASK_CANCELLED:
         sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
@@ -278,14 +309,16 @@ static void take_stream_error(segue_request *request, sgi_json error)
     if (sgi_json_string_is(reason, SGI_STR("events_gone"))) {
         request->no_stream = request->partial = true; /* the result has it all */
         send_get(request);
-    } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
+    } else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY) {
         request->session->has_streams = false;
         send_get(request);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         request->no_stream = true; /* streamed by another request, or gone: get tells */
         send_get(request);
     } else {
-        sgi_request_back_off(request, sgi_task_retry_after(error));
+        if (request->failures)
+            request->look_due = true; /* who cannot stream may still be asked */
+        try_again(request, sgi_task_retry_after(error));
     }
 }
 

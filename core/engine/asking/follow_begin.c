@@ -5,10 +5,7 @@
 
 bool sgi_follow_settle_birth(segue_request *request)
 {
-    sgi_version version = request->session->version;
-    sgi_birth birth = version == SGI_VERSION_2025_11_25      ? SGI_BIRTH_2025
-                      : version == SGI_VERSION_DRAFT_2026_V1 ? SGI_BIRTH_DRAFT
-                                                             : SGI_BIRTH_EXTENSION;
+    sgi_birth birth = sgi_birth_of(request->session->version);
     if (request->birth == SGI_BIRTH_UNKNOWN)
         request->birth = birth;
     if (request->birth != birth)
@@ -20,7 +17,26 @@ bool sgi_follow_settle_birth(segue_request *request)
     return request->phase == SGI_PHASE_FOLLOW;
 }
 
-void sgi_follow_begin(segue_request *request, sgi_json task)
+/* What the server says with a task to whoever runs the model is advice (R-2557-12):
+ * without memory for it the task goes on. */
+static void keep_meta(segue_request *request, sgi_json meta)
+{
+    if (sgi_json_kind_of(meta) != SGI_JSON_OBJECT)
+        return;
+    request->meta = sgi_text_dup(sgi_engine_mem(request->engine), meta);
+    if (request->meta)
+        request->meta_len = meta.n;
+    else
+        request->engine->warnings++;
+}
+
+sgi_json sgi_follow_meta(const segue_request *request, const char *key)
+{
+    sgi_json meta = {request->meta, request->meta_len};
+    return meta.n ? sgi_json_get(meta, key) : (sgi_json){0};
+}
+
+void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     sgi_inbox_head head = {.kind = SGI_RECORD_TASK};
@@ -46,6 +62,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task)
         return;
     }
     request->phase = SGI_PHASE_FOLLOW;
+    keep_meta(request, meta);
     sgi_questions_clear(request); /* those of rounds; the task has its own */
     sgi_task_note_poll(request, task);
     sgi_task_echo_note(request, task, true);

@@ -23,7 +23,7 @@ bool sgi_follow_draft_answer(segue_request *request, sgi_json result)
                     sgi_json_get(result, "content").n))
         return false;
     sgi_pieces_free(request); /* its result will be whole */
-    sgi_follow_begin(request, result);
+    sgi_follow_begin(request, result, sgi_json_get(result, "_meta"));
     return true;
 }
 

@@ -11,32 +11,33 @@ static void lack_something(segue_request *request)
 }
 
 /* Of the first block of an event. Where the server does not tell it they are counted. */
-static uint64_t next_number(const segue_request *request, sgi_json payload)
+static uint64_t next_number(const segue_request *request, sgi_json segment)
 {
     int64_t told;
-    if (sgi_json_int(sgi_json_get(payload, "segment"), &told) && told > 0 &&
-        told < SGI_COUNT_MAX)
+    if (sgi_json_int(segment, &told) && told > 0 && told < SGI_COUNT_MAX)
         return (uint64_t)told;
     return request->counts ? request->streamed + 1 : request->next_segment;
 }
 
-static void take_segments(segue_request *request, uint64_t event, sgi_json payload)
+static void take_segments(segue_request *request, uint64_t seq,
+                          const sgi_task_event *event)
 {
-    sgi_json content = sgi_json_get(payload, "content");
-    sgi_json block;
-    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
+    static const sgi_str names[] = {SGI_STR_INIT("content"), SGI_STR_INIT("segment")};
+    sgi_json found[2], block;
+    sgi_json_pick_part(event->part, event->payload, names, 2, found);
+    if (sgi_json_kind_of(found[0]) != SGI_JSON_ARRAY) {
         lack_something(request);
         return;
     }
-    uint64_t number = next_number(request, payload);
-    for (size_t at = 0; sgi_json_next_item(content, &at, &block); number++) {
+    uint64_t number = next_number(request, found[1]);
+    for (size_t at = 0; sgi_json_next_item(found[0], &at, &block); number++) {
         if (!request->options.discard)
             sgi_fold_segment(&request->fold, block);
         request->streamed = number;
         if (number < request->next_segment)
             continue; /* it was shown as a piece */
         request->next_segment = number + 1;
-        sgi_deliver_segment(request, number, event, block);
+        sgi_deliver_segment(request, number, seq + 1, block);
     }
 }
 
@@ -49,7 +50,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
         request->streamed = 0;
     }
     if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
-        take_segments(request, seq + 1, payload);
+        take_segments(request, seq, event);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
         if (sgi_json_kind_of(payload) == SGI_JSON_OBJECT)
             sgi_fold_fields(&request->fold, payload);

@@ -197,16 +197,24 @@ static sgi_merged take_item(sgi_merge *merge, sgi_json item, int64_t *next,
     return merged;
 }
 
+/* repeats: so many were merged before. */
 static sgi_merged take_list(sgi_merge *merge, sgi_json list, int64_t index,
-                            sgi_merge_block_fn each, void *user)
+                            int64_t repeats, sgi_merge_block_fn each, void *user)
 {
     sgi_merged merged = SGI_MERGED;
     sgi_json item;
+    int64_t count = 0;
     if (list.n && sgi_json_kind_of(list) != SGI_JSON_ARRAY)
         return wrong(merge, "a list of blocks that is none");
     for (size_t at = 0;
-         merged == SGI_MERGED && list.n && sgi_json_next_item(list, &at, &item);)
-        merged = take_item(merge, item, &index, each, user);
+         merged == SGI_MERGED && list.n && sgi_json_next_item(list, &at, &item);) {
+        if (count++ >= repeats)
+            merged = take_item(merge, item, &index, each, user);
+        else if (index >= 0)
+            index++;
+    }
+    if (merge->next && count > repeats)
+        merge->next += count - repeats;
     return merged;
 }
 
@@ -293,6 +301,19 @@ static sgi_merged take_fields(sgi_merge *merge, sgi_json result, bool appends)
 
 /* ---- responses ---- */
 
+/* How many of its segments were merged before. */
+static int64_t repeats_of(sgi_merge *merge, sgi_json meta)
+{
+    int64_t first;
+    if (!sgi_json_int(sgi_json_get(meta, "dev.segue/seq"), &first) || first <= 0 ||
+        first >= INDEX_MAX)
+        return 0;
+    if (first < merge->next)
+        return merge->next - first;
+    merge->next = first;
+    return 0;
+}
+
 sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn each,
                           void *user)
 {
@@ -305,14 +326,15 @@ sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn 
         return wrong(merge, "a mergeStrategy that is none");
     if (!read_index(sgi_json_get(meta, "index"), &index))
         return wrong(merge, "an index that is no place in a list");
-    if (replaces) {
+    int64_t repeats = repeats_of(merge, meta);
+    if (replaces && !repeats) {
         merge->base = 0;
         drop_blocks(merge);
         sgi_fold_replace(&merge->fields);
         merge->replacements++;
     }
     sgi_merged merged =
-        take_list(merge, sgi_json_get(result, merge->list), index, each, user);
+        take_list(merge, sgi_json_get(result, merge->list), index, repeats, each, user);
     return merged == SGI_MERGED ? take_fields(merge, result, appends) : merged;
 }
 

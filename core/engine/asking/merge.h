@@ -13,6 +13,7 @@ typedef struct sgi_merge {
     size_t count, room;    /* of blocks */
     sgi_fold fields;       /* members beside them */
     int64_t base;          /* so many that stand before them are not here */
+    int64_t next;          /* number of the segment that is to come; 0 = none was told */
     size_t bytes;          /* of all that is held */
     const char *wrong;     /* what the response that was refused has wrong */
     uint64_t replacements; /* what came before was thrown away so often */
@@ -29,7 +30,8 @@ void sgi_merge_free(sgi_merge *merge);
 
 /* Takes a response. each is told of its blocks in their order; NULL = nobody is. After
  * anything but SGI_MERGED what came before is still there, and of this response perhaps
- * a part. */
+ * a part. Segments whose numbers say that they were merged before are passed over
+ * (C-9). */
 sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn each,
                           void *user);
 /* The members of the result, into an object that is open. Out of memory fails w. */

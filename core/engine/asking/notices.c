@@ -110,8 +110,9 @@ static bool take_task_status(segue_session *session, sgi_json params)
     return some;
 }
 
-bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params)
+bool sgi_requests_notified(segue_session *session, sgi_str method, const sgi_message *msg)
 {
+    sgi_json params = msg->params;
     segue_request *request;
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
         sgi_task_calls_changed(session);
@@ -121,8 +122,8 @@ bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json para
         static const sgi_str names[] = {SGI_STR_INIT("taskId"), SGI_STR_INIT("seq"),
                                         SGI_STR_INIT("type"), SGI_STR_INIT("payload")};
         sgi_json found[4];
-        sgi_json_pick(params, names, 4, found);
-        sgi_task_event event = {found[1], found[2], found[3]};
+        sgi_json_pick_part(&msg->parts[0], params, names, 4, found);
+        sgi_task_event event = {found[1], found[2], found[3], &msg->parts[1]};
         request = find_by_stream(session, found[0]);
         if (request)
             sgi_follow_event(request, &event);

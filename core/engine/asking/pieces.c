@@ -100,6 +100,7 @@ static void show_block(void *user, uint64_t index, sgi_json block)
     if (number < request->next_segment)
         return;
     request->next_segment = number + 1;
+    request->failures = 0; /* it gets on */
     sgi_deliver_piece(request, number, index, block);
 }
 
@@ -117,6 +118,8 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
     if (sgi_json_string_is(sgi_json_get(meta, "mergeStrategy"), SGI_STR("replace")) &&
         at.number >= request->next_segment)
         sgi_deliver_void(request, at.number - 1);
+    if (numbered && request->merge && told < request->merge->next)
+        at.number = (uint64_t)request->merge->next; /* those before are not taken */
     return at;
 }
 
@@ -160,10 +163,17 @@ static bool has_more(sgi_json result)
     return sgi_json_kind_of(sgi_json_get(meta, "hasMore")) == SGI_JSON_TRUE;
 }
 
-static void keep_pace(segue_request *request)
+/* An exchange of its own waits for the application, however long that takes. A pipe that
+ * others share waits for callbacks, but not for credit: false when no more of it should
+ * be taken. P goes on: it is bounded with its result, and has nowhere else to come. */
+static bool keep_pace(segue_request *request)
 {
-    if (request->credit && sgi_deliver_is_full(request))
-        sgi_deliver_hold(request);
+    if (!sgi_deliver_is_full(request))
+        return true;
+    if (!request->credit && !request->session->conn->exchanging)
+        return false;
+    sgi_deliver_hold(request);
+    return true;
 }
 
 bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result)
@@ -238,7 +248,10 @@ void sgi_pieces_notified(segue_request *request, sgi_json params)
         voided > 0 && (uint64_t)voided < request->next_segment)
         sgi_deliver_void(request, (uint64_t)voided);
     for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);)
-        if (++request->piece_count >= request->next_segment)
+        if (++request->piece_count >= request->next_segment) {
+            request->failures = 0; /* it gets on */
             sgi_deliver_segment(request, request->next_segment++, 0, block);
-    keep_pace(request);
+        }
+    if (!keep_pace(request))
+        request->broken = true;
 }

@@ -8,11 +8,13 @@
  * Between rounds nothing is in flight. What holds for the request holds there: its
  * timeout goes on, cancel ends it, a connection that comes back lets it go on. Answers
  * stay until the next result, so a request that is lost on the way can be sent again. */
+#include "base/backoff.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/request.h"
 
 #define ROUNDS_MAX 10
-#define BACKOFF_DOUBLINGS 6
+static const sgi_backoff asking = {.first_ms = SGI_BACKOFF_FIRST_MS,
+                                   .most_ms = 64 * SGI_BACKOFF_FIRST_MS};
 
 void sgi_question_forget(segue_request *request, sgi_question *question)
 {
@@ -157,14 +159,10 @@ static bool keep_state(segue_request *request, sgi_json state)
 /* The server wants to be asked again, and nothing else: at once, then ever later. */
 static void ask_again(segue_request *request)
 {
-    int32_t doublings = request->rounds - 2;
-    if (request->rounds == 1) {
+    if (request->rounds == 1)
         sgi_request_go(request);
-        return;
-    }
-    if (doublings > BACKOFF_DOUBLINGS)
-        doublings = BACKOFF_DOUBLINGS;
-    sgi_request_later(request, (int64_t)SGI_BACKOFF_FIRST_MS << doublings);
+    else
+        sgi_request_later(request, sgi_backoff_ms(&asking, request->rounds - 1));
 }
 
 static const char *take_all(segue_request *request, sgi_json inputs, segue_status *status)
@@ -212,9 +210,19 @@ void sgi_questions_round(segue_request *request, sgi_json result)
         ask_again(request);
 }
 
+/* "Servers MUST NOT send InputRequiredResult responses on any other client requests"
+ * (2026-07-28 basic/patterns/mrtr, "Supported Requests"). */
+static bool may_have_rounds(const segue_request *request)
+{
+    return request->is_call || !strcmp(request->method, "prompts/get") ||
+           !strcmp(request->method, "resources/read");
+}
+
 /* The draft before 2026-07-28 had another word for it (requirements 2.1). */
 bool sgi_questions_is_round(const segue_request *request, sgi_json type)
 {
+    if (!may_have_rounds(request))
+        return false;
     return sgi_json_string_is(type, SGI_STR("input_required")) ||
            (request->session->version == SGI_VERSION_DRAFT_2026_V1 &&
             sgi_json_string_is(type, SGI_STR("incomplete")));

@@ -23,6 +23,8 @@ static void free_request(segue_request *request)
     sgi_text_free(mem, request->log_level);
     sgi_text_free(mem, request->key);
     sgi_text_free(mem, request->task_id);
+    if (request->meta)
+        sgi_release(mem, request->meta, request->meta_len + 1);
     sgi_echo_free(&request->echo, mem);
     sgi_follow_2025_free(request);
     sgi_resume_free(request);
@@ -367,6 +369,8 @@ static void send_call(segue_request *request)
         sgi_resume_send(request);
         return;
     }
+    if (request->task && !sgi_task_handle_fits(request))
+        return;
     if (sgi_cache_find(request, &kept)) {
         take_clean_result(request, kept);
         return;
@@ -423,7 +427,7 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_task_handle_note(request, result);
         sgi_request_finish(request, result);
     } else if (is_task && request->is_call && request->session->has_tasks) {
-        sgi_follow_begin(request, result);
+        sgi_follow_begin(request, result, sgi_json_get(result, "_meta"));
     } else if (is_task && sgi_task_is_asked(request)) {
         sgi_task_handle_note(request, result);
         sgi_request_finish(request, result);
@@ -482,6 +486,7 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
         break;
     case SGI_OUTCOME_ERROR:
         sgi_cache_refused(request, outcome->json);
+        sgi_task_handle_refused(request, outcome->json);
         if (request->merge)
             sgi_request_fail_error(request, SEGUE_E_REMOTE, outcome->json);
         else if (!sgi_tool_lookup(request, outcome->json) &&

@@ -33,6 +33,13 @@ typedef enum sgi_birth {
     SGI_BIRTH_DRAFT      /* DRAFT-2026-v1 */
 } sgi_birth;
 
+static inline sgi_birth sgi_birth_of(sgi_version version)
+{
+    return version == SGI_VERSION_2025_11_25      ? SGI_BIRTH_2025
+           : version == SGI_VERSION_DRAFT_2026_V1 ? SGI_BIRTH_DRAFT
+                                                  : SGI_BIRTH_EXTENSION;
+}
+
 /* A question of the server. */
 typedef struct sgi_question {
     TAILQ_ENTRY(sgi_question) link;
@@ -89,7 +96,6 @@ struct segue_request {
     char *key; /* idempotency */
     bool key_sent;
     int32_t pages;       /* of tools/list, looked through because they did not fit */
-    bool moved;          /* sent again, as the server had forgotten its wire session */
     bool listed;         /* sent again, as its headers did not fit the tool */
     bool asks_task;      /* params.task goes with it, */
     bool adds_task;      /* ... written here, not by the application */
@@ -110,6 +116,8 @@ struct segue_request {
     /* the task */
     char *task_id;
     sgi_birth birth;
+    char *meta; /* JSON: the _meta of the answer that made it; NULL = there was none */
+    size_t meta_len;
     struct sgi_task_2025 *task_2025; /* while it is one of those (follow_2025.c) */
     int32_t state;                   /* segue_task_state */
     int64_t updated_ms; /* lastUpdatedAt of what it was read from; 0 = none */
@@ -191,6 +199,7 @@ typedef struct sgi_request_spec {
     sgi_str task_id; /* follow this task; empty = send the method */
     uint64_t next_event;
     uint64_t next_segment;
+    int64_t seen; /* beside a token: segments that need not come again */
     uint64_t void_segments;
     sgi_birth birth;
     sgi_json echo; /* a draft's requestState; JSON, may be empty */
@@ -242,18 +251,22 @@ void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome);
 void sgi_requests_opened(segue_session *session);
 void sgi_requests_closed(segue_session *session, segue_status status, const char *text);
 /* false: the notification belongs to no request. */
-bool sgi_requests_notified(segue_session *session, sgi_str method, sgi_json params);
+bool sgi_requests_notified(segue_session *session, sgi_str method,
+                           const sgi_message *msg);
 
 /* ---- follow.c, follow_begin.c: a request that is a task ---- */
 
-/* The answer of tools/call was a task. */
-void sgi_follow_begin(segue_request *request, sgi_json task);
+/* The answer of tools/call was a task; meta: of that answer, may be empty. */
+void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta);
+/* A member of that _meta, a view; empty: there is none. */
+sgi_json sgi_follow_meta(const segue_request *request, const char *key);
 /* A task is followed in the way it was made; false: it cannot be, and that is the end. */
 bool sgi_follow_settle_birth(segue_request *request);
 void sgi_follow_go(segue_request *request);
 /* Members of notifications/tasks/event; views. */
 typedef struct sgi_task_event {
     sgi_json seq, type, payload;
+    const sgi_json_part *part; /* of payload, perhaps */
 } sgi_task_event;
 
 void sgi_follow_event(segue_request *request, const sgi_task_event *event);
@@ -384,8 +397,9 @@ void sgi_resume_begin_merge(segue_request *request, sgi_json result);
 bool sgi_resume_is_repeat(segue_request *request, double progress);
 /* Members of a token, and back. */
 void sgi_resume_write(const segue_request *request, sgi_jw *w);
-segue_status sgi_resume_read(segue_session *session, sgi_json state,
-                             sgi_request_spec *spec, segue_request **out);
+bool sgi_resume_read(sgi_json state, sgi_request_spec *spec);
+/* The session is one in which a request can be asked for again; else the request ends. */
+bool sgi_resume_fits(segue_request *request);
 
 /* ---- questions.c ---- */
 
@@ -438,8 +452,9 @@ void sgi_deliver_told_void(segue_request *request, sgi_json result);
 /* Blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_rest(segue_request *request, sgi_json result);
 bool sgi_deliver_is_full(const segue_request *request);
-/* The inbox of a stream is full: without credit the stream is stopped at its source, else
- * the session reads no more until callbacks have caught up. */
+/* The inbox is full. A plain call's exchange is read no more until there is room. Else
+ * without credit the stream is stopped at its source, and with it the session reads no
+ * more until callbacks have caught up. */
 void sgi_deliver_hold(segue_request *request);
 void sgi_deliver_queue(segue_request *request);
 int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget);
@@ -460,6 +475,14 @@ segue_status sgi_token_write(segue_request *request, sgi_buf *out);
 segue_status sgi_token_resume(segue_session *session, const char *token,
                               const segue_request_options *options,
                               const segue_request_events *events, segue_request **out);
+/* Is it the text of a token? It may still be damaged. */
+bool sgi_token_is(sgi_str text);
+/* A handle of what it stands for. */
+segue_status sgi_token_attach(segue_session *session, const char *token,
+                              segue_task **out);
+/* As sgi_token_resume, with the token that the task was made from. */
+segue_status sgi_token_watch(segue_task *task, const segue_request_options *options,
+                             const segue_request_events *events, segue_request **out);
 
 /* ---- task_handle.c ---- */
 
@@ -467,18 +490,34 @@ struct segue_task {
     sgi_handle handle;
     int32_t refs;
     segue_session *session; /* counted */
-    char *id;
+    char *id;               /* "" = it is no task, and has a resume_token */
     int32_t state;
+    sgi_birth birth;
     sgi_echo echo;
+    char *token;        /* what it was made from; NULL = from the id */
+    char *resume_token; /* JSON text; of a request (SEP-975) */
+    int64_t call_id;    /* ... its id */
 };
 
-segue_status sgi_task_handle_new(segue_session *session, sgi_str id, segue_task **out);
+#define SGI_TASK_ID_MAX 4096
+
+/* Of a task's id, or of a token. */
+segue_status sgi_task_attach(segue_session *session, const char *text, segue_task **out);
+/* spec: of a token, or one that has a task_id and nothing else. token: "" = none. */
+segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec *spec,
+                                 sgi_str token, segue_task **out);
 void sgi_task_handle_unref(segue_task *task);
+/* May a request that was made from one be sent in this session? Else it ends. */
+bool sgi_task_handle_fits(segue_request *request);
+/* What was asked of it was refused, or it ended so: what that tells of its state. */
+void sgi_task_handle_refused(segue_request *request, sgi_json error);
 /* The answer to a request made from it, if there is one: it remembers what it saw. */
 void sgi_task_handle_note(segue_request *request, sgi_json result);
-segue_status sgi_task_handle_request(segue_task *task, const char *method,
-                                     const segue_request_events *events,
-                                     segue_request **out);
+segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *events,
+                                 segue_request **out);
+/* SEGUE_E_UNSUPPORTED: it is no task. */
+segue_status sgi_task_handle_cancel(segue_task *task, const segue_request_events *events,
+                                    segue_request **out);
 segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options *options,
                                    const segue_request_events *events,
                                    segue_request **out);

@@ -10,6 +10,14 @@
 
 #define WAIT_MOST_S 86400 /* what asks for more is no wait */
 
+/* A bound that is none is passed over, and told (R-975-3). */
+static void warn_of_bound(segue_session *session)
+{
+    session->engine->warnings++;
+    sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
+                   "the server sent: a resume policy with a wait that is none");
+}
+
 static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
 {
     int64_t seconds;
@@ -17,7 +25,7 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     if (!value.n)
         return false;
     if (!sgi_json_int(value, &seconds) || seconds < 0 || seconds > WAIT_MOST_S) {
-        session->engine->warnings++;
+        warn_of_bound(session);
         return false;
     }
     *ms = seconds * 1000;
@@ -40,7 +48,7 @@ void sgi_resume_policy(segue_session *session, sgi_json params)
     bool has_max = read_wait(session, sgi_json_get(params, "maxWait"), &max_ms);
     read_wait(session, sgi_json_get(params, "minWait"), &min_ms);
     if (has_max && min_ms > max_ms) {
-        session->engine->warnings++;
+        warn_of_bound(session);
         min_ms = 0;
     }
     char *copy = sgi_text_dup(mem, token);
@@ -75,14 +83,28 @@ void sgi_resume_lost(segue_request *request)
     request->resume_due_ms = sgi_now(&request->engine->env) + request->resume_min_ms;
 }
 
+/* Of several servers on one store this is not the one that runs it. */
+static bool is_elsewhere(const segue_request *request, sgi_json error)
+{
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    return sgi_json_string_is(reason, SGI_STR("elsewhere")) &&
+           request->failures < request->session->options.max_reconnects;
+}
+
 static void resumed(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     request->calling = NULL;
-    if (outcome->kind == SGI_OUTCOME_ERROR)
+    if (outcome->kind == SGI_OUTCOME_ERROR && is_elsewhere(request, outcome->json)) {
+        sgi_request_back_off(request, sgi_task_retry_after(outcome->json));
+    } else if (outcome->kind == SGI_OUTCOME_ERROR) {
+        sgi_task_handle_refused(request, outcome->json);
         sgi_request_fail_error(request, SEGUE_E_REMOTE, outcome->json);
-    else
+    } else {
+        if (outcome->kind == SGI_OUTCOME_RESULT)
+            sgi_task_handle_note(request, outcome->json);
         sgi_request_take(request, outcome);
+    }
 }
 
 /* The number of its first piece; 0 = it is told none. */
@@ -119,10 +141,24 @@ void sgi_resume_begin_merge(segue_request *request, sgi_json result)
     request->partial = true;
 }
 
+/* A token may have come from anywhere, and its server be another by now. */
+bool sgi_resume_fits(segue_request *request)
+{
+    const segue_session *session = request->session;
+    bool fits = session->version <= SGI_VERSION_2025_11_25 &&
+                session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
+    if (!fits)
+        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
+                         "in this session no request can be asked for again");
+    return fits;
+}
+
 void sgi_resume_send(segue_request *request)
 {
     segue_session *session = request->session;
     sgi_sending sending;
+    if (!sgi_resume_fits(request))
+        return;
     int64_t left = request->resume_due_ms - sgi_now(&request->engine->env);
     if (left > 0) {
         sgi_request_later(request, left + left / 9 + 1); /* nor a tenth sooner */
@@ -177,8 +213,7 @@ void sgi_resume_write(const segue_request *request, sgi_jw *w)
         sgi_jw_member_string(w, "l", sgi_str_of(request->last_event));
 }
 
-segue_status sgi_resume_read(segue_session *session, sgi_json state,
-                             sgi_request_spec *spec, segue_request **out)
+bool sgi_resume_read(sgi_json state, sgi_request_spec *spec)
 {
     int64_t min_ms = 0;
     spec->resume_token = sgi_json_get(state, "z");
@@ -187,12 +222,12 @@ segue_status sgi_resume_read(segue_session *session, sgi_json state,
         sgi_json_kind_of(spec->resume_token) != SGI_JSON_STRING ||
         !sgi_json_int(sgi_json_get(state, "i"), &spec->resume_id) ||
         spec->resume_id < 1 || spec->resume_id > SGI_COUNT_MAX || min_ms < 0)
-        return SEGUE_E_INVALID;
+        return false;
     if (sgi_json_get(state, "l").n &&
         !sgi_json_plain_string(sgi_json_get(state, "l"), &spec->resume_event))
-        return SEGUE_E_INVALID;
+        return false;
     spec->resume_min_ms = min_ms;
-    return sgi_request_new(session, spec, out);
+    return true;
 }
 
 bool sgi_resume_take(segue_request *request, const sgi_request_spec *spec)

@@ -1,7 +1,10 @@
 /* When a request tries again: at the next interval, or after a failure, ever later. */
+#include "base/backoff.h"
 #include "engine/asking/request.h"
 
-#define BACKOFF_MAX_MS 30000
+static const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 30000};
+
+#define SPREAD 10 /* percent */
 
 static void go_again(sgi_timer *timer)
 {
@@ -13,22 +16,13 @@ static void go_again(sgi_timer *timer)
 /* Plus or minus a tenth, so that many who wait do not come at once. */
 void sgi_request_later(segue_request *request, int64_t ms)
 {
-    uint8_t chance = 128;
-    sgi_random(&request->engine->env, &chance, 1);
-    sgi_engine_timer(request->engine, &request->retry, ms - ms / 10 + ms * chance / 1280,
-                     go_again);
+    sgi_engine_timer(request->engine, &request->retry,
+                     sgi_backoff_spread(ms, SPREAD, &request->engine->env), go_again);
 }
 
 void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
 {
-    int64_t ms = 0;
-    if (request->failures++ > 0) {
-        ms = SGI_BACKOFF_FIRST_MS;
-        for (int32_t i = 2; i < request->failures && ms < BACKOFF_MAX_MS; i++)
-            ms *= 2;
-        if (ms > BACKOFF_MAX_MS)
-            ms = BACKOFF_MAX_MS;
-    }
+    int64_t ms = sgi_backoff_ms(&trying, request->failures++);
     if (ms < at_least_ms)
         ms = at_least_ms;
     int64_t patience = sgi_session_patience(request->session, ms);

@@ -1,5 +1,6 @@
 #include "engine/asking/session.h"
 
+#include "base/backoff.h"
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/emitter.h"
@@ -8,8 +9,7 @@
 #include "engine/asking/request.h"
 
 #define INBOX_MAX (256 * 1024)
-#define BACKOFF_FIRST_MS 250
-#define BACKOFF_MAX_MS 30000
+static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
 static void start(void *self);
 static void message(void *self, const sgi_message *msg);
@@ -207,7 +207,7 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
     sgi_cache_notified(session, method, msg->params);
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
         sgi_tool_schemas_forget(&session->tool_schemas);
-    if (!sgi_requests_notified(session, method, msg->params))
+    if (!sgi_requests_notified(session, method, msg))
         keep_notification(session, method, msg->params);
 }
 
@@ -307,8 +307,7 @@ static void lose_emitters(segue_session *session, const char *why)
 
 /* ---- the stream on which the server speaks first ---- */
 
-#define LISTEN_AGAIN_MS 1000
-#define LISTEN_DOUBLES 5 /* ... up to 32 times as long */
+static const sgi_backoff listening = {.first_ms = 1000, .most_ms = 32000};
 
 static void stop_listening(segue_session *session)
 {
@@ -329,33 +328,17 @@ static void listen_again(sgi_timer *timer)
 void sgi_session_unheard(segue_session *session, bool heard)
 {
     stop_listening(session);
-    if (heard)
-        session->unheard = 0;
-    int64_t ms = sgi_session_patience(session, LISTEN_AGAIN_MS << session->unheard);
+    session->unheard = heard ? 1 : session->unheard + 1;
+    int64_t ms = sgi_backoff_ms(&listening, session->unheard);
     if (sgi_session_is_open(session))
-        sgi_engine_timer(session->engine, &session->listen_again, ms, listen_again);
-    if (session->unheard < LISTEN_DOUBLES)
-        session->unheard++;
+        sgi_engine_timer(session->engine, &session->listen_again,
+                         sgi_session_patience(session, ms), listen_again);
 }
 
 int64_t sgi_session_patience(const segue_session *session, int64_t ms)
 {
     int64_t left = session->wait_until_ms - sgi_now(&session->engine->env);
     return left > ms ? left : ms;
-}
-
-static int64_t backoff(segue_session *session)
-{
-    int64_t delay = BACKOFF_FIRST_MS;
-    uint8_t chance = 128;
-    if (session->attempts <= 1)
-        return 0; /* the first try at once */
-    for (int32_t i = 2; i < session->attempts && delay < BACKOFF_MAX_MS; i++)
-        delay *= 2;
-    if (delay > BACKOFF_MAX_MS)
-        delay = BACKOFF_MAX_MS;
-    sgi_random(&session->engine->env, &chance, 1);
-    return delay / 2 + delay * chance / 256; /* 0.5 to 1.5 times: jitter */
 }
 
 static void try_again(sgi_timer *timer)
@@ -374,7 +357,10 @@ static void lost(void *self, const char *why)
 
 void sgi_session_lost(segue_session *session, const char *why)
 {
-    int32_t most = session->options.max_reconnects;
+    int32_t first = session->was_open ? 0 : session->options.first_attempts;
+    int32_t most = first ? first - 1 : session->options.max_reconnects;
+    int64_t ms =
+        sgi_backoff_wait(&reconnecting, session->attempts, &session->engine->env);
     if (session->stage == SGI_STAGE_CLOSED)
         return;
     sgi_engine_log(session->engine, SEGUE_LOG_INFO, "connection lost: %s", why);
@@ -391,7 +377,7 @@ void sgi_session_lost(segue_session *session, const char *why)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
     else
         sgi_engine_timer(session->engine, &session->timer,
-                         sgi_session_patience(session, backoff(session)), try_again);
+                         sgi_session_patience(session, ms), try_again);
     sgi_session_unref(session);
 }
 
@@ -403,7 +389,9 @@ void sgi_session_renew(segue_session *session, const char *why)
     session->stage = SGI_STAGE_LOST;
     stop_listening(session);
     sgi_hosting_cut(session, why);
-    sgi_engine_timer(session->engine, &session->timer, 0, try_again);
+    int64_t ms =
+        sgi_backoff_wait(&reconnecting, session->renewals++, &session->engine->env);
+    sgi_engine_timer(session->engine, &session->timer, ms, try_again);
 }
 
 static void detached(void *self)
@@ -419,6 +407,7 @@ static void detached(void *self)
 void sgi_session_opened(segue_session *session)
 {
     session->stage = SGI_STAGE_OPEN;
+    session->was_open = true;
     session->attempts = 0;
     sgi_cache_forget(&session->cache); /* what changed meanwhile nobody has heard */
     sgi_tool_schemas_forget(&session->tool_schemas);

@@ -39,7 +39,8 @@ struct segue_session {
     segue_session_events events;
     sgi_stage stage;
     bool user_closed;
-    int32_t attempts;      /* to connect, in a row */
+    int32_t attempts; /* to connect, in a row */
+    bool was_open;
     sgi_timer timer;       /* probe, or the next attempt */
     int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
     int64_t last_id;
@@ -54,6 +55,7 @@ struct segue_session {
     bool answers_due;            /* ... were too many: answers wait (asked.c) */
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
+    int32_t renewals;            /* ... in a row that answered nothing but that */
     bool guessed;       /* the era under trial is the one its server spoke last */
     bool probed_again;  /* ... and server/discover was sent once more */
     bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */

@@ -5,7 +5,11 @@
  * not come: {"m":method,"p":params,"k":idempotency key}, with
  * "s" and "v" when pieces of it have: sent again it finds its
  * operation; or, of one that can be resumed, {"m":method,"z":token of the server,"i":id,
- * "w":minWait,"l":last event}. */
+ * "w":minWait,"l":last event}.
+ *
+ * An application that reads segments from a queue of its own has not seen all that was
+ * delivered when it asks for a token. It keeps the token from before what stands in the
+ * queue, and adds the number of the segment that it has come to: "sg1....+17". */
 #include "engine/asking/request.h"
 
 #define PREFIX "sg1."
@@ -101,41 +105,37 @@ static bool read_position(sgi_json state, sgi_request_spec *spec)
     int64_t segment = 1;
     sgi_json_int(sgi_json_get(state, "s"), &segment);
     sgi_json_int(sgi_json_get(state, "v"), &voided);
+    if (segment > 0 && segment <= spec->seen)
+        segment = spec->seen + 1;
     spec->next_segment = (uint64_t)segment;
     spec->void_segments = voided > 0 && voided < segment - 1 ? (uint64_t)voided : 0;
     return segment > 0 && segment <= SGI_COUNT_MAX;
 }
 
-static segue_status resume_task(segue_session *session, sgi_json state,
-                                sgi_request_spec *spec, segue_request **out)
+/* Of a task; its id is decoded into `id`. */
+static segue_status read_task(sgi_json state, sgi_request_spec *spec, sgi_buf *id)
 {
     int64_t event = 0;
     int64_t birth = 0;
     bool is_good = read_position(state, spec);
-    sgi_buf id;
-    sgi_buf_init(&id, sgi_engine_mem(session->engine));
-    sgi_json_decode(sgi_json_get(state, "t"), &id);
+    sgi_json_decode(sgi_json_get(state, "t"), id);
     sgi_json_int(sgi_json_get(state, "e"), &event);
     spec->method = SGI_STR("tools/call");
-    spec->task_id = sgi_buf_str(&id);
+    spec->task_id = sgi_buf_str(id);
     spec->next_event = (uint64_t)event;
     sgi_json_int(sgi_json_get(state, "d"), &birth);
     spec->birth = birth == 2   ? SGI_BIRTH_DRAFT
                   : birth == 1 ? SGI_BIRTH_2025
                                : SGI_BIRTH_EXTENSION;
     spec->echo = sgi_json_get(state, "r");
-    segue_status status = SEGUE_E_INVALID;
-    if (id.failed)
-        status = SEGUE_E_NOMEM;
-    else if (event >= 0 && event <= SGI_COUNT_MAX && is_good && id.len &&
-             !memchr(id.p, 0, id.len))
-        status = sgi_request_new(session, spec, out);
-    sgi_buf_free(&id);
-    return status;
+    if (id->failed)
+        return SEGUE_E_NOMEM;
+    is_good = is_good && event >= 0 && event <= SGI_COUNT_MAX && id->len &&
+              !memchr(id->p, 0, id->len);
+    return is_good ? SEGUE_OK : SEGUE_E_INVALID;
 }
 
-static segue_status resume_call(segue_session *session, sgi_json state,
-                                sgi_request_spec *spec, segue_request **out)
+static segue_status read_call(sgi_json state, sgi_request_spec *spec)
 {
     spec->params = sgi_json_get(state, "p");
     if (!sgi_json_plain_string(sgi_json_get(state, "m"), &spec->method) ||
@@ -143,33 +143,97 @@ static segue_status resume_call(segue_session *session, sgi_json state,
         (spec->params.n && sgi_json_kind_of(spec->params) != SGI_JSON_OBJECT) ||
         !read_position(state, spec))
         return SEGUE_E_INVALID;
-    return sgi_request_new(session, spec, out);
+    return SEGUE_OK;
+}
+
+/* Takes "+17" off the end. */
+static bool take_seen(sgi_str *text, int64_t *seen)
+{
+    const char *plus = memchr(text->p, '+', text->n);
+    if (!plus)
+        return true;
+    sgi_json number = {plus + 1, text->n - (size_t)(plus + 1 - text->p)};
+    text->n = (size_t)(plus - text->p);
+    for (size_t i = 0; i < number.n; i++)
+        if (number.p[i] < '0' || number.p[i] > '9')
+            return false;
+    return number.n && sgi_json_int(number, seen) && *seen < SGI_COUNT_MAX;
+}
+
+bool sgi_token_is(sgi_str text)
+{
+    return text.n >= sizeof PREFIX - 1 && memcmp(text.p, PREFIX, sizeof PREFIX - 1) == 0;
+}
+
+/* A token that was read: what the spec has are views of the buffers. */
+typedef struct opened {
+    sgi_request_spec spec;
+    sgi_buf bytes;
+    sgi_buf id; /* of a task */
+} opened;
+
+static segue_status open_token(sgi_engine *engine, sgi_str text, opened *o)
+{
+    sgi_json state;
+    sgi_buf_init(&o->bytes, sgi_engine_mem(engine));
+    sgi_buf_init(&o->id, sgi_engine_mem(engine));
+    if (!sgi_token_is(text))
+        return SEGUE_E_INVALID;
+    text.p += sizeof PREFIX - 1;
+    text.n -= sizeof PREFIX - 1;
+    if (!take_seen(&text, &o->spec.seen))
+        return SEGUE_E_INVALID;
+    if (!sgi_buf_add_unbase64(&o->bytes, text) || !verify(engine, &o->bytes, &state))
+        return o->bytes.failed ? SEGUE_E_NOMEM : SEGUE_E_INVALID;
+    if (sgi_json_get(state, "t").n)
+        return read_task(state, &o->spec, &o->id);
+    if (sgi_json_get(state, "z").n)
+        return sgi_resume_read(state, &o->spec) ? SEGUE_OK : SEGUE_E_INVALID;
+    return read_call(state, &o->spec);
+}
+
+static void close_token(opened *o)
+{
+    sgi_buf_free(&o->bytes);
+    sgi_buf_free(&o->id);
+}
+
+static segue_status resume(segue_session *session, const char *token, opened *o,
+                           segue_request **out)
+{
+    segue_status status = open_token(session->engine, sgi_str_of(token), o);
+    if (status == SEGUE_OK)
+        status = sgi_request_new(session, &o->spec, out);
+    close_token(o);
+    return status;
 }
 
 segue_status sgi_token_resume(segue_session *session, const char *token,
                               const segue_request_options *options,
                               const segue_request_events *events, segue_request **out)
 {
-    sgi_request_spec spec = {.options = options, .events = events};
+    opened o = {.spec = {.options = options, .events = events}};
+    return resume(session, token, &o, out);
+}
+
+segue_status sgi_token_watch(segue_task *task, const segue_request_options *options,
+                             const segue_request_events *events, segue_request **out)
+{
+    opened o = {.spec = {.options = options, .events = events, .task = task}};
+    return resume(task->session, task->token, &o, out);
+}
+
+/* A call that is neither a task nor can be asked for has no state: to send it again is
+ * all that can be done with its token. */
+segue_status sgi_token_attach(segue_session *session, const char *token, segue_task **out)
+{
+    opened o = {.bytes = {0}};
     sgi_str text = sgi_str_of(token);
-    sgi_buf bytes;
-    sgi_json state;
-    segue_status status = SEGUE_E_INVALID;
-    if (text.n <= sizeof PREFIX - 1 || memcmp(text.p, PREFIX, sizeof PREFIX - 1) != 0)
-        return SEGUE_E_INVALID;
-    text.p += sizeof PREFIX - 1;
-    text.n -= sizeof PREFIX - 1;
-    sgi_buf_init(&bytes, sgi_engine_mem(session->engine));
-    if (sgi_buf_add_unbase64(&bytes, text) && verify(session->engine, &bytes, &state)) {
-        if (sgi_json_get(state, "t").n)
-            status = resume_task(session, state, &spec, out);
-        else if (sgi_json_get(state, "z").n)
-            status = sgi_resume_read(session, state, &spec, out);
-        else
-            status = resume_call(session, state, &spec, out);
-    } else if (bytes.failed) {
-        status = SEGUE_E_NOMEM;
-    }
-    sgi_buf_free(&bytes);
+    segue_status status = open_token(session->engine, text, &o);
+    if (status == SEGUE_OK && !o.spec.task_id.n && !o.spec.resume_token.n)
+        status = SEGUE_E_UNSUPPORTED;
+    if (status == SEGUE_OK)
+        status = sgi_task_handle_new(session, &o.spec, text, out);
+    close_token(&o);
     return status;
 }

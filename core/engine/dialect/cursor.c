@@ -16,6 +16,13 @@ void sgi_cursor_end(sgi_cursor *cursor)
     sgi_fold_free(&cursor->fields);
 }
 
+/* A replacement is told with the segment behind it: a note between the two may be what
+ * was delivered last. Of what was dropped a segment was the last. */
+static bool is_told(const sgi_cursor *cursor, const sgi_entry *replacement)
+{
+    return cursor->reader.op->drop_upto[SGI_DROP_SEGMENTS] > replacement->seq;
+}
+
 /* What stands between segments; false when a message must end before it. */
 static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
 {
@@ -26,7 +33,7 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
             return false;
         sgi_fold_replace(&cursor->fields);
         cursor->replaced = entry->segment;
-        cursor->voided = entry->seq > cursor->from ? entry->segment : 0;
+        cursor->voided = is_told(cursor, entry) ? 0 : entry->segment;
     } else if (cursor->other &&
                (entry->kind == SGI_ENTRY_NOTIFY || entry->kind == SGI_ENTRY_INPUT_ASK)) {
         if (!fresh)
@@ -47,6 +54,8 @@ const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
     while ((entry = sgi_reader_next(&cursor->reader)) && !is_shown(cursor, entry)) {
         if (!take_other(cursor, entry, fresh))
             return NULL;
+        if (entry->kind == SGI_ENTRY_SEGMENT)
+            cursor->voided = 0; /* it was told with this one */
         sgi_reader_advance(&cursor->reader);
     }
     return entry;

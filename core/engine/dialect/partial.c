@@ -24,7 +24,7 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool 
     if (first && op->server->dialects & SGI_DIALECT_PARTIAL_INDEX)
         sgi_jw_member_int(&w, "index", (int64_t)(first - 1 - pieces->cursor.replaced));
     /* where the same piece may come twice, its number tells (C-9) */
-    if (first && (pieces->reply->peer->session || op->has_key || op->resumable))
+    if (first && (pieces->reply->peer->session || op->key || op->resumable))
         sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)first);
 }
 
@@ -70,9 +70,10 @@ static bool is_result(const sgi_op *op)
     return op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR;
 }
 
-static bool send(sgi_pieces *pieces)
+static sgi_pieces_step send_piece(sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
+    uint64_t before = pieces->cursor.reader.seq;
     sgi_sending sending;
     sgi_jw *w = &sending.w;
     sgi_send_response(&sending, pieces->conn, sgi_str_of(pieces->reply->id), false);
@@ -87,21 +88,18 @@ static bool send(sgi_pieces *pieces)
     }
     write_meta(pieces, w, first, last);
     sending.last = last;
-    sgi_pieces_mark(pieces);
-    sgi_send_end(&sending);
-    return last;
-}
-
-/* Out of memory has closed the conversation: its loss ends the call. */
-static sgi_pieces_step send_piece(sgi_pieces *pieces)
-{
-    return send(pieces) ? SGI_PIECES_LAST : SGI_PIECES_SENT;
+    sgi_pieces_mark(pieces, pieces->cursor.reader.seq);
+    if (!sgi_send_end(&sending)) {
+        sgi_pieces_mark(pieces, before); /* whoever comes again gets it */
+        return SGI_PIECES_LOST;
+    }
+    return last ? SGI_PIECES_LAST : SGI_PIECES_SENT;
 }
 
 /* What came last was a piece: an empty response says that it was (R-776-4). */
 static void finish(sgi_pieces *pieces)
 {
-    send(pieces);
+    send_piece(pieces);
 }
 
 const sgi_pieces_form sgi_pieces_partial = {send_piece, finish, true};

@@ -1,5 +1,6 @@
 #include "engine/dialect/pieces.h"
 
+#include "engine/log/dropping.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/call.h"
 #include "engine/serving/resumable.h"
@@ -102,6 +103,9 @@ static bool send_piece(sgi_pieces *pieces)
     case SGI_PIECES_LAST:
         close_reply(pieces);
         return false;
+    case SGI_PIECES_LOST:
+        pieces->open = false; /* the conversation closes: its loss ends the call */
+        return false;
     default:
         if (pieces->ended)
             answer(pieces);
@@ -183,9 +187,9 @@ static void parked(sgi_reply *reply)
 
 /* ---- beginning and ending ---- */
 
-void sgi_pieces_mark(const sgi_pieces *pieces)
+void sgi_pieces_mark(const sgi_pieces *pieces, uint64_t seq)
 {
-    sgi_resumable_mark(pieces->reply, pieces->cursor.reader.seq);
+    sgi_resumable_mark(pieces->reply, seq);
 }
 
 static bool takes_pieces(const sgi_reply *reply)
@@ -230,7 +234,7 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *requ
                       bool again)
 {
     reply->tells_void = request->pieces != NULL;
-    if (!request->pieces || !takes_pieces(reply))
+    if (!request->pieces || !takes_pieces(reply) || !sgi_op_is_whole(op))
         return;
     sgi_pieces *pieces = make(reply, op, request->pieces);
     if (!pieces)
@@ -256,6 +260,7 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
         sgi_conn_close(reply->peer->conn);
         return;
     }
+    reply->tells_void = r->partial;
     pieces->resumes = pieces->open = true;
     pieces->cursor.from = r->confirmed;
     pieces->cursor.mute = !r->partial;

@@ -17,7 +17,8 @@ typedef struct sgi_pieces sgi_pieces;
 typedef enum sgi_pieces_step {
     SGI_PIECES_SENT = 0,
     SGI_PIECES_LAST, /* ... and it was the answer */
-    SGI_PIECES_STOP  /* no memory: no further piece, the answer says it all */
+    SGI_PIECES_STOP, /* no memory: no further piece, the answer says it all */
+    SGI_PIECES_LOST  /* no memory, and the answer would lack it: nothing may follow */
 } sgi_pieces_step;
 
 typedef struct sgi_pieces_form {
@@ -63,8 +64,8 @@ void sgi_pieces_drop(sgi_reply *reply);
  * are put no more. */
 void sgi_channel_send(sgi_cursor *cursor, const sgi_entry *entry);
 void sgi_channel_withdraw(const sgi_pieces *pieces);
-/* The next message holds the log up to where it was read. */
-void sgi_pieces_mark(const sgi_pieces *pieces);
+/* The next message holds the log up to this entry. */
+void sgi_pieces_mark(const sgi_pieces *pieces, uint64_t seq);
 
 extern const sgi_pieces_form sgi_pieces_partial;        /* P */
 extern const sgi_pieces_form sgi_pieces_partial_result; /* PN */

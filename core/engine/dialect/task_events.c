@@ -3,6 +3,7 @@
  * empty result. A stream is a source of its conversation: it is asked for events when
  * there is room, so it follows as fast as its client reads and no faster. */
 #include "engine/dialect/dialect.h"
+#include "engine/log/dropping.h"
 #include "engine/log/reader.h"
 #include "engine/serving/task.h"
 
@@ -116,13 +117,13 @@ static void send_failure(sgi_stream *stream)
                     SGI_STR("The log cannot be read back"), (sgi_json){0});
 }
 
-/* What lies between the cursor and this entry is no longer kept (R-E-3). */
-static void send_gone(sgi_stream *stream, const sgi_entry *entry)
+/* What lies between the cursor and this event is no longer kept (R-E-3). */
+static void send_gone(sgi_stream *stream, uint64_t event)
 {
     char data[160];
     snprintf(data, sizeof data,
              "{\"reason\":\"events_gone\",\"taskId\":\"%s\",\"earliestSeq\":%llu}",
-             stream->reader.op->task_id, (unsigned long long)entry->event - 1);
+             stream->reader.op->task_id, (unsigned long long)event - 1);
     sgi_reply_error(stream->reply, SGI_RPC_INTERNAL_ERROR,
                     SGI_STR("Task events are no longer available"), sgi_str_of(data));
 }
@@ -133,6 +134,11 @@ static step send_next(sgi_stream *stream)
 {
     sgi_buf *out = &stream->conn->out;
     size_t before = out->len;
+    uint64_t earliest = sgi_op_earliest_event(stream->reader.op);
+    if (stream->expect && stream->expect < earliest) {
+        send_gone(stream, earliest);
+        return STEP_END;
+    }
     const sgi_entry *entry = sgi_reader_next(&stream->reader);
     if (!entry) {
         if (sgi_reader_at_end(&stream->reader))
@@ -144,10 +150,10 @@ static step send_next(sgi_stream *stream)
         return STEP_END;
     }
     if (entry->event && stream->expect && entry->event > stream->expect) {
-        send_gone(stream, entry);
+        send_gone(stream, entry->event);
         return STEP_END;
     }
-    if (entry->event && entry->event >= stream->expect) {
+    if (entry->event && entry->event >= stream->expect && entry->event >= earliest) {
         write_event(stream, out, entry);
         if (out->failed) {
             /* closed, not skipped: the client comes again with its cursor */

@@ -164,7 +164,7 @@ static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_tasks_2025_listen(op, reply);
     if (!op->origin) { /* it could ask nobody, and nobody would hear of it */
-        sgi_tool_call_give_up(reply, op->has_key ? NULL : op);
+        sgi_tool_call_give_up(reply, op->key ? NULL : op);
         return;
     }
     bool tracks = op->is_task && op->modes & SGI_MODE_IMMEDIATE &&

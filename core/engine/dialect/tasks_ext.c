@@ -29,11 +29,12 @@ void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     }
 }
 
+/* Each task is told of as "working" (R-2557-9): the first look says how it stands. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
     if (sgi_reply_result(&sending, reply, "task")) {
-        sgi_task_write(&sending.w, op, sgi_state_name(sgi_op_state(op)), &names);
+        sgi_task_write(&sending.w, op, sgi_state_name(SGI_STATE_WORKING), &names);
         sgi_send_meta(&sending, op->server);
         sgi_send_end(&sending);
     }

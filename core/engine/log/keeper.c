@@ -7,6 +7,7 @@
  * dirty) and is tried again from time to time; the others do not wait with it. */
 #include "engine/log/keeper.h"
 
+#include "engine/log/dropping.h"
 #include "engine/log/record.h"
 #include "engine/serving/server.h"
 
@@ -16,6 +17,7 @@
 struct sgi_commit_op {
     sgi_op *op;
     uint64_t upto;
+    uint64_t dropped[SGI_DROPS];
     bool releases;
 };
 
@@ -142,6 +144,24 @@ static bool add_entry(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
+/* Behind all entries, so that the last one is there. */
+static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
+                      uint64_t upto, uint64_t dropped[SGI_DROPS])
+{
+    memset(dropped, 0, SGI_DROPS * sizeof *dropped);
+    for (int what = 0; what < SGI_DROPS && upto + 1 == op->next_log; what++) {
+        segue_store_entry entry = sgi_op_drop_write(op, (sgi_drop)what, upto);
+        if (!entry.seq)
+            continue;
+        segue_store_write *write = add_write(mem, batch, SEGUE_STORE_DROP, op);
+        if (!write)
+            return false;
+        write->entry = entry;
+        dropped[what] = op->drop_upto[what];
+    }
+    return true;
+}
+
 /* Adds all that the op has to write; false when out of memory (the batch is as
  * before). */
 static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
@@ -169,6 +189,7 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
         if (ok)
             write->purge_ms = sgi_server_purge_time(op);
     }
+    ok = ok && add_drops(mem, batch, op, upto, row->dropped);
     bool releases = op->releasing && !sgi_op_has_ended(op) && upto + 1 == op->next_log;
     if (ok && releases)
         ok = add_write(mem, batch, SEGUE_STORE_RELEASE, op) != NULL;
@@ -262,8 +283,13 @@ static void write_done(sgi_keeper *keeper, const struct sgi_commit_op *row)
         op->releasing = false;
     if (row->upto + 1 == op->next_log)
         op->deleting = false;
+    bool more = false;
+    for (int what = 0; what < SGI_DROPS; what++) {
+        sgi_op_drop_written(op, (sgi_drop)what, row->dropped[what]);
+        more |= sgi_op_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
+    }
     sgi_op_durable(op, row->upto);
-    if (op->pending || op->releasing || op->deleting)
+    if (op->pending || op->releasing || op->deleting || more)
         sgi_keeper_dirty(keeper, op);
 }
 
@@ -272,6 +298,10 @@ static void write_lost(sgi_keeper *keeper, sgi_op *op, segue_status status)
     bool again = op->store_broken;
     if (keeper->dying)
         return;
+    if (op->created && !op->pending && !again && !op->releasing && !op->deleting) {
+        sgi_op_drop_failed(op); /* there was nothing else to write */
+        return;
+    }
     sgi_op_write_failed(op, status);
     if (again && retry_later(keeper)) {
         op->dirty = true;

@@ -36,6 +36,15 @@ bool sgi_notes_drop(sgi_notes *notes, size_t *bytes)
         return false;
     notes->dropped = notes->shares[0].upto;
     *bytes -= notes->shares[0].bytes < *bytes ? notes->shares[0].bytes : *bytes;
+    notes->all_bytes -= notes->shares[0].bytes;
     shift(notes);
     return true;
+}
+
+bool sgi_notes_drop_upto(sgi_notes *notes, uint64_t seq, size_t *bytes)
+{
+    bool any = false;
+    while (notes->count > 1 && notes->shares[0].upto <= seq)
+        any |= sgi_notes_drop(notes, bytes);
+    return any;
 }

@@ -8,6 +8,7 @@
 #include "engine/log/op.h"
 
 #include "engine/error.h"
+#include "engine/log/dropping.h"
 #include "engine/log/op_head.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/principal.h"
@@ -53,6 +54,18 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params)
     return op;
 }
 
+bool sgi_op_set_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
+                    const uint8_t digest[SGI_DIGEST_SIZE])
+{
+    op->key = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *op->key);
+    if (!op->key)
+        return false;
+    op->key->op = op;
+    memcpy(op->key->key, key, SGI_DIGEST_SIZE);
+    memcpy(op->key->digest, digest, SGI_DIGEST_SIZE);
+    return true;
+}
+
 void sgi_op_ref(sgi_op *op)
 {
     op->refs++;
@@ -71,6 +84,7 @@ static void free_op(sgi_op *op)
     sgi_round_end(op);
     sgi_recall_free(op);
     sgi_resumable_free(op);
+    sgi_op_retain_end(op);
     sgi_origin_free(op);
     sgi_head_free(op);
     sgi_entry_list_free(mem, &op->tail);
@@ -81,6 +95,8 @@ static void free_op(sgi_op *op)
     if (op->params)
         sgi_release(mem, op->params, op->params_len + 1);
     sgi_text_free(mem, op->task_id);
+    if (op->key)
+        sgi_release(mem, op->key, sizeof *op->key);
     sgi_record_written(op);
     if (op->who)
         sgi_principal_unref(op->who);
@@ -135,7 +151,7 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     }
     while (op->log_bytes + bytes > limit && op->resumable &&
            sgi_notes_drop(&op->resumable->notes, &op->log_bytes))
-        ;
+        sgi_op_drop(op, SGI_DROP_NOTES, op->resumable->notes.dropped);
     return op->log_bytes + bytes > limit || segments > op->limits.max_segments
                ? SEGUE_E_LIMIT
                : SEGUE_OK;
@@ -361,7 +377,7 @@ static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
         if (entry->seq <= after)
             return false;
         if (entry->seq <= upto && entry->kind >= SGI_ENTRY_STATUS &&
-            entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind != SGI_ENTRY_NOTIFY)
+            entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind < SGI_ENTRY_NOTIFY)
             return true;
     }
     return false;

@@ -24,6 +24,7 @@
 #include "engine/call_kind.h"
 #include "engine/log/fold.h"
 #include "engine/log/keeper.h"
+#include "engine/log/retention.h"
 
 typedef struct sgi_reader sgi_reader;
 typedef struct sgi_waiter sgi_waiter;
@@ -43,12 +44,18 @@ typedef enum sgi_entry_kind {
     SGI_ENTRY_ERROR = 9,        /* final: a JSON-RPC error object */
     SGI_ENTRY_CANCELLED = 10,   /* final: {} */
     SGI_ENTRY_EXPIRED = 11,     /* final: a JSON-RPC error object */
-    SGI_ENTRY_NOTIFY = 12       /* members of a notification: "method":..,"params":.. */
+    SGI_ENTRY_NOTIFY = 12,      /* members of a notification: "method":..,"params":.. */
+    SGI_ENTRY_PRESENCE = 13     /* Z: {"away":0 or 1}: from now on its client is */
 } sgi_entry_kind;
 
 static inline bool sgi_entry_is_final(int32_t kind)
 {
     return kind >= SGI_ENTRY_RESULT && kind <= SGI_ENTRY_EXPIRED;
+}
+
+static inline bool sgi_entry_is_known(int32_t kind)
+{
+    return kind >= SGI_ENTRY_SEGMENT && kind <= SGI_ENTRY_PRESENCE;
 }
 
 /* A fact, from which each dialect makes its own word (C-10). */
@@ -123,6 +130,14 @@ enum sgi_cap {
     ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
                 SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
 
+/* What may leave a log before its end; see dropping.h. */
+typedef enum sgi_drop {
+    SGI_DROP_SEGMENTS,
+    SGI_DROP_NOTES,
+    SGI_DROP_MARKS,
+    SGI_DROPS
+} sgi_drop;
+
 typedef struct sgi_limits {
     size_t max_result_bytes;
     size_t max_log_bytes;
@@ -130,10 +145,19 @@ typedef struct sgi_limits {
     int32_t max_inputs;
 } sgi_limits;
 
+/* What an operation with an idempotency key is found by. */
+typedef struct sgi_op_key {
+    sgi_map_node node; /* in by_key of its server */
+    sgi_op *op;
+    uint8_t key[SGI_DIGEST_SIZE];
+    uint8_t digest[SGI_DIGEST_SIZE]; /* of what the key stands for */
+} sgi_op_key;
+
 struct sgi_op {
     segue_server *server;
     sgi_engine *engine;
     int32_t refs;
+    uint32_t caps;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     const sgi_call_kind *kind;
     sgi_item *item;  /* counted; NULL for one whose tool is gone */
@@ -142,19 +166,18 @@ struct sgi_op {
     char *params;    /* JSON object, as the client sent it */
     size_t params_len;
     sgi_json arguments; /* in params, or own_arguments; empty = look for them in params */
-    char *own_arguments; /* JSON object that is not in params, or NULL */
-    uint32_t caps;
+    char *own_arguments;               /* JSON object that is not in params, or NULL */
     const struct sgi_dialect *dialect; /* of birth; NULL = can be no task */
     bool is_task;
     bool logged;
     bool streams;              /* S: its segments are shown as they are made */
     uint8_t listed_modes;      /* S: sgi_response_mode, of its request, */
     uint8_t modes;             /* ... and those of them that may be used */
-    int64_t asked_ttl_ms;      /* that its client wishes; 0 = none */
     bool immediate;            /* S: its result was the answer */
     bool refuses_arguments;    /* those that do not fit: -32602, before 2025-11-25 */
     bool only_objects;         /* before 2026-07-28: structuredContent is one, or is
                                   not told */
+    int64_t asked_ttl_ms;      /* that its client wishes; 0 = none */
     uint64_t closing_segments; /* that came with its end */
     struct sgi_principal *who; /* counted */
     struct sgi_grant *grant;   /* of the token it was asked with; counted, or NULL */
@@ -163,10 +186,7 @@ struct sgi_op {
     /* handles other than the request itself */
     char *task_id; /* "" until it is a task */
     sgi_map_node by_task;
-    bool has_key;
-    uint8_t key[SGI_DIGEST_SIZE];
-    uint8_t digest[SGI_DIGEST_SIZE]; /* of what the key stands for */
-    sgi_map_node by_key;
+    sgi_op_key *key; /* of idempotency, or NULL */
 
     /* time: wall clock, ms */
     int64_t created_ms;
@@ -187,6 +207,9 @@ struct sgi_op {
     uint64_t next_log, next_seg, next_evt; /* next_evt counts from 1 = event 0 */
     uint64_t durable;
     uint64_t first_fields; /* position of the first FIELDS that count; 0 = none */
+    uint64_t voided_seq;   /* position of the last REPLACE; 0 = there is none */
+    uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS]; /* see dropping.c */
+    struct sgi_retention *retention; /* E: NULL = without bounds of its own */
     size_t log_bytes;
     bool passes; /* P: what its reader has consumed is let go, and not asked for again */
     sgi_final final;
@@ -206,6 +229,7 @@ struct sgi_op {
     /* the store */
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
+    bool elsewhere;            /* another server on the store runs it */
     bool releasing;            /* its server goes: the store lets another claim it */
     bool deleting;             /* nobody can ask for it any more: it leaves the store */
     struct sgi_record *record; /* until it is created; see record.h */
@@ -223,9 +247,9 @@ struct sgi_op {
     int64_t gone_ms;           /* wall clock: purge */
     bool counted;              /* among the live tasks of its principal */
     bool known;                /* in the server's maps */
+    bool lingers;              /* has ended, is in the store and in memory */
+    bool ran;                  /* a keyed one: its handler was started, or need not be */
     TAILQ_ENTRY(sgi_op) linger_link;
-    bool lingers; /* has ended, is in the store and in memory */
-    bool ran;     /* a keyed one: its handler was started, or need not be */
 };
 
 /* Waits until the operation is created and its log visible up to seq (SGI_WAIT_FINAL: up
@@ -247,6 +271,9 @@ typedef struct sgi_watch {
 
 /* Of a tool, until told otherwise. */
 sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params);
+/* Gives it an idempotency key. false: out of memory. */
+bool sgi_op_set_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
+                    const uint8_t digest[SGI_DIGEST_SIZE]);
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 

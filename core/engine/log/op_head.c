@@ -3,6 +3,8 @@
  * not. */
 #include "engine/log/op_head.h"
 
+#include "engine/log/dropping.h"
+
 #include "engine/serving/resumable.h"
 
 static void free_input(const sgi_mem *mem, sgi_input *input)
@@ -225,12 +227,14 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
     if (!ok)
         return false;
     op->next_log = entry->seq + 1;
-    if (entry->kind == SGI_ENTRY_SEGMENT)
+    if (entry->kind == SGI_ENTRY_SEGMENT || entry->kind == SGI_ENTRY_REPLACE)
         op->next_seg = entry->segment + 1;
-    else if (entry->kind == SGI_ENTRY_REPLACE)
+    if (entry->kind == SGI_ENTRY_REPLACE) {
         op->first_fields = 0; /* they are void too */
-    else if (entry->kind == SGI_ENTRY_FIELDS && !op->first_fields)
+        op->voided_seq = entry->seq;
+    } else if (entry->kind == SGI_ENTRY_FIELDS && !op->first_fields) {
         op->first_fields = entry->seq;
+    }
     if (entry->event)
         op->next_evt = entry->event + 1;
     if (sgi_entry_is_final(entry->kind))
@@ -238,12 +242,15 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
     op->log_bytes += entry->len;
     if (op->resumable)
         sgi_resumable_note_entry(op->resumable, entry);
+    if (entry->event)
+        sgi_op_note_event(op, entry);
     return true;
 }
 
 void sgi_head_show(sgi_op *op, const sgi_entry *entry)
 {
-    if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->at_ms > op->updated_ms)
+    if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind != SGI_ENTRY_PRESENCE &&
+        entry->at_ms > op->updated_ms)
         op->updated_ms = entry->at_ms;
 }
 
@@ -267,18 +274,38 @@ void sgi_head_number(const sgi_op *op, sgi_entry *entry)
     entry->event = is_event(entry->kind) ? op->next_evt : 0;
 }
 
+/* The numbers of what was dropped are passed over. */
+static bool continues_behind_gap(sgi_op *op, const sgi_entry *entry)
+{
+    bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
+    uint64_t expected = segment_of(op, entry->kind);
+    bool has_number = is_segment || entry->kind == SGI_ENTRY_REPLACE;
+    if (entry->seq < op->next_log || entry->segment < expected ||
+        (!has_number && entry->segment) ||
+        (is_event(entry->kind) ? entry->event < op->next_evt : entry->event != 0))
+        return false;
+    uint64_t before = entry->seq - 1;
+    if (entry->seq > op->next_log)
+        op->drop_upto[SGI_DROP_NOTES] = op->gone_upto[SGI_DROP_NOTES] = before;
+    if (entry->segment > expected)
+        op->drop_upto[SGI_DROP_SEGMENTS] = op->gone_upto[SGI_DROP_SEGMENTS] = before;
+    return true;
+}
+
 /* Is it what would have been appended next? */
 static bool continues(const sgi_op *op, const sgi_entry *entry)
 {
     uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
-    return entry->kind >= SGI_ENTRY_SEGMENT && entry->kind <= SGI_ENTRY_NOTIFY &&
-           entry->seq == op->next_log && entry->event == event &&
+    return entry->seq == op->next_log && entry->event == event &&
            entry->segment == segment_of(op, entry->kind);
 }
 
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
 {
-    if (!continues(op, entry) || sgi_op_has_ended(op))
+    bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
+                (continues(op, entry) ||
+                 (sgi_op_may_have_gaps(op) && continues_behind_gap(op, entry)));
+    if (!fits)
         return SEGUE_E_STORE_CORRUPT;
     if (!sgi_head_apply(op, entry))
         return SEGUE_E_NOMEM;

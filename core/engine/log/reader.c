@@ -3,6 +3,7 @@
  * tail, so that following costs nothing; trimming the tail clears it. */
 #include "engine/log/reader.h"
 
+#include "engine/log/dropping.h"
 #include "engine/serving/server.h"
 
 #define CHUNK_BYTES (256 * 1024)
@@ -176,7 +177,7 @@ static void fold_more(sgi_reader *reader)
     f->running = true;
     while (!reader->failed && (entry = sgi_reader_next(reader))) {
         reader->failed =
-            entry->seq != reader->seq + 1; /* something is missing before it */
+            entry->seq != reader->seq + 1 && !sgi_op_may_lack(reader->op, entry->seq - 1);
         fold_entry(&f->fold, entry);
         sgi_reader_advance(reader);
     }
@@ -214,7 +215,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
         fold_plain(op, done, user);
         return;
     }
-    folding *f = sgi_zalloc(mem, sizeof *f);
+    folding *f = sgi_op_is_whole(op) ? sgi_zalloc(mem, sizeof *f) : NULL;
     if (!f) {
         done(user, op, NULL);
         return;

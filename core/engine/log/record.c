@@ -1,13 +1,23 @@
 /* {"tool","question"?,"params","caps","task","dialect","streams","ttl","poll","by",
- * "scopes","digest"}: JSON, so that a person with the store's own tools can read what a
+ * "scopes","digest"?}: JSON, so that a person with the store's own tools can read what a
  * task was. "by" is who made it, if he has a name, "scopes" what his token granted then:
  * a run after a restart goes on with what it was allowed, the token itself is not
  * kept. */
 #include "engine/log/record.h"
 
 #include "engine/dialect/dialect.h"
+#include "engine/log/dropping.h"
 #include "engine/serving/grant.h"
 #include "engine/serving/resumable.h"
+
+static void write_digest(sgi_jw *w, const uint8_t digest[SGI_DIGEST_SIZE])
+{
+    sgi_jw_key(w, "digest");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, digest, SGI_DIGEST_SIZE, true);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
 
 segue_status sgi_record_write(sgi_op *op)
 {
@@ -35,10 +45,8 @@ segue_status sgi_record_write(sgi_op *op)
         sgi_jw_member_string(&w, "scopes",
                              op->grant ? sgi_grant_scopes(op->grant) : SGI_STR(""));
     sgi_resumable_write(op, &w);
-    sgi_jw_key(&w, "digest");
-    sgi_buf_add_char(w.buf, '"');
-    sgi_buf_add_base64(w.buf, op->digest, sizeof op->digest, true);
-    sgi_buf_add_char(w.buf, '"');
+    if (op->key)
+        write_digest(&w, op->key->digest);
     sgi_jw_close(&w, '}');
     if (record->data.failed) {
         sgi_buf_free(&record->data);
@@ -48,8 +56,9 @@ segue_status sgi_record_write(sgi_op *op)
     segue_store_record *head = &record->head;
     memcpy(head->id, op->id, sizeof head->id);
     head->task_id = op->task_id;
-    head->has_key = op->has_key;
-    memcpy(head->idempotency_key, op->key, sizeof head->idempotency_key);
+    head->has_key = op->key != NULL;
+    if (op->key)
+        memcpy(head->idempotency_key, op->key->key, sizeof head->idempotency_key);
     memcpy(head->principal, op->who->digest, sizeof head->principal);
     head->created_ms = op->created_ms;
     head->purge_ms = sgi_server_purge_time(op);
@@ -75,17 +84,24 @@ static int64_t number(sgi_json object, const char *name)
     return value;
 }
 
-static bool read_digest(sgi_op *op, sgi_json data)
+/* The key, with what it stands for. */
+static segue_status read_key(sgi_op *op, const segue_store_record *record, sgi_json data)
 {
     sgi_str text;
-    sgi_buf bytes;
-    sgi_buf_init(&bytes, sgi_engine_mem(op->engine));
-    bool ok = sgi_json_plain_string(sgi_json_get(data, "digest"), &text) &&
-              sgi_buf_add_unbase64(&bytes, text) && bytes.len == sizeof op->digest;
-    if (ok)
-        memcpy(op->digest, bytes.p, sizeof op->digest);
-    sgi_buf_free(&bytes);
-    return ok;
+    sgi_buf digest;
+    segue_status status = SEGUE_E_STORE_CORRUPT;
+    if (!record->has_key)
+        return SEGUE_OK;
+    sgi_buf_init(&digest, sgi_engine_mem(op->engine));
+    if (sgi_json_plain_string(sgi_json_get(data, "digest"), &text) &&
+        sgi_buf_add_unbase64(&digest, text) && digest.len == SGI_DIGEST_SIZE)
+        status = sgi_op_set_key(op, record->idempotency_key, (uint8_t *)digest.p)
+                     ? SEGUE_OK
+                     : SEGUE_E_NOMEM;
+    if (digest.failed)
+        status = SEGUE_E_NOMEM;
+    sgi_buf_free(&digest);
+    return status;
 }
 
 /* False when out of memory. */
@@ -126,8 +142,6 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     if (!op->task_id || !op->who || !read_caller(op, data))
         return SEGUE_E_NOMEM;
     memcpy(op->id, record->id, sizeof op->id);
-    memcpy(op->key, record->idempotency_key, sizeof op->key);
-    op->has_key = record->has_key != 0;
     op->created_ms = op->updated_ms = record->created_ms;
     op->caps = (uint32_t)number(data, "caps");
     op->is_task = number(data, "task") != 0;
@@ -140,8 +154,10 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
         op->resumable || (op->dialect && !(op->dialect->bit & SGI_DIALECTS_MODERN));
     op->ttl_ms = number(data, "ttl");
     op->poll_ms = number(data, "poll");
+    if (op->is_task && op->dialect == &sgi_dialect_tasks_ext)
+        sgi_op_retain(op);
     op->logged = op->created = true;
-    return read_digest(op, data) ? SEGUE_OK : SEGUE_E_STORE_CORRUPT;
+    return read_key(op, record, data);
 }
 
 bool sgi_record_is_of(sgi_engine *engine, const segue_store_record *record,

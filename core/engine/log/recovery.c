@@ -3,6 +3,7 @@
 #include "engine/serving/call.h"
 #include "engine/dialect/dialect.h"
 #include "engine/error.h"
+#include "engine/log/dropping.h"
 #include "engine/log/record.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/task.h"
@@ -27,18 +28,23 @@ static void end_rebuild(rebuilding *build, segue_status status)
     segue_server *server = op->server;
     sgi_map_node *known = sgi_map_find(&server->by_task, sgi_str_of(op->task_id));
     sgi_server_ref(server);
+    if (status == SEGUE_OK && !op->resumable && !sgi_op_is_whole(op))
+        status = SEGUE_E_STORE_CORRUPT; /* what is missing was not void */
     if (status == SEGUE_OK && known) {
         build->done(build->user, SGI_OWNER(known, sgi_op, by_task), SEGUE_OK);
     } else if (status == SEGUE_OK) {
         op->ran = true;
+        op->elsewhere = build->done != go_on && !sgi_op_has_ended(op);
         sgi_server_op_known(op);
         sgi_op_ref(op);
         build->done(build->user, op, SEGUE_OK);
         sgi_server_op_visible(op);
         /* not claimed by this process: its log grows in another one, so who asks again is
          * told from the store again */
-        if (build->done != go_on && !sgi_op_has_ended(op))
+        if (op->elsewhere)
             sgi_server_op_forget(op);
+        else if (server->stage == SGI_SERVER_DEAD)
+            sgi_server_op_release(op); /* it came when all the others had gone */
         sgi_op_unref(op);
     } else {
         sgi_engine_log(engine, SEGUE_LOG_ERROR,
@@ -134,7 +140,7 @@ static void give_up(sgi_op *op)
 static void go_on(void *user, sgi_op *op, segue_status status)
 {
     segue_server *server = user;
-    if (op && !sgi_op_has_ended(op)) {
+    if (op && !sgi_op_has_ended(op) && server->stage < SGI_SERVER_DEAD) {
         bool expired = op->ttl_ms >= 0 &&
                        op->created_ms + op->ttl_ms <= sgi_wall(&server->engine->env);
         bool restartable = op->item && op->item->options.flags & SEGUE_TOOL_RESTARTABLE;

@@ -332,6 +332,16 @@ bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
     return true;
 }
 
+/* Nothing better will come under that id (R-0-2). */
+bool sgi_asks_malformed(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_message answer = {.kind = SGI_MESSAGE_ERROR,
+                          .id = msg->id,
+                          .error = SGI_STR("{\"code\":-32603,\"message\":"
+                                           "\"The client's answer is malformed\"}")};
+    return !msg->is_call && msg->id.n && sgi_asks_answer(peer, &answer);
+}
+
 /* ---- as a task ---- */
 
 /* The asker of a question goes, and with it its place in the table. */

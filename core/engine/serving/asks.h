@@ -39,6 +39,8 @@ void sgi_asks_init(sgi_asks *asks, sgi_wire_session *session);
 void sgi_asks_lose(sgi_asks *asks);
 /* A response came. false: there is no such question in its session. */
 bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg);
+/* The same for one that is INVALID: who asked hears an error. */
+bool sgi_asks_malformed(sgi_peer *peer, const sgi_message *msg);
 
 /* A notification about a task of the client's. */
 void sgi_asks_notified(sgi_peer *peer, const sgi_message *msg);

@@ -219,7 +219,7 @@ static void serve_request(sgi_peer *peer, sgi_batch_answer *batch, const sgi_mes
     else if (sgi_json_string_is(msg->method, SGI_STR("initialize")))
         refuse(peer->conn, batch, in.id, SGI_RPC_INVALID_REQUEST,
                "initialize must not be part of a batch");
-    else if (in.protocol.n)
+    else if (sgi_inbound_is_modern(&in, msg->method, true))
         refuse(peer->conn, batch, in.id, SGI_RPC_INVALID_REQUEST,
                "this revision has no batches");
     else if (add_slot(batch, in.id))

@@ -64,9 +64,9 @@ void sgi_server_op_known(sgi_op *op)
     op->known = true;
     sgi_op_ref(op);
     sgi_map_put(&server->by_task, &op->by_task, sgi_str_of(op->task_id));
-    if (op->has_key)
-        sgi_map_put(&server->by_key, &op->by_key,
-                    (sgi_str){(char *)op->key, sizeof op->key});
+    if (op->key)
+        sgi_map_put(&server->by_key, &op->key->node,
+                    (sgi_str){(char *)op->key->key, sizeof op->key->key});
     if (!server->keeper.purge.slot)
         schedule_purge(server, PURGE_MAX_MS);
 }
@@ -83,8 +83,8 @@ void sgi_server_op_forget(sgi_op *op)
     }
     op->lingers = false;
     sgi_map_remove(&server->by_task, &op->by_task);
-    if (op->has_key)
-        sgi_map_remove(&server->by_key, &op->by_key);
+    if (op->key)
+        sgi_map_remove(&server->by_key, &op->key->node);
     sgi_engine_timer_clear(op->engine, &op->timer);
     if (op->call)
         sgi_call_let_go(op->call);
@@ -111,7 +111,10 @@ static void on_timer(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_op, timer);
     if (sgi_op_has_ended(op)) {
-        sgi_server_op_forget(op);
+        /* an end that is not stored yet is only here: who looked in the store would find
+         * an operation that goes on, and hear no more of it */
+        if (op->final_seq <= sgi_op_horizon(op))
+            sgi_server_op_forget(op);
         return;
     }
     sgi_op_ref(op);
@@ -171,7 +174,7 @@ void sgi_server_op_visible(sgi_op *op)
 {
     /* a keyed call runs from here on: its key is known to be ours; and one that can be
      * resumed, whose client has been told of it */
-    bool waited = op->has_key || (op->resumable && !op->is_task);
+    bool waited = op->key || (op->resumable && !op->is_task);
     if (waited && !op->call && !sgi_op_has_ended(op) && !op->ran &&
         op->server->stage < SGI_SERVER_DEAD) {
         op->ran = true;

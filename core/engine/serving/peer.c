@@ -182,7 +182,7 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
 }
 
 /* One walk over params, one over _meta. */
-static void read_params(sgi_inbound *in)
+static void read_params(sgi_inbound *in, const sgi_message *msg)
 {
     static const sgi_str of_params[] = {
         SGI_STR_INIT("_meta"),          SGI_STR_INIT("name"),
@@ -198,7 +198,7 @@ static void read_params(sgi_inbound *in)
         SGI_STR_INIT("partialResultToken"),
     };
     sgi_json found[7];
-    sgi_json_pick(in->params, of_params, 6, found);
+    sgi_json_pick_part(&msg->parts[0], in->params, of_params, 6, found);
     in->meta = found[0];
     in->name = found[1];
     in->arguments = found[2];
@@ -207,7 +207,7 @@ static void read_params(sgi_inbound *in)
     in->state = found[3];
     in->responses = found[4];
     in->task = found[5];
-    sgi_json_pick(in->meta, of_meta, 7, found);
+    sgi_json_pick_part(&msg->parts[1], in->meta, of_meta, 7, found);
     in->protocol = found[0];
     in->capabilities = found[1];
     in->level = found[2];
@@ -223,7 +223,7 @@ bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
     if (!id.n)
         return false;
     *in = (sgi_inbound){.peer = peer, .id = id, .params = msg->params};
-    read_params(in);
+    read_params(in, msg);
     return true;
 }
 
@@ -240,14 +240,28 @@ static void refuse_id(const sgi_inbound *in)
                    "a request reuses an id that is in flight: ignored");
 }
 
+bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken)
+{
+    sgi_str text;
+    if (!in->protocol.n)
+        return false;
+    if (!shaken && !sgi_json_string_is(method, SGI_STR("initialize")))
+        return true;
+    sgi_version version = sgi_json_plain_string(in->protocol, &text)
+                              ? sgi_version_parse(text)
+                              : SGI_VERSION_UNKNOWN;
+    return version == SGI_VERSION_UNKNOWN || sgi_version_is_modern(version);
+}
+
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
 {
     sgi_peer *peer = in->peer;
     char room[SGI_NAME_MAX];
     sgi_str method = sgi_name_text(msg->method, room);
+    bool shaken = peer->handshake->version != SGI_VERSION_UNKNOWN;
     if (sgi_map_find(peer->in_flight, in->id) && !sgi_resumable_may_reuse(peer, method))
         refuse_id(in);
-    else if (in->protocol.n || peer->conn->modern)
+    else if (peer->conn->modern || sgi_inbound_is_modern(in, msg->method, shaken))
         sgi_modern_request(in, method);
     else
         sgi_legacy_request(in, method);
@@ -281,7 +295,7 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
         break;
     case SGI_MESSAGE_INVALID:
         engine->warnings++;
-        if (!msg->is_response)
+        if (!sgi_asks_malformed(peer, msg) && !msg->is_response)
             sgi_send_error(peer->conn, msg->id, SGI_RPC_INVALID_REQUEST,
                            sgi_str_of(msg->problem), (sgi_json){0});
         break;

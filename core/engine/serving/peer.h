@@ -112,6 +112,10 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
 /* What it was sent as, with its parts looked up; false when it cannot be answered. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
+/* Its _meta names a version, and that counts: where there was a handshake (shaken), or
+ * this is it, the name of one of those versions has no meaning, and the session's holds
+ * (2026-07-28 basic/versioning). */
+bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Recovery is through: requests may come. */
 void sgi_peer_open(sgi_peer *peer);
 void sgi_peer_close(sgi_peer *peer);

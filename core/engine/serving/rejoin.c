@@ -11,11 +11,17 @@
 
 #define UNKNOWN_STATE "Unknown requestState"
 
+/* Is it what the key stands for? A foreign store may answer with anything. */
+static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
+{
+    return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
+}
+
 /* request: NULL where it is gone by then, and with it what it said of pieces. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
                  uint32_t caps, const sgi_call_request *request)
 {
-    if (memcmp(op->digest, digest, SGI_DIGEST_SIZE) != 0) {
+    if (!is_same(op, digest)) {
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
                         SGI_STR("The idempotency key belongs to another call"),
                         SGI_STR("{\"reason\":\"idempotency_mismatch\"}"));
@@ -77,8 +83,8 @@ static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 {
     sgi_rejoin wanted = {.caps = op->caps};
-    memcpy(wanted.digest, op->digest, sizeof wanted.digest);
-    rejoin_by(reply, &wanted, op->server, op->key);
+    memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
+    rejoin_by(reply, &wanted, op->server, op->key->key);
 }
 
 void sgi_rejoin_known(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
@@ -91,7 +97,7 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
     sgi_str key = {(const char *)request->key, SGI_DIGEST_SIZE};
     sgi_map_node *node =
         request->has_key ? sgi_map_find(&in->peer->server->by_key, key) : NULL;
-    return node ? SGI_OWNER(node, sgi_op, by_key) : NULL;
+    return node ? SGI_OWNER(node, sgi_op_key, node)->op : NULL;
 }
 
 /* ---- a call that comes again ---- */
@@ -115,7 +121,7 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
                           const sgi_call_request *request)
 {
     sgi_op_ref(known);
-    if (memcmp(known->digest, request->digest, SGI_DIGEST_SIZE) == 0 &&
+    if (is_same(known, request->digest) &&
         (!sgi_recall_take(known, in) || sgi_task_answer_recalled(known) != SEGUE_OK)) {
         sgi_tool_call_give_up(reply, NULL);
     } else {

@@ -6,8 +6,6 @@
 
 #include "wire/sse.h"
 
-#define RETRY_MS 1000
-
 void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, int64_t stream, bool primes)
 {
     *replay = (sgi_replay){.stream = stream, .next = 1, .first = 1, .primes = primes};
@@ -42,7 +40,7 @@ void sgi_replay_prime(const sgi_replay *replay, sgi_buf *out)
     char id[48];
     snprintf(id, sizeof id, "%lld-%llu", (long long)replay->stream,
              (unsigned long long)replay->next - 1);
-    sgi_sse_write_priming(out, sgi_str_of(id), RETRY_MS);
+    sgi_sse_write_priming(out, sgi_str_of(id), -1); /* who was cut off comes at once */
 }
 
 static size_t end_of(const sgi_replay *replay, uint64_t event)

@@ -7,6 +7,7 @@
 #include "engine/serving/resumable.h"
 
 #include "engine/dialect/pieces.h"
+#include "engine/log/dropping.h"
 #include "engine/serving/call_request.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/task.h"
@@ -14,6 +15,7 @@
 
 #define UNTOLD_WAIT_MS 600000 /* nothing was promised: so long it is kept */
 #define NOTE_SHARES 16        /* of the log */
+#define PIECE_SHARE 65536
 
 static void parted(sgi_resumable *r);
 
@@ -225,7 +227,7 @@ static void close_it(sgi_resumable *r, const char *why)
     r->closed = why;
     leave_peer(r);
     sgi_engine_timer_clear(op->engine, &r->clock);
-    if (op->is_task || op->has_key)
+    if (op->is_task || op->key)
         return;
     op->deleting = true;
     sgi_keeper_dirty(&op->server->keeper, op);
@@ -244,23 +246,72 @@ static void time_over(sgi_timer *timer)
     sgi_op_unref(op);
 }
 
-static void start_clock(sgi_resumable *r)
+static int64_t wait_of(const sgi_resumable *r)
 {
-    int64_t wait = r->max_wait_ms ? r->max_wait_ms : UNTOLD_WAIT_MS;
+    return r->max_wait_ms ? r->max_wait_ms : UNTOLD_WAIT_MS;
+}
+
+static void start_clock(sgi_resumable *r, int64_t wait)
+{
     if (!r->closed && r->op->server->stage < SGI_SERVER_DEAD)
-        sgi_engine_timer(r->op->engine, &r->clock, wait, time_over);
+        sgi_engine_timer(r->op->engine, &r->clock, wait > 0 ? wait : 0, time_over);
+}
+
+/* Behind the end there is no log any more: from there the time of the end counts. A log
+ * without room or memory for it says what it said before. */
+static void mark(sgi_resumable *r, bool away)
+{
+    sgi_op *op = r->op;
+    if (op->logged && !sgi_op_has_ended(op))
+        sgi_op_append(op, SGI_ENTRY_PRESENCE,
+                      away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
+}
+
+/* Not each contact is written down: the time that is written is so much short of the last
+ * one at most, and who reads it adds that (nobody is cancelled early). */
+static int64_t slack_of(const sgi_resumable *r)
+{
+    return wait_of(r) / 8;
 }
 
 void sgi_resumable_touch(sgi_resumable *r)
 {
-    if (r->detached)
-        start_clock(r);
+    int64_t now = sgi_wall(&r->op->engine->env);
+    if (!r->detached || r->op->elsewhere) /* its clock is its owner's */
+        return;
+    start_clock(r, wait_of(r));
+    if (!r->away || now - r->away_ms >= slack_of(r))
+        mark(r, true);
 }
 
+/* Who was there when the server died parted then; when that was nobody knows. */
 void sgi_resumable_wake(sgi_op *op)
 {
-    if (op->resumable)
-        start_clock(op->resumable);
+    sgi_resumable *r = op->resumable;
+    int64_t now = sgi_wall(&op->engine->env);
+    if (!r)
+        return;
+    bool known = r->away || sgi_op_has_ended(op);
+    int64_t since = r->away ? r->away_ms : op->ended_ms;
+    if (known && since + slack_of(r) < now)
+        start_clock(r, since + slack_of(r) + wait_of(r) - now);
+    else
+        start_clock(r, wait_of(r));
+    if (!known)
+        mark(r, true);
+}
+
+static void note_presence(sgi_resumable *r, const sgi_entry *entry)
+{
+    sgi_op *op = r->op;
+    sgi_str payload = {entry->data, entry->len};
+    r->away = number(payload, "away") != 0;
+    r->away_ms = entry->at_ms;
+    if (r->marked_seq) { /* the one before says nothing any more */
+        sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
+        op->log_bytes -= entry->len; /* they are all as long */
+    }
+    r->marked_seq = entry->seq;
 }
 
 static void parted(sgi_resumable *r)
@@ -269,7 +320,17 @@ static void parted(sgi_resumable *r)
     if (r->detached)
         return;
     r->detached = true;
-    start_clock(r);
+    start_clock(r, wait_of(r));
+    mark(r, true);
+}
+
+/* Its client is there, and the clock stands still. */
+static void arrived(sgi_resumable *r)
+{
+    r->detached = false;
+    sgi_engine_timer_clear(r->op->engine, &r->clock);
+    if (r->away)
+        mark(r, false);
 }
 
 /* ---- its channel ---- */
@@ -300,9 +361,8 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
     r->reply = reply;
     r->peer = peer;
     reply->resumable = r;
-    r->detached = false;
-    sgi_engine_timer_clear(r->op->engine, &r->clock);
     LIST_INSERT_HEAD(&peer->resumables, r, by_peer);
+    arrived(r);
     if (replay) {
         replay->primes = false; /* its first event has an id */
         replay->at = r->confirmed;
@@ -321,11 +381,24 @@ void sgi_resumable_mark(sgi_reply *reply, uint64_t seq)
         reply->peer->conn->replay->at = seq;
 }
 
+/* What is confirmed nobody asks for again (R-975-19), but for a task's own handle
+ * (C-12). */
+static void drop_confirmed(sgi_resumable *r)
+{
+    sgi_op *op = r->op;
+    if (sgi_notes_drop_upto(&r->notes, r->confirmed, &op->log_bytes))
+        sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
+    if (!op->is_task && sgi_notes_drop_upto(&r->pieces, r->confirmed, &op->log_bytes))
+        sgi_op_drop(op, SGI_DROP_SEGMENTS, r->pieces.dropped);
+}
+
 void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq)
 {
     const sgi_op *op = r->op;
-    if (seq > r->confirmed && seq < op->next_log)
+    if (seq > r->confirmed && seq < op->next_log) {
         r->confirmed = seq;
+        drop_confirmed(r);
+    }
     if (op->final != SGI_FINAL_NONE && op->final_seq <= sgi_op_horizon(op) &&
         r->confirmed >= op->final_seq)
         close_it(r, "completed");
@@ -352,56 +425,19 @@ segue_status sgi_resumable_note(sgi_op *op, sgi_str message)
 void sgi_resumable_note_entry(sgi_resumable *r, const sgi_entry *entry)
 {
     bool is_note = entry->kind == SGI_ENTRY_NOTIFY;
+    if (entry->kind == SGI_ENTRY_PRESENCE)
+        note_presence(r, entry);
+    size_t share = r->op->limits.max_log_bytes / NOTE_SHARES;
+    if (entry->kind == SGI_ENTRY_SEGMENT && r->partial)
+        sgi_notes_add(&r->pieces, entry->seq, entry->len,
+                      share < PIECE_SHARE ? share : PIECE_SHARE);
     if (is_note)
         sgi_notes_add(&r->notes, entry->seq, entry->len,
-                      r->op->limits.max_log_bytes / NOTE_SHARES);
+                      share < PIECE_SHARE ? share : PIECE_SHARE);
     if (is_note || entry->kind == SGI_ENTRY_INPUT_ASK ||
         sgi_entry_is_final(entry->kind) ||
         (entry->kind == SGI_ENTRY_SEGMENT && (r->partial || r->op->is_task)))
         r->last_message = entry->seq;
-}
-
-/* ---- questions ---- */
-
-void sgi_resumable_ask_id(const sgi_resumable *r, const sgi_input *input, sgi_buf *out)
-{
-    sgi_buf_add_char(out, '"');
-    sgi_buf_add_str(out, sgi_str_of(r->op->task_id));
-    sgi_buf_add_char(out, ':');
-    sgi_buf_add_uint(out, input->asked);
-    sgi_buf_add_char(out, '"');
-}
-
-static bool split(sgi_str text, sgi_str *id, uint64_t *seq)
-{
-    size_t n = SGI_RANDOM_TEXT;
-    *seq = 0;
-    if (text.n < n + 2 || text.n > n + 18 || text.p[n] != ':')
-        return false;
-    for (size_t i = n + 1; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return false;
-        *seq = *seq * 10 + (uint64_t)(text.p[i] - '0');
-    }
-    *id = (sgi_str){text.p, n};
-    return true;
-}
-
-sgi_input *sgi_resumable_asked(const sgi_peer *peer, sgi_json id, sgi_op **op)
-{
-    sgi_str text, of_op;
-    uint64_t seq;
-    sgi_input *input;
-    if (!sgi_json_plain_string(id, &text) || !split(text, &of_op, &seq))
-        return NULL;
-    sgi_map_node *node = sgi_map_find(&peer->server->by_task, of_op);
-    *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
-    if (!*op || !(*op)->resumable || (*op)->who != peer->who)
-        return NULL;
-    TAILQ_FOREACH(input, &(*op)->inputs, link)
-        if (input->asked == seq)
-            return input;
-    return NULL;
 }
 
 /* ---- peers ---- */
@@ -417,8 +453,7 @@ void sgi_resumables_rejoined(sgi_peer *peer)
 {
     sgi_resumable *r;
     LIST_FOREACH(r, &peer->resumables, by_peer) {
-        r->detached = false;
-        sgi_engine_timer_clear(r->op->engine, &r->clock);
+        arrived(r);
         if (r->reply)
             sgi_pieces_wake(r->reply);
     }

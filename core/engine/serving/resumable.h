@@ -8,8 +8,10 @@
  *   ... -- final confirmed --> CLOSED
  *
  * Only while nobody is there does its clock run; a valid request about it sets it back
- * (R-975-5). What counts as delivered is confirmed: over a byte stream by being written,
- * over HTTP by the Last-Event-ID of who comes again (R-975-17). */
+ * (R-975-5). Its log says when the client parted and when it came again, so the clock
+ * goes on over a restart, and while no server runs (R-975-27). What counts as delivered
+ * is confirmed: over a byte stream by being written, over HTTP by the Last-Event-ID of
+ * who comes again (R-975-17). */
 #ifndef SGI_RESUMABLE_H
 #define SGI_RESUMABLE_H
 
@@ -30,6 +32,7 @@ typedef struct sgi_resumable {
     int32_t log_level;
     bool partial; /* P */
     sgi_notes notes;
+    sgi_notes pieces;      /* P: segments, which leave when they are confirmed */
     uint64_t last_message; /* position of the newest that is a message */
     uint64_t confirmed;    /* positions: up to here it was delivered, */
     uint64_t handed;       /* ... given to the transport, */
@@ -38,6 +41,9 @@ typedef struct sgi_resumable {
     sgi_peer *peer;        /* who has, or had, it last; NULL = gone */
     LIST_ENTRY(sgi_resumable) by_peer;
     bool detached;
+    bool away;           /* as its log says, */
+    int64_t away_ms;     /* ... since then; wall clock */
+    uint64_t marked_seq; /* where it says so; 0 = nowhere */
     sgi_timer clock;
     const char *closed; /* why there is nothing more to be had; NULL = there is */
 } sgi_resumable;

@@ -62,10 +62,11 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 
 /* ---- 2026-07-28 ---- */
 
-static bool is_modern(const sgi_http_head *head, const sgi_inbound *in)
+static bool is_modern(const sgi_http_head *head, const sgi_inbound *in, sgi_json method)
 {
     sgi_version version = sgi_version_parse(head->version);
-    if (in->protocol.n)
+    if (in->protocol.n && (sgi_version_is_modern(version) ||
+                           sgi_inbound_is_modern(in, method, head->session.n > 0)))
         return true;
     if (version == SGI_VERSION_UNKNOWN)
         return head->version.n > 0 && !head->session.n;
@@ -202,6 +203,22 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     *verdict = (sgi_http_verdict){.status = 202};
 }
 
+/* It is refused, and a question that it answers is over (R-0-2). */
+static void hear_malformed(segue_server *server, sgi_principal *who,
+                           const sgi_http_head *head, const sgi_message *msg,
+                           sgi_peer *peer)
+{
+    sgi_http_verdict unknown = {0};
+    sgi_wire_session *session = NULL;
+    if (!msg->is_call && head->session.n)
+        session = find_session(server, who, head, &unknown);
+    if (!session)
+        return;
+    lend(peer, session);
+    sgi_asks_malformed(peer, msg);
+    lend(peer, NULL);
+}
+
 /* False when it is none, or the session's revision has none. */
 static bool serve_batch(segue_server *server, sgi_principal *who,
                         const sgi_http_head *head, sgi_str body, sgi_peer *peer,
@@ -237,7 +254,7 @@ static void serve_request(segue_server *server, sgi_principal *who,
     sgi_inbound in;
     if (!sgi_inbound_read(&in, peer, msg)) {
         *verdict = out_of_memory;
-    } else if (is_modern(head, &in)) {
+    } else if (is_modern(head, &in, msg->method)) {
         give_conn(verdict, spare, peer->conn);
         serve_modern(head, &in, msg);
     } else {
@@ -265,6 +282,7 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
         serve_request(server, who, head, &msg, peer, spare, verdict);
     } else if (msg.kind == SGI_MESSAGE_INVALID) {
         server->engine->warnings++;
+        hear_malformed(server, who, head, &msg, peer);
         give_conn(verdict, spare, peer->conn);
         sgi_send_error(peer->conn, msg.is_response ? (sgi_str){0} : msg.id,
                        SGI_RPC_INVALID_REQUEST, sgi_str_of(msg.problem), (sgi_json){0});

@@ -78,6 +78,8 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->limits =
         (sgi_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
                      (uint64_t)options->max_segments, options->max_inputs};
+    server->retention = (sgi_retention_limits){
+        options->max_events, options->max_event_bytes, options->event_ttl_ms};
     server->freshness = (sgi_freshness){options->list_ttl_ms, options->list_scope};
     server->ready.run = run_free_user;
     server->idle.run = run_idle;
@@ -278,8 +280,7 @@ void sgi_server_peer_left(segue_server *server)
     sgi_server_forget_lingering(server);
 }
 
-/* What has not ended is let go in the store: a later server goes on with it. */
-static void release(sgi_op *op)
+void sgi_server_op_release(sgi_op *op)
 {
     if (!sgi_op_has_ended(op)) {
         op->releasing = true;
@@ -299,7 +300,7 @@ void sgi_server_die(segue_server *server)
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_die(call);
     while ((node = sgi_map_any(&server->by_task)))
-        release(SGI_OWNER(node, sgi_op, by_task));
+        sgi_server_op_release(SGI_OWNER(node, sgi_op, by_task));
     /* a plain operation is in no map: it and its call hold each other */
     for (call = LIST_FIRST(&server->calls); call;) {
         segue_call *next = LIST_NEXT(call, link);

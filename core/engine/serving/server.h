@@ -73,7 +73,8 @@ struct segue_server {
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info; /* "serverInfo":{...} */
     sgi_limits limits;
-    sgi_freshness freshness; /* of lists */
+    sgi_retention_limits retention; /* of the events of a task */
+    sgi_freshness freshness;        /* of lists */
     sgi_shelf shelves[SGI_ITEM_TYPES];
     bool completes; /* there is, or was, an item with on_completion */
     TAILQ_HEAD(, sgi_peer) peers;
@@ -155,6 +156,9 @@ void sgi_server_op_known(sgi_op *op);
 void sgi_server_op_visible(sgi_op *op);
 /* Takes it out of them again. */
 void sgi_server_op_forget(sgi_op *op);
+/* The server dies. What has not ended is let go in the store: a later one goes on with
+ * it. */
+void sgi_server_op_release(sgi_op *op);
 /* It could not be created. */
 void sgi_server_op_lost(sgi_op *op, segue_status status);
 /* Starts, or starts again, its handler. */

@@ -1,6 +1,7 @@
 #include "engine/serving/task.h"
 
 #include "engine/dialect/dialect.h"
+#include "engine/log/dropping.h"
 #include "engine/serving/call.h"
 #include "engine/serving/recall.h"
 #include "engine/serving/rounds.h"
@@ -47,7 +48,7 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
     if (!op->task_id)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
-    if (op->resumable && !as_task && !op->has_key)
+    if (op->resumable && !as_task && !op->key)
         op->ttl_ms = -1; /* it has a clock of its own */
     op->poll_ms = op->item->options.poll_ms;
     op->is_task = as_task;
@@ -58,6 +59,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         op->is_task = false;
         return status;
     }
+    if (as_task && op->dialect == &sgi_dialect_tasks_ext)
+        sgi_op_retain(op);
     sgi_server_op_known(op);
     sgi_server_start_ttl(op);
     return SEGUE_OK;

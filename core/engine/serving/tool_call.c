@@ -115,7 +115,7 @@ void sgi_call_unhook(sgi_reply *reply, sgi_op *op)
 /* The operation could not be created. */
 static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
 {
-    if (status == SEGUE_E_EXISTS && op->has_key && reply->peer) {
+    if (status == SEGUE_E_EXISTS && op->key && reply->peer) {
         sgi_rejoin_by_key(reply, op);
         return;
     }
@@ -159,7 +159,7 @@ static void resumable_created(sgi_waiter *waiter, sgi_op *op, segue_status statu
         sgi_call_attach(reply, op);
         sgi_op_unref(op);
     } else {
-        if (!op->has_key)
+        if (!op->key)
             sgi_task_cancel(op); /* nobody ever learnt of it */
         sgi_reply_close(reply);
     }
@@ -178,7 +178,7 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
         op->dialect->created(reply, op);
         return;
     }
-    if (!op->has_key)
+    if (!op->key)
         sgi_task_cancel(op); /* nobody ever learnt of it (R-2557-38) */
     sgi_reply_close(reply);
 }
@@ -191,7 +191,7 @@ static void call_withdrawn(sgi_reply *reply)
     op->reply = NULL;
     sgi_pieces_drop(reply);
     /* else it can be asked for again (R-2557-11), or resumed */
-    if (!reply->lost || !(op->has_key || op->resumable))
+    if (!reply->lost || !(op->key || op->resumable))
         sgi_task_cancel(op);
     sgi_op_unref(op);
 }
@@ -295,11 +295,11 @@ static void set_arguments(sgi_op *op, const sgi_inbound *in)
  * Messages"), but where it is a task itself. */
 static bool open_result(sgi_op *op, sgi_verdict verdict)
 {
-    sgi_json meta = sgi_json_get((sgi_json){op->params, op->params_len}, "_meta");
-    sgi_json related = sgi_json_get(meta, SGI_RELATED_TASK);
     sgi_buf fields;
     if (!sgi_call_is_question(op->kind))
         return true;
+    sgi_json meta = sgi_json_get((sgi_json){op->params, op->params_len}, "_meta");
+    sgi_json related = sgi_json_get(meta, SGI_RELATED_TASK);
     bool ok =
         sgi_op_append(op, SGI_ENTRY_FIELDS, sgi_str_of(op->kind->opening)) == SEGUE_OK;
     if (!ok || verdict != SGI_VERDICT_PLAIN || !related.n)
@@ -338,9 +338,10 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->streams = will_stream(request);
     op->refuses_arguments = in->version < SGI_VERSION_2025_11_25;
     op->only_objects = !sgi_version_is_modern(in->version);
-    op->has_key = request->has_key;
-    memcpy(op->key, request->key, sizeof op->key);
-    memcpy(op->digest, request->digest, sizeof op->digest);
+    if (request->has_key && !sgi_op_set_key(op, request->key, request->digest)) {
+        sgi_op_unref(op);
+        return NULL;
+    }
     return op;
 }
 
@@ -348,7 +349,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
  * Where the client asks for a task, only if it would take the result at once too. */
 static bool begins_plain(const sgi_op *op)
 {
-    if (op->has_key)
+    if (op->key)
         return false;
     if (op->dialect == &sgi_dialect_tasks_2025)
         return op->modes & SGI_MODE_IMMEDIATE &&
@@ -369,9 +370,9 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
         return status;
     if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
         status = sgi_task_make(op, op->asked_ttl_ms);
-    else if (op->has_key || op->resumable)
+    else if (op->key || op->resumable)
         status = sgi_task_make_keyed(op);
-    if (status == SEGUE_OK && !op->has_key && !(op->resumable && !op->is_task))
+    if (status == SEGUE_OK && !op->key && !(op->resumable && !op->is_task))
         status = sgi_call_start(op, false);
     if (status == SEGUE_OK && verdict == SGI_VERDICT_TASK && later)
         sgi_engine_timer(op->engine, &op->promote, promote_ms, promote);
@@ -390,6 +391,7 @@ void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
 static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
 {
     if (op->resumable && !op->is_task) {
+        reply->tells_void = request->pieces != NULL; /* it may join another by its key */
         reply->waiter.fire = resumable_created;
         sgi_op_wait(op, &reply->waiter, 0);
     } else {

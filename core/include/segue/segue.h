@@ -966,6 +966,12 @@ typedef struct segue_server_options {
     size_t seal_key_before_len;
     int64_t question_ttl_ms; /* clients of 2025-11-25 that take it are asked as
                                      tasks which live so long; 0 = default, never */
+    int64_t max_events; /* how many events of a task can be streamed again; 0 = default,
+                           all. Who comes for older ones is told that they are gone; the
+                           result has what they said. Those that segue_call_replace made
+                           void leave the log, and count no more against its limit */
+    int64_t max_event_bytes; /* ... and so much of their payloads; 0 = all */
+    int64_t event_ttl_ms;    /* ... and those that are no older; 0 = all */
 } segue_server_options;
 
 /* What a server serves. Tools are always announced; resources, prompts and completion
@@ -1722,6 +1728,8 @@ typedef struct segue_session_options {
                                    are, when the connection breaks, and such requests have
                                    tokens (segue_request_token) */
     segue_server *host;         /* see above; shared; NULL = none */
+    int32_t first_attempts;     /* to connect before it was ever open; 0 = as many as may
+                                   follow each other later, max_reconnects + 1 */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per
@@ -1890,7 +1898,8 @@ SEGUE_API segue_status segue_request_start(segue_session *session, const char *m
 /* Goes on with a request of an earlier connection or process: segments after those the
  * token covers, then the one result.
  *
- * token     from segue_request_token.
+ * token     from segue_request_token; perhaps followed by "+17": segments up to that
+ *           number do not come again, though the token does not cover them.
  * Returns   as segue_request_start; SEGUE_E_INVALID for a token that is damaged.
  * Thread    any
  * Callback  allowed
@@ -1913,6 +1922,20 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
  */
 SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
                                            size_t *len);
+
+/* Gives one member of the _meta of the answer by which the request became a task, as JSON
+ * text: from on_task on. "io.modelcontextprotocol/model-immediate-response" (2025-11-25,
+ * basic/utilities/tasks) is a text to give to the model while the task runs.
+ *
+ * buf, len  in: capacity; out: bytes needed, without the NUL. buf may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_NOT_FOUND when the server did not say
+ *           it, or the request is no task, or one of a token.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_request_meta(segue_request *request, const char *key,
+                                          char *buf, size_t *len);
 
 /* Answers a question of on_input.
  *
@@ -1994,9 +2017,15 @@ enum segue_task_state {
     SEGUE_TASK_CANCELLED = 5
 };
 
-/* Makes a handle of a task whose id is known. Nothing is sent.
+/* Makes a handle of a task whose id is known, or of what a token stands for: a task, or a
+ * request that can be resumed (SEGUE_DIALECT_RESUMABLE). Nothing is sent. In a session of
+ * another protocol version than the token's, whatever is asked of the handle ends with
+ * SEGUE_E_NOT_RESUMABLE.
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID for an id that is empty or over 4 KiB.
+ * task_id   the id, or a text of segue_request_token: what begins with "sg1." is one.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for an id that is empty or over 4 KiB, or a token
+ *           that is damaged, SEGUE_E_UNSUPPORTED for a token of a call that was no task
+ *           yet: it has no state, segue_request_resume goes on with it.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -2004,7 +2033,7 @@ enum segue_task_state {
 SEGUE_API segue_status segue_task_attach(segue_session *session, const char *task_id,
                                          segue_task **out);
 
-/* Returns the id.
+/* Returns the id; of a request that can be resumed, "".
  *
  * Returns   a string that lives as long as the handle.
  * Thread    any
@@ -2013,7 +2042,11 @@ SEGUE_API segue_status segue_task_attach(segue_session *session, const char *tas
  */
 SEGUE_API const char *segue_task_id(const segue_task *task);
 
-/* Asks for the state of the task: on_complete gets the answer of tasks/get, unchanged.
+/* Asks for the state of the task: on_complete gets the answer of tasks/get, unchanged. Of
+ * a request that can be resumed, the answer of requests/getStatus: {"requestId","status":
+ * "processing", "completed" or "failed","hasPendingMessage","hasInputRequest"}. It takes
+ * nothing, and the server keeps the request for another while. Of what the server does
+ * not know (any more) the answer is its error: SEGUE_E_REMOTE.
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start.
@@ -2025,7 +2058,11 @@ SEGUE_API segue_status segue_task_get(segue_task *task,
                                       const segue_request_events *events,
                                       segue_request **out);
 
-/* Returns the state that this session last saw of the task.
+/* Returns the state that this session last saw of the task. Of a request that can be
+ * resumed, "processing" is SEGUE_TASK_WORKING, or SEGUE_TASK_INPUT_REQUIRED while it has
+ * a question; an error that names the reason "cancelled" or "expired" is
+ * SEGUE_TASK_CANCELLED, and "completed", when its result has been taken by somebody,
+ * SEGUE_TASK_COMPLETED.
  *
  * Returns   one of segue_task_state; expect unknown values.
  * Thread    any
@@ -2035,7 +2072,7 @@ SEGUE_API segue_status segue_task_get(segue_task *task,
 SEGUE_API int32_t segue_task_get_state(const segue_task *task);
 
 /* Follows the task to its end as an ordinary request: segments from the first retained
- * one, questions, then the one result.
+ * one, questions, then the one result. With a token: as segue_request_resume.
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start.
@@ -2051,7 +2088,8 @@ SEGUE_API segue_status segue_task_watch(segue_task *task,
 /* Asks the server to cancel the task; on_complete gets the acknowledgement.
  *
  * out       the request; may be NULL.
- * Returns   as segue_request_start.
+ * Returns   as segue_request_start; SEGUE_E_UNSUPPORTED for a request that can be
+ *           resumed: watch it, and cancel that.
  * Thread    any
  * Callback  allowed
  * Since     0.1

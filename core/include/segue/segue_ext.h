@@ -111,7 +111,7 @@ typedef struct segue_store_record {
 
 /* One entry of an operation's log. Entries never change. */
 typedef struct segue_store_entry {
-    uint64_t seq;     /* 1, 2, 3, ... per operation */
+    uint64_t seq;     /* 1, 2, 3, ... per operation; it stays when others are dropped */
     uint64_t segment; /* its number, or the last number that it voids; 0 = none */
     uint64_t event;   /* event number + 1, 0 = none */
     int32_t kind;
@@ -121,11 +121,14 @@ typedef struct segue_store_entry {
 } segue_store_entry;
 
 enum segue_store_write_kind {
-    SEGUE_STORE_CREATE = 1, /* record */
-    SEGUE_STORE_APPEND = 2, /* id, entry */
-    SEGUE_STORE_END = 3,    /* id, purge_ms: the operation has ended */
-    SEGUE_STORE_DELETE = 4, /* id */
-    SEGUE_STORE_RELEASE = 5 /* id: its server goes, unended; the next claim finds it */
+    SEGUE_STORE_CREATE = 1,  /* record */
+    SEGUE_STORE_APPEND = 2,  /* id, entry */
+    SEGUE_STORE_END = 3,     /* id, purge_ms: the operation has ended */
+    SEGUE_STORE_DELETE = 4,  /* id */
+    SEGUE_STORE_RELEASE = 5, /* id: its server goes, unended; the next claim finds it */
+    SEGUE_STORE_DROP = 6     /* id, entry.kind, entry.seq: nobody needs entries of that
+                                kind up to that number any more; never the last of the
+                                log. A store may keep them */
 };
 
 typedef struct segue_store_write {
@@ -150,8 +153,9 @@ typedef struct segue_store_vtable {
     /* Applies all writes or none; they are durable when it returns SEGUE_OK.
      * SEGUE_E_EXISTS: a CREATE met a task id or idempotency key that is there.
      * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
-     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE or
-     * RELEASE of it is fine, and so is a RELEASE of what has ended or is not owned. */
+     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE,
+     * RELEASE or DROP of it is fine, and so is a RELEASE of what has ended or is not
+     * owned. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
     /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it
      * to fn. SEGUE_E_NOT_FOUND when there is none. */

@@ -1,0 +1,115 @@
+/* `drop_upto` is the wish, `gone_upto` what the store was asked for. The wish counts for
+ * readers at once: the commit that fulfils it may be under way, and its outcome not yet
+ * be told, when they read. */
+#include "engine/log/dropping.h"
+
+#include "engine/serving/resumable.h"
+#include "engine/serving/server.h"
+
+static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
+                                         SGI_ENTRY_PRESENCE};
+
+void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
+{
+    if (seq <= op->drop_upto[what] || !op->logged)
+        return;
+    op->drop_upto[what] = seq;
+    if (!sgi_op_has_ended(op))
+        sgi_keeper_dirty(&op->server->keeper, op);
+}
+
+/* When it has ended, all of it leaves soon. */
+segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable)
+{
+    segue_store_entry entry = {.kind = kinds[what]};
+    if (op->drop_upto[what] <= op->gone_upto[what] || sgi_op_has_ended(op) ||
+        op->store_broken)
+        return entry;
+    entry.seq = op->drop_upto[what] < durable ? op->drop_upto[what] : durable - 1;
+    return entry;
+}
+
+void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
+{
+    if (seq > op->gone_upto[what])
+        op->gone_upto[what] = seq;
+}
+
+/* What could not be dropped now is dropped with what comes next. */
+void sgi_op_drop_failed(sgi_op *op)
+{
+    memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);
+}
+
+bool sgi_op_may_lack(const sgi_op *op, uint64_t seq)
+{
+    return seq <= op->drop_upto[SGI_DROP_SEGMENTS] ||
+           seq <= op->drop_upto[SGI_DROP_NOTES] || seq <= op->drop_upto[SGI_DROP_MARKS];
+}
+
+bool sgi_op_is_whole(const sgi_op *op)
+{
+    return op->drop_upto[SGI_DROP_SEGMENTS] <= op->voided_seq;
+}
+
+bool sgi_op_may_have_gaps(const sgi_op *op)
+{
+    return op->resumable || op->retention;
+}
+
+/* ---- events ---- */
+
+void sgi_op_retain(sgi_op *op)
+{
+    const sgi_retention_limits *limits = &op->server->retention;
+    const sgi_entry *entry;
+    if (op->retention || !sgi_retention_is_bounded(limits))
+        return;
+    op->retention = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *op->retention);
+    if (!op->retention)
+        return;
+    op->retention->limits = *limits;
+    op->retention->earliest = 1;
+    TAILQ_FOREACH(entry, &op->tail, link)
+        if (entry->event)
+            sgi_retention_add(op->retention, entry);
+}
+
+void sgi_op_retain_end(sgi_op *op)
+{
+    sgi_release(sgi_engine_mem(op->engine), op->retention, sizeof *op->retention);
+    op->retention = NULL;
+}
+
+/* Of what nobody is shown, that which is void is needed for nothing. */
+static void drop_void(sgi_op *op)
+{
+    sgi_retention *kept = op->retention;
+    if (kept->seq > op->voided_seq || !kept->gone_bytes)
+        return;
+    op->log_bytes -= kept->gone_bytes < op->log_bytes ? kept->gone_bytes : op->log_bytes;
+    kept->gone_bytes = 0;
+    sgi_op_drop(op, SGI_DROP_SEGMENTS, kept->seq);
+}
+
+static void look(sgi_op *op)
+{
+    sgi_retention_look(op->retention, sgi_wall(&op->engine->env));
+    drop_void(op);
+}
+
+void sgi_op_note_event(sgi_op *op, const sgi_entry *entry)
+{
+    if (!op->retention)
+        return;
+    sgi_retention_add(op->retention, entry);
+    look(op);
+}
+
+uint64_t sgi_op_earliest_event(sgi_op *op)
+{
+    if (!op->retention)
+        return 1;
+    look(op);
+    return op->retention->earliest;
+}

@@ -1,0 +1,336 @@
+/* Streams of segments (SEP-1905) that break, expire, fail or are cancelled, and what
+ * their client makes of them. */
+#include "engine/asking/session.h"
+#include "support/segment_stage.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define BAD_END(segments)                                                                \
+    "\"partial-content\":[" segments                                                     \
+    "],\"isError\":true,\"isComplete\":true," RELATED("T")
+
+/* ---- streams that break ---- */
+
+static void a_broken_stream_is_pulled(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a")));
+    kit_cut(&k);
+    assert_int_equal(r->completed, 0);
+    kit_handshake_2025(&k, SERVER_2025_STREAMS);
+    kit_result(&k, segments_expect_pull(&k, "1"), PART(SEG(2, "b")));
+    kit_expect_silence(&k);
+    kit_advance(&k, 1200);
+    kit_result(&k, segments_expect_pull(&k, "2"), PART(""));
+    kit_advance(&k, 1200);
+    kit_result(&k, segments_expect_pull(&k, "2"), LAST(SEG(3, "c")));
+    segments_assert_abc(r);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+static void content_in_answer_to_a_pull_is_the_whole(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a") "," SEG(3, "x")));
+    kit_cut(&k);
+    kit_handshake_2025(&k, SERVER_2025);
+    kit_result(
+        &k, segments_expect_pull(&k, "1"),
+        "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]," RELATED("T"));
+    segments_assert_abc(r);
+    kit_end(&k);
+}
+
+/* A server that pushes counts as alive with each answer, not from the call on. */
+static void the_timeout_counts_from_the_last_answer(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.request_timeout_ms = 900; /* below the poll interval */
+    kit_begin_2025(&k, &options, SERVER_2025_STREAMS);
+    kit_start(&k, "tools/list", NULL, NULL);
+    kit_list_tools(&k);
+    const char *call;
+    record *r = segments_call(&k, NULL, &call);
+    kit_result(&k, call, CREATED_2025("T"));
+    kit_advance(&k, 700);
+    kit_result(&k, call, PART(SEG(1, "a")));
+    kit_advance(&k, 700);
+    segments_answer_looks(&k);
+    kit_result(&k, call, PART(SEG(2, "b")));
+    kit_advance(&k, 850);
+    segments_answer_looks(&k);
+    assert_int_equal(k.session->in_flight.count, 1);
+    kit_advance(&k, 900);
+    const char *line = kit_expect(&k, "tasks/result"); /* not notifications/cancelled */
+    assert_at(line, "params.lastSeqNr", "2");
+    kit_result(&k, line, LAST(SEG(3, "c")));
+    segments_assert_abc(r);
+    kit_end(&k);
+}
+
+static void a_token_pulls_in_another_process(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    char token[sizeof r->token];
+    kit_result(&k, call, PART(SEG(1, "a") "," SEG(2, "b")));
+    memcpy(token, r->token, sizeof token);
+    kit_end(&k);
+    memset(&k, 0, sizeof k);
+    kit_begin_2025(&k, NULL, SERVER_2025_STREAMS);
+    r = kit_resume(&k, token, NULL);
+    kit_result(&k, segments_expect_pull(&k, "2"), PART(""));
+    kit_advance(&k, 1200);
+    kit_result(&k, segments_expect_pull(&k, "2"), LAST(SEG(3, "c")));
+    kit_result(
+        &k, segments_expect_pull(&k, ""), /* the whole, which this process has not seen */
+        "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    assert_int_equal(r->last_segment, 3);
+    assert_at(r->result, "content.2", BLOCK("c"));
+    kit_end(&k);
+}
+
+/* ---- bad ends ---- */
+
+static void expiry_leaves_an_incomplete_stream(void **state)
+{
+    (void)state;
+    for (int purged = 0; purged < 2; purged++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a") "," SEG(2, "b")));
+        kit_result(&k, call, BAD_END(""));
+        const char *get = kit_expect(&k, "tasks/get");
+        assert_int_equal(r->completed, 0);
+        if (purged)
+            kit_error(&k, get, -32602, NULL);
+        else
+            kit_result(&k, get, TASK_2025("T", "failed"));
+        kit_error(&k, segments_expect_pull(&k, purged ? "2" : ""),
+                  purged ? -32602 : -32603, NULL);
+        assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->segments, 2);
+        assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* A task that is gone while it streams: what is left is asked for once. */
+static void a_stream_whose_task_is_gone_is_incomplete(void **state)
+{
+    (void)state;
+    for (int rest = 0; rest < 2; rest++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a") "," SEG(2, "b")));
+        kit_advance(&k, 1200);
+        kit_error(&k, kit_expect(&k, "tasks/get"), -32602, NULL);
+        const char *pull = segments_expect_pull(&k, "2");
+        if (rest) {
+            kit_result(&k, pull, LAST(SEG(3, "c")));
+            segments_assert_abc(r);
+        } else {
+            kit_result(&k, pull, PART(SEG(3, "c")));
+            assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+            assert_int_equal(r->segments, 3);
+        }
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+static void cancelled_by_somebody(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a")));
+    kit_result(&k, call, BAD_END(""));
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "cancelled"));
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    assert_at(r->result, "content", "[" BLOCK("a") "]");
+    kit_expect_silence(&k);
+    kit_end(&k);
+    memset(&k, 0, sizeof k); /* by us: what still comes meets nobody */
+    r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a")));
+    segue_request_cancel(r->request);
+    const char *cancel = kit_expect(&k, "tasks/cancel");
+    kit_result(&k, call, BAD_END(""));
+    kit_result(&k, cancel, TASK_2025("T", "cancelled"));
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    assert_at(r->result, "content", "[" BLOCK("a") "]");
+    kit_expect_silence(&k);
+    assert_int_equal(k.session->in_flight.count, 0);
+    kit_end(&k);
+}
+
+/* A pull that ends with an error does not say whether it was cancelled. */
+static void a_pulled_bad_end_is_looked_into(void **state)
+{
+    (void)state;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        kit k = {.can_reopen = 1};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a")));
+        kit_cut(&k);
+        kit_handshake_2025(&k, SERVER_2025_STREAMS);
+        kit_result(&k, segments_expect_pull(&k, "1"), BAD_END(SEG(2, "b")));
+        const char *get = kit_expect(&k, "tasks/get");
+        if (cancelled) {
+            kit_result(&k, get, TASK_2025("T", "cancelled"));
+            assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        } else {
+            kit_result(&k, get, TASK_2025("T", "failed"));
+            kit_result(&k, segments_expect_pull(&k, ""),
+                       "\"content\":[" BLOCK("a") "," BLOCK("b") "],\"isError\":true");
+            assert_int_equal(r->status, SEGUE_OK);
+            assert_at(r->result, "isError", "true");
+        }
+        assert_int_equal(r->segments, 2);
+        kit_end(&k);
+    }
+}
+
+static void a_failure_ends_in_a_result_with_is_error(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a") "," SEG(2, "b")));
+    kit_result(&k, call, BAD_END(SEG(3, "c")));
+    segments_assert_abc(r);
+    assert_at(r->result, "isError", "true");
+    kit_expect_silence(&k);
+    kit_end(&k);
+    for (int first = 0; first < 2; first++) { /* nothing before it: content */
+        memset(&k, 0, sizeof k);
+        r = first ? segments_begin(&k, NULL, &call)
+                  : segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call,
+                   "\"content\":[" BLOCK(
+                       "oh") "],\"isError\":true,\"isComplete\":true," RELATED("T"));
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_at(r->result, "isError", "true");
+        assert_at(r->result, "isComplete", "");
+        assert_non_null(strstr(r->log, "segment 1 oh\n"));
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* The answer to the fetch of a task that failed may be the error alone: what it has in
+ * segments is pulled before. */
+static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
+{
+    (void)state;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a")));
+        kit_advance(&k, 1200);
+        const char *get = kit_expect(&k, "tasks/get");
+        if (cancelled)
+            kit_result(&k, get, TASK_2025("T", "cancelled"));
+        else
+            kit_result(&k, get, TASK_2025("T", "failed"));
+        kit_result(&k, segments_expect_pull(&k, "1"), PART(SEG(2, "b")));
+        kit_result(&k, segments_expect_pull(&k, "2"), BAD_END(SEG(3, "c")));
+        if (!cancelled)
+            kit_error(&k, segments_expect_pull(&k, ""), -32000, NULL);
+        assert_int_equal(r->status, cancelled ? SEGUE_E_CANCELLED : SEGUE_E_INCOMPLETE);
+        assert_int_equal(r->rpc_code, cancelled ? 0 : -32000);
+        assert_int_equal(r->segments, 3);
+        assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* The pull of what is left of a cancelled task cannot make it anything else. */
+static void what_is_cancelled_stays_so(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        kit_result(&k, call, PART(SEG(1, "a")));
+        kit_advance(&k, 1200);
+        kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "cancelled"));
+        if (whole)
+            kit_result(&k, segments_expect_pull(&k, "1"),
+                       "\"content\":[" BLOCK("a") "," BLOCK("gone") "]");
+        else
+            kit_error(&k, segments_expect_pull(&k, "1"), -32603, NULL);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_int_equal(r->segments, 1);
+        assert_at(r->result, "content", "[" BLOCK("a") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+static void an_error_in_the_middle(void **state)
+{
+    (void)state;
+    for (int segments = 0; segments < 2; segments++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        if (segments)
+            kit_result(&k, call, PART(SEG(1, "a")));
+        kit_error(&k, call, -32000, NULL);
+        assert_int_equal(r->status, segments ? SEGUE_E_INCOMPLETE : SEGUE_E_REMOTE);
+        assert_int_equal(r->rpc_code, -32000);
+        kit_end(&k);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED("AS-28 a broken stream is pulled", a_broken_stream_is_pulled),
+        cmocka_unit_test(content_in_answer_to_a_pull_is_the_whole),
+        cmocka_unit_test(the_timeout_counts_from_the_last_answer),
+        cmocka_unit_test(a_token_pulls_in_another_process),
+        NAMED("AS-9 expiry leaves an incomplete stream",
+              expiry_leaves_an_incomplete_stream),
+        cmocka_unit_test(a_stream_whose_task_is_gone_is_incomplete),
+        NAMED("AS-10 a stream that is cancelled", cancelled_by_somebody),
+        cmocka_unit_test(a_pulled_bad_end_is_looked_into),
+        NAMED("AS-11 a failure ends in a result with isError",
+              a_failure_ends_in_a_result_with_is_error),
+        cmocka_unit_test(what_failed_is_pulled_before_its_error_is_fetched),
+        cmocka_unit_test(what_is_cancelled_stays_so),
+        cmocka_unit_test(an_error_in_the_middle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

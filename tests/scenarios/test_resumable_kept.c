@@ -1,0 +1,313 @@
+/* What a server keeps of requests that can be resumed (SEP-975): for how long, over a
+ * restart too, how little, and what another server on the same store says of them. */
+#include "support/fault_store.h"
+#include "support/legacy_wire.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define CAPS_Z "{\"resumableRequests\":{}}"
+#define POLICY "notifications/requests/resumePolicy"
+#define PIECES ",\"_meta\":{\"allowPartial\":true}"
+#define SEQ "\"dev.segue/seq\":"
+#define MAX_WAIT_MS 10000 /* of the fixtures */
+
+static char token[128];
+
+static void call_for_token(wire *c, const char *tool, const char *arguments,
+                           const char *more)
+{
+    char params[512];
+    snprintf(params, sizeof params, "\"name\":\"%s\",\"arguments\":{%s}%s", tool,
+             arguments, more);
+    wire_ask_plain(c, "123", "tools/call", params);
+    snprintf(token, sizeof token, "%s",
+             json_at(wire_notification(c, POLICY), "params.resumeToken"));
+}
+
+static void ask_resume(wire *c)
+{
+    char params[256];
+    snprintf(params, sizeof params, "\"resumeToken\":%s", token);
+    wire_ask_plain(c, "123", "requests/resume", params);
+}
+
+static const char *status_of(wire *c)
+{
+    static int next;
+    char id[24], params[256];
+    snprintf(id, sizeof id, "%d", 70000 + next++);
+    snprintf(params, sizeof params, "\"requestId\":123,\"resumeToken\":%s", token);
+    return wire_do_plain(c, id, "requests/getStatus", params);
+}
+
+/* ---- time ---- */
+
+static void part_and_restart(world *w, int64_t before_ms, int64_t after_ms)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "story", "\"n\":1000,\"delayMs\":1000", "");
+    world_advance(w, 500);
+    wire_cut(c);
+    world_advance(w, before_ms);
+    world_restart(w);
+    world_jump(w, after_ms);
+    world_advance(w, 10);
+}
+
+static void the_time_away_goes_on_over_a_restart(world *w)
+{
+    part_and_restart(w, 6000, 1000);
+    world_restart(w); /* nor does another one give time */
+    world_advance(w, MAX_WAIT_MS / 2);
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c);
+    const char *answer = wire_response(c, "123");
+    assert_code(answer, -32602);
+    assert_at(answer, "error.data.reason", "\"expired\"");
+}
+
+static void who_comes_in_time_is_answered(world *w)
+{
+    part_and_restart(w, 6000, 2000);
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    assert_at(status_of(c), "result.status", "\"processing\""); /* and time begins anew */
+    world_advance(w, MAX_WAIT_MS - 1000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    assert_at(status_of(c), "result.status", "\"processing\"");
+}
+
+/* Who was there when the server died parted then, as far as anybody knows. */
+static void who_was_there_has_all_the_time(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "story", "\"n\":1000,\"delayMs\":1000", "");
+    wire_cut(c);
+    world_advance(w, 5000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c);
+    world_advance(w, 20000);
+    world_restart(w);
+    world_advance(w, MAX_WAIT_MS - 1000);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    assert_at(status_of(c), "result.status", "\"processing\"");
+    world_restart(w);
+    world_advance(w, 2 * MAX_WAIT_MS);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    assert_at(status_of(c), "error.data.reason", "\"expired\"");
+}
+
+/* ---- room ---- */
+
+static fault_store *faults;
+
+static void with_faults(world *w)
+{
+    snprintf(w->path, sizeof w->path, "/tmp/segue-kept-%d.db", (int)getpid());
+    unlink(w->path);
+    faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
+}
+
+static void tune_small(segue_server_options *options)
+{
+    options->max_log_bytes = 8192;
+}
+
+#define STORY 400
+#define TURNS 40
+
+static int64_t next_piece; /* number of the segment that is to come */
+static bool may_repeat;    /* the next response begins with what came before */
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+/* Takes the responses that are there; true when the last one is among them. */
+static bool take_pieces(wire *c)
+{
+    const char *line;
+    while ((line = wire_next(c))) {
+        if (!*json_at(line, "result.content"))
+            continue;
+        const char *number = strstr(line, SEQ);
+        int64_t told = number ? atoll(number + strlen(SEQ)) : next_piece;
+        if (may_repeat && told <= next_piece)
+            next_piece = told;
+        may_repeat = false;
+        assert_int_equal(told, next_piece);
+        next_piece += count_of(line, "\"type\":\"text\"");
+        if (!*json_at(line, "result._meta.hasMore"))
+            return true;
+    }
+    return false;
+}
+
+/* Far more goes through the log than it has room for, as each connection confirms what
+ * the one before it brought; in the middle the server begins again. */
+static void confirmed_pieces_leave_the_store(world *w)
+{
+    char event[128];
+    bool ended = false;
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "story", "\"n\":400,\"delayMs\":10,\"chunk\":100", PIECES);
+    next_piece = 1;
+    for (int i = 0; i < TURNS && !ended; i++) {
+        world_advance(w, 200);
+        ended = take_pieces(c);
+        snprintf(event, sizeof event, "%s", wire_last_event(c));
+        if (ended)
+            break;
+        if (i == TURNS / 4)
+            world_restart(w);
+        else
+            wire_cut(c);
+        /* what was written before is not in the store (R-975-20) */
+        may_repeat = i == TURNS / 4 && w->place != WORLD_HTTP;
+        c = legacy_connect(w, NULL, CAPS_Z);
+        if (w->place == WORLD_HTTP)
+            wire_after(c, event);
+        ask_resume(c);
+    }
+    assert_true(ended);
+    assert_int_equal(next_piece, STORY + 1);
+    assert_int_equal(w->log_count, 0);
+    assert_true(fault_store_drops(faults) > 4);
+}
+
+/* ---- replacements ---- */
+
+static segue_call *held;
+
+static void hold(void *user, segue_call *call)
+{
+    (void)user;
+    held = call;
+}
+
+static void add_holder(world *w)
+{
+    static const char tool[] = "{\"name\":\"held\"}";
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = hold;
+    options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE;
+    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
+                                      &options, NULL),
+                     SEGUE_OK);
+}
+
+static void with_a_holder(world *w)
+{
+    w->furnish = add_holder;
+}
+
+/* What was delivered last is a note behind the replacement, which nobody was told of: the
+ * next piece says it (found by the composition). */
+static void a_replacement_before_a_note_is_told(world *w)
+{
+    char event[128];
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "held", "",
+                   ",\"_meta\":{\"allowPartial\":true,\"progressToken\":7}");
+    world_run(w);
+    segue_call_send_text(held, "one", 3);
+    world_run(w);
+    assert_at(wire_response(c, "123"), "result._meta.hasMore", "true");
+    segue_call_replace(held);
+    segue_call_progress(held, 1, 2, NULL);
+    world_run(w);
+    wire_notification(c, "notifications/progress");
+    snprintf(event, sizeof event, "%s", wire_last_event(c));
+    wire_cut(c);
+    c = legacy_connect(w, NULL, CAPS_Z);
+    if (w->place == WORLD_HTTP)
+        wire_after(c, event);
+    ask_resume(c);
+    world_run(w);
+    segue_call_send_text(held, "two", 3);
+    world_run(w);
+    const char *piece = wire_response(c, "123");
+    assert_at(piece, "result.content.0.text", "\"two\"");
+    assert_at(piece, "result._meta.mergeStrategy", "\"replace\"");
+    wire_cut(c); /* told once: over a byte stream it was written */
+    c = legacy_connect(w, NULL, CAPS_Z);
+    ask_resume(c);
+    segue_call_send_text(held, "three", 5);
+    segue_call_complete(held, NULL);
+    segue_call_free(held);
+    world_run(w);
+    piece = wire_response(c, "123");
+    assert_at(piece, "result._meta.mergeStrategy",
+              w->place == WORLD_HTTP ? "\"replace\"" : "");
+}
+
+static const scenario replacements[] = {
+    {"AS-110 R-776-11 a replacement before a note is told",
+     a_replacement_before_a_note_is_told, ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+/* ---- several servers ---- */
+
+/* It is heard at its owner only; elsewhere its status is told, and to come again. */
+static void another_server_says_to_come_again(world *w)
+{
+    segue_store *store = NULL;
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "story", "\"n\":5,\"delayMs\":300", "");
+    world_run(w);
+    fault_store_new(w->path, &store);
+    world other = {.place = w->place, .chance = 77, .custom = store};
+    world_begin(&other);
+    other.clock_ms = w->clock_ms;
+    wire *there = legacy_connect(&other, NULL, CAPS_Z);
+    assert_at(status_of(there), "result.status", "\"processing\"");
+    ask_resume(there);
+    const char *answer = wire_response(there, "123");
+    assert_code(answer, -32603);
+    assert_at(answer, "error.data.reason", "\"elsewhere\"");
+    assert_at(answer, "error.data.retryAfterMs", "1000");
+    world_advance(w, 3000);
+    if (w->place == WORLD_HTTP) { /* its end is in the store: anybody can tell it */
+        ask_resume(there);
+        assert_true(*json_at(wire_response(there, "123"), "result.content.4"));
+    }
+    assert_true(*json_at(wire_response(c, "123"), "result.content.4"));
+    world_end(&other);
+}
+
+static const scenario scenarios[] = {
+    {"AS-105 R-975-27 the time away goes on over a restart",
+     the_time_away_goes_on_over_a_restart, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-105 R-975-5 who comes in time is answered", who_comes_in_time_is_answered,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-105 R-975-5 who was there has all the time", who_was_there_has_all_the_time,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-975-29 another server on the store says to come again",
+     another_server_says_to_come_again, ONLY_HERE | ONE_DRIVE | ONLY_SQLITE, NULL},
+};
+
+static const scenario rooms[] = {
+    {"AS-109 R-975-19 confirmed pieces leave the store", confirmed_pieces_leave_the_store,
+     ONLY_HERE | ONE_DRIVE, tune_small},
+};
+
+int main(void)
+{
+    int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+    failed += scenarios_run_prepared(replacements, 1, with_a_holder);
+    return failed +
+           scenarios_run_prepared(rooms, sizeof rooms / sizeof *rooms, with_faults);
+}

@@ -1,0 +1,263 @@
+#include "support/fixture_job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t fixtures_story_line(int64_t n, int64_t chunk, char *buf, size_t size)
+{
+    int len = snprintf(buf, size, "segment %lld of the story", (long long)n);
+    size_t used = len < 0 ? 0 : (size_t)len;
+    while (used < (size_t)chunk && used + 1 < size)
+        buf[used++] = '.';
+    buf[used] = 0;
+    return used;
+}
+
+static int send_line(job *j)
+{
+    char line[4096];
+    size_t len = fixtures_story_line(j->at + 1, j->chunk, line, sizeof line);
+    if (j->signed_by)
+        len += (size_t)snprintf(line + len, sizeof line - len, " by %ld", j->signed_by);
+    segue_status status = segue_call_send_text(j->call, line, len);
+    if (status == SEGUE_E_WOULD_BLOCK) {
+        j->due_ms = fixture_now(j->f) + 1000; /* on_drain comes first */
+        return 0;
+    }
+    if (status != SEGUE_OK) {
+        fixture_drop(j);
+        return 0;
+    }
+    j->at++;
+    return 1;
+}
+
+static void step_story(job *j)
+{
+    while (j->at < j->total) {
+        if (!send_line(j))
+            return;
+        if (j->delay_ms) {
+            j->due_ms = fixture_now(j->f) + j->delay_ms;
+            return;
+        }
+    }
+    segue_call_complete(j->call, NULL);
+    fixture_drop(j);
+}
+
+static job *new_story(fixtures *f, segue_call *call)
+{
+    uint64_t last = 0;
+    job *j = fixture_job(f, call, step_story, 0);
+    segue_call_resumed(call, &last, NULL, NULL);
+    j->at = (int64_t)last;
+    j->total = fixture_int(call, "n", 3);
+    j->delay_ms = fixture_int(call, "delayMs", 0);
+    j->chunk = fixture_int(call, "chunk", 0);
+    return j;
+}
+
+void fixture_story(fixtures *f, segue_call *call)
+{
+    job *j = new_story(f, call);
+    j->step(j); /* the first line at once */
+}
+
+void fixture_signed_story(fixtures *f, segue_call *call)
+{
+    job *j = new_story(f, call);
+    j->signed_by = (long)getpid();
+    j->step(j);
+}
+
+static void step_fail_after(job *j)
+{
+    while (j->at < j->total) {
+        if (!send_line(j))
+            return;
+        if (j->delay_ms) {
+            j->due_ms = fixture_now(j->f) + j->delay_ms;
+            return;
+        }
+    }
+    fixture_step_tool_error(j);
+}
+
+void fixture_fail_after(fixtures *f, segue_call *call)
+{
+    job *j = new_story(f, call);
+    j->step = step_fail_after;
+    j->step(j);
+}
+
+static void step_crash(job *j)
+{
+    while (j->at < j->total)
+        if (!send_line(j))
+            return;
+    kill(getpid(), SIGKILL);
+}
+
+static void step_crash_soon(job *j)
+{
+    step_story(j); /* completes: it ran before and was killed then */
+}
+
+void fixture_crash_after(fixtures *f, segue_call *call)
+{
+    int again = segue_call_resumed(call, NULL, NULL, NULL) == SEGUE_OK;
+    job *j = new_story(f, call);
+    j->step = again ? step_crash_soon : step_crash;
+    if (again)
+        j->total += 2;
+    else
+        j->due_ms += 100; /* so that what was sent is durable, and seen */
+}
+
+void fixture_big(fixtures *f, segue_call *call)
+{
+    int64_t bytes = fixture_int(call, "bytes", 1024);
+    char *text = malloc((size_t)bytes + 1);
+    memset(text, 'x', (size_t)bytes);
+    text[bytes] = 0;
+    fixture_complete(f, call, text, 0);
+    free(text);
+}
+
+void fixture_chatty(fixtures *f, segue_call *call)
+{
+    int64_t n = fixture_int(call, "n", 3);
+    segue_call_log(call, "info", "\"begin\"", 7);
+    for (int64_t i = 1; i <= n; i++) {
+        segue_call_progress(call, (double)i, (double)n, "working");
+        segue_call_send_text(call, "piece", 5);
+        segue_call_log(call, "debug", "{\"i\":1}", 7);
+    }
+    fixture_complete(f, call, "end", 0);
+}
+
+void fixture_chatty_task(fixtures *f, segue_call *call)
+{
+    int64_t n = fixture_int(call, "n", 3);
+    char status[32];
+    for (int64_t i = 1; i <= n; i++) {
+        segue_call_progress(call, (double)i, (double)n, NULL);
+        segue_call_send_text(call, "piece", 5);
+        segue_call_log(call, "emergency", "{\"i\":1}", 7);
+        snprintf(status, sizeof status, "%d of %d", (int)i, (int)n);
+        segue_call_set_status(call, status);
+        segue_call_checkpoint(call, &i, sizeof i);
+    }
+    fixture_complete(f, call, "end", 0);
+}
+
+/* Tells in every way how far it is, then what it has done. */
+static void step_report(job *j)
+{
+    static char status[65536];
+    char json[32];
+    if (j->at == j->total) {
+        fixture_finish(j, "reported");
+        return;
+    }
+    j->at++;
+    size_t used = (size_t)snprintf(status, sizeof status, "step %d of %d", (int)j->at,
+                                   (int)j->total);
+    while (used < (size_t)j->chunk && used + 1 < sizeof status)
+        status[used++] = '.';
+    status[used] = 0;
+    snprintf(json, sizeof json, "{\"step\":%d}", (int)j->at);
+    segue_call_progress(j->call, (double)j->at, (double)j->total, NULL);
+    segue_call_log(j->call, "info", json, strlen(json));
+    segue_call_set_status(j->call, status);
+    j->due_ms = fixture_now(j->f) + j->delay_ms;
+}
+
+void fixture_reporter(fixtures *f, segue_call *call)
+{
+    int64_t delay_ms = fixture_int(call, "delayMs", 20);
+    job *j = fixture_job(f, call, step_report, delay_ms);
+    j->total = fixture_int(call, "n", 2);
+    j->delay_ms = delay_ms;
+    j->chunk = fixture_int(call, "pad", 0);
+}
+
+void fixture_fields(fixtures *f, segue_call *call)
+{
+    (void)f;
+    segue_call_send_text(call, "wrong", 5);
+    segue_call_replace(call);
+    segue_call_send_text(call, "right", 5);
+    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7);
+    segue_call_set_field(call, "structuredContent", "{\"a\":2}", 7);
+    segue_call_set_field(call, "_meta", "{\"com.example/k\":true}", 22);
+    segue_call_set_status(call, "almost");
+    segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+/* Replaces before there is anything to replace, behind something that is no segment. */
+void fixture_fresh_start(fixtures *f, segue_call *call)
+{
+    (void)f;
+    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7);
+    segue_call_set_status(call, "beginning");
+    segue_call_replace(call);
+    segue_call_send_text(call, "one", 3);
+    segue_call_send_text(call, "two", 3);
+    segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+/* A block of a kind that no schema has between two of text, and a member beside them. */
+static void step_film(job *j)
+{
+    static const char *const blocks[] = {
+        "{\"type\":\"text\",\"text\":\"before\"}",
+        "{\"type\":\"video\",\"url\":\"http://x/y\",\"n\":1e400}",
+        "{\"type\":\"text\",\"text\":\"after\"}"};
+    segue_content *content;
+    if (j->at == 3) {
+        segue_call_complete(j->call, NULL);
+        fixture_drop(j);
+        return;
+    }
+    if (segue_content_new(j->f->runtime, &content) == SEGUE_OK) {
+        segue_content_add_json(content, blocks[j->at], strlen(blocks[j->at]));
+        segue_call_send(j->call, content);
+        segue_content_free(content);
+    }
+    if (++j->at == 1)
+        segue_call_set_field(j->call, "structuredContent", "{\"frames\":3}", 12);
+    j->due_ms = fixture_now(j->f) + 10;
+}
+
+void fixture_film(fixtures *f, segue_call *call)
+{
+    step_film(fixture_job(f, call, step_film, 0));
+}
+
+void fixture_checkpoint(fixtures *f, segue_call *call)
+{
+    const void *data = NULL;
+    size_t len = 0;
+    char text[64];
+    if (segue_call_resumed(call, NULL, &data, &len) == SEGUE_OK) {
+        snprintf(text, sizeof text, "checkpoint %.*s", (int)len, (const char *)data);
+        fixture_complete(f, call, text, 0);
+        return;
+    }
+    segue_call_checkpoint(call, "one", 3);
+    segue_call_checkpoint(call, "two", 3);
+    fixture_job(f, call, fixture_step_wait, 1000);
+}
+
+void fixture_give_up(fixtures *f, segue_call *call)
+{
+    (void)f;
+    segue_call_free(call);
+}

@@ -1,0 +1,348 @@
+/* Stores that block, on threads of their own. label: threads */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "store/store.h"
+#include "support/fake_engine_body.h"
+#include "support/threads_rig.h"
+
+typedef struct slow_store {
+    segue_store *store;
+    sem_t entered; /* a commit has begun */
+    sem_t proceed; /* it may end */
+    atomic_int commits;
+    atomic_int frees;
+    pthread_t thread;
+} slow_store;
+
+static segue_status slow_commit(void *self, const segue_store_write *writes, size_t count)
+{
+    slow_store *s = self;
+    (void)writes;
+    (void)count;
+    s->thread = pthread_self();
+    sem_post(&s->entered);
+    sem_wait(&s->proceed);
+    atomic_fetch_add(&s->commits, 1);
+    return SEGUE_OK;
+}
+
+static segue_status slow_find(void *self, const char *task_id, const uint8_t *key,
+                              segue_store_record_fn fn, void *user)
+{
+    segue_store_record record = {.task_id = "t"};
+    (void)self;
+    (void)task_id;
+    (void)key;
+    fn(user, &record);
+    return SEGUE_OK;
+}
+
+static segue_status slow_read(void *self, const uint8_t *id, uint64_t after,
+                              segue_store_entry_fn fn, void *user)
+{
+    (void)self;
+    (void)id;
+    (void)after;
+    (void)fn;
+    (void)user;
+    return SEGUE_E_NOT_FOUND;
+}
+
+static segue_status slow_claim(void *self, segue_store_record_fn fn, void *user)
+{
+    (void)self;
+    (void)fn;
+    (void)user;
+    return SEGUE_OK;
+}
+
+static void slow_free(void *self)
+{
+    atomic_fetch_add(&((slow_store *)self)->frees, 1);
+}
+
+static void open_slow(slow_store *s)
+{
+    segue_store_vtable vtable = {.struct_size = sizeof vtable,
+                                 .blocking = 1,
+                                 .commit = slow_commit,
+                                 .find = slow_find,
+                                 .read = slow_read,
+                                 .claim = slow_claim,
+                                 .free = slow_free};
+    *s = (slow_store){0};
+    sem_init(&s->entered, 0, 0);
+    sem_init(&s->proceed, 0, 0);
+    assert_int_equal(sgi_store_new(&vtable, s, NULL, &s->store), SEGUE_OK);
+}
+
+static void close_slow(slow_store *s)
+{
+    assert_int_equal(s->frees, 1);
+    sem_destroy(&s->entered);
+    sem_destroy(&s->proceed);
+}
+
+static void add_store(threads_rig *r, fake_keeper *keeper, slow_store *s)
+{
+    fake_keeper_init(keeper, r->rt);
+    sgi_runtime_lock(r->rt);
+    assert_int_equal(sgi_runtime_add_store(r->rt, &keeper->base, s->store), SEGUE_OK);
+    sgi_runtime_unlock(r->rt);
+}
+
+static void remove_store(threads_rig *r, fake_keeper *keeper)
+{
+    sgi_runtime_lock(r->rt);
+    sgi_runtime_remove_store(r->rt, &keeper->base);
+    sgi_runtime_unlock(r->rt);
+}
+
+static size_t committed(threads_rig *r, const fake_keeper *keeper)
+{
+    sgi_runtime_lock(r->rt);
+    size_t count = keeper->committed;
+    sgi_runtime_unlock(r->rt);
+    return count;
+}
+
+static void what_comes_during_a_commit_is_in_the_next(void **state)
+{
+    threads_rig r;
+    slow_store s;
+    fake_keeper keeper;
+    event e;
+    int32_t ran;
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    fake_keeper_dirty(&keeper, 1);
+    sem_wait(&s.entered);
+    for (int i = 0; i < 5; i++)
+        fake_keeper_dirty(&keeper, 2);
+    event_prepare(&r, &e, 1, NULL); /* the loop does not stand still meanwhile */
+    event_queue(&r, &e);
+    assert_int_equal(sgi_runtime_dispatch(r.rt, -1, 0, &ran), SEGUE_OK);
+    assert_int_equal(ran, 1);
+    assert_int_equal(committed(&r, &keeper), 0);
+    sem_post(&s.proceed);
+    sem_wait(&s.entered);
+    assert_int_equal(committed(&r, &keeper), 1);
+    sem_post(&s.proceed);
+    while (committed(&r, &keeper) < 11)
+        threads_pause();
+    assert_int_equal(s.commits, 2);
+    assert_int_equal(keeper.largest, 10);
+    assert_false(pthread_equal(s.thread, pthread_self()));
+    remove_store(&r, &keeper);
+    sgi_store_unref(s.store);
+    threads_end(&r);
+    close_slow(&s);
+}
+
+typedef struct answered {
+    sgi_job job;
+    event *e;
+} answered;
+
+static void job_done(sgi_job *job)
+{
+    answered *a = SGI_OWNER(job, answered, job);
+    sgi_ready_add(a->e->r->engine, &a->e->ready);
+}
+
+static void an_answered_job_wakes_an_inline_loop(void **state)
+{
+    threads_rig r;
+    slow_store s;
+    fake_keeper keeper;
+    event e;
+    answered a = {.e = &e};
+    int32_t ran;
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    event_prepare(&r, &e, 1, NULL);
+    fake_keeper_ask(&keeper, &a.job, SGI_JOB_FIND, job_done);
+    assert_int_equal(sgi_runtime_dispatch(r.rt, 10000, 0, &ran), SEGUE_OK);
+    assert_int_equal(ran, 1);
+    assert_int_equal(a.job.bytes, 1);
+    fake_keeper_ask(&keeper, &a.job, SGI_JOB_READ, job_done);
+    e.left = 1;
+    assert_int_equal(sgi_runtime_dispatch(r.rt, 10000, 0, &ran), SEGUE_OK);
+    assert_int_equal(a.job.status, SEGUE_E_NOT_FOUND);
+    remove_store(&r, &keeper);
+    sgi_store_unref(s.store);
+    threads_end(&r);
+    close_slow(&s);
+}
+
+static void *let_proceed(void *user)
+{
+    slow_store *s = user;
+    sem_wait(&s->entered);
+    sem_post(&s->proceed);
+    sem_wait(&s->entered);
+    sem_post(&s->proceed);
+    return NULL;
+}
+
+static void dirty_again(fake_keeper *keeper)
+{
+    keeper->on_done = NULL;
+    keeper->dirty = 3;
+    keeper->base.engine->host.store(keeper->base.engine->host.user, &keeper->base);
+}
+
+static void removing_a_keeper_waits_for_its_commits(void **state)
+{
+    threads_rig r;
+    slow_store s;
+    fake_keeper keeper;
+    pthread_t thread;
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    sgi_store_unref(s.store);
+    keeper.on_done = dirty_again;
+    fake_keeper_dirty(&keeper, 4);
+    pthread_create(&thread, NULL, let_proceed, &s);
+    remove_store(&r, &keeper);
+    assert_int_equal(keeper.committed, 7);
+    assert_int_equal(s.commits, 2);
+    pthread_join(thread, NULL);
+    threads_end(&r);
+    close_slow(&s);
+}
+
+static void remove_itself(fake_keeper *keeper)
+{
+    sgi_runtime_remove_store(keeper->base.engine->host.user, &keeper->base);
+}
+
+/* The last reference to a server may go on the worker's thread. */
+static void a_worker_outlives_the_keeper_it_removes(void **state)
+{
+    threads_rig r;
+    slow_store s;
+    fake_keeper *keeper = malloc(sizeof *keeper);
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, keeper, &s);
+    sgi_store_unref(s.store);
+    keeper->on_done = remove_itself;
+    sem_post(&s.proceed);
+    fake_keeper_dirty(keeper, 1);
+    while (!s.frees) /* the worker drops the store */
+        threads_pause();
+    sgi_runtime_lock(r.rt);
+    assert_null(keeper->base.host_user);
+    sgi_runtime_unlock(r.rt);
+    free(keeper);
+    threads_end(&r);
+    close_slow(&s);
+}
+
+static void free_waits_for_the_store(void **state)
+{
+    threads_rig r;
+    slow_store s;
+    fake_keeper keeper;
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    sgi_store_unref(s.store);
+    assert_int_equal(sgi_runtime_start(r.rt), SEGUE_OK);
+    fake_keeper_dirty(&keeper, 2);
+    sem_post(&s.proceed);
+    threads_end(&r);
+    assert_int_equal(keeper.committed, 2);
+    close_slow(&s);
+}
+
+static event *due_by_commit;
+
+static void make_commit_known(fake_keeper *keeper)
+{
+    (void)keeper;
+    sgi_ready_add(due_by_commit->r->engine, &due_by_commit->ready);
+}
+
+static void write_more(event *e)
+{
+    fake_keeper_dirty(e->user, 3);
+}
+
+static void free_goes_on_until_nothing_is_due(void **state)
+{
+    threads_rig r;
+    event e;
+    slow_store s;
+    fake_keeper keeper;
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    sgi_store_unref(s.store);
+    event_prepare(&r, &e, 1, write_more);
+    e.user = &keeper;
+    due_by_commit = &e;
+    keeper.on_done = make_commit_known;
+    fake_keeper_dirty(&keeper, 2);
+    sem_post(&s.proceed);
+    sem_post(&s.proceed);
+    threads_end(&r);
+    assert_int_equal(e.ran, 1);
+    assert_int_equal(keeper.committed, 5);
+    close_slow(&s);
+}
+
+static void a_store_comes_and_goes_many_times(void **state)
+{
+    threads_rig r;
+    (void)state;
+    threads_begin(&r);
+    assert_int_equal(sgi_runtime_start(r.rt), SEGUE_OK);
+    for (int i = 0; i < 50; i++) {
+        slow_store s;
+        fake_keeper keeper;
+        open_slow(&s);
+        sem_post(&s.proceed);
+        add_store(&r, &keeper, &s);
+        sgi_store_unref(s.store);
+        fake_keeper_dirty(&keeper, 1);
+        remove_store(&r, &keeper);
+        assert_int_equal(keeper.committed, 1);
+        while (!s.frees)
+            threads_pause();
+        close_slow(&s);
+    }
+    threads_until_asleep(&r); /* nothing of it keeps the loop busy */
+    threads_end(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_during_a_commit_is_in_the_next),
+        cmocka_unit_test(an_answered_job_wakes_an_inline_loop),
+        cmocka_unit_test(removing_a_keeper_waits_for_its_commits),
+        cmocka_unit_test(a_worker_outlives_the_keeper_it_removes),
+        cmocka_unit_test(free_waits_for_the_store),
+        cmocka_unit_test(free_goes_on_until_nothing_is_due),
+        cmocka_unit_test(a_store_comes_and_goes_many_times),
+    };
+    return cmocka_run_group_tests_name("threads_stores", tests, NULL, NULL);
+}
