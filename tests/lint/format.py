@@ -26,7 +26,7 @@ def find_tool():
 def main():
     tool = find_tool()
     style = f"--style=file:{lint.ROOT}/.clang-format"
-    sources = lint.files("core/**/*.[ch]", "tests/**/*.[ch]")
+    sources = lint.files("core/**/*.[ch]", "bindings/**/*.[ch]", "tests/**/*.[ch]")
     paths = [str(lint.ROOT / path) for path in sources]
     if "--fix" in sys.argv[1:]:
         subprocess.run([tool, style, "-i", *paths], check=True)

@@ -1,5 +1,8 @@
 """tests/SCENARIOS.md is true.
 
+What is no C test, but a list of what a suite of others must not fail, says its name in a
+comment of tests/conformance/verdicts.py: "# AS-124: what it is".
+
 It has one row for each acceptance scenario: id, tests ("file: name", <br> between
 them), transports, stores, and its state: "pass", "pass; <what>: <issue>" when a part is
 owed by another issue, or the issue that owes all of it ("3 of 8"). A test belongs to the
@@ -60,8 +63,17 @@ def tests_in(path, text):
     return found
 
 
-def all_tests():
+def lists_in(path, text):
+    """The same of a source that names what a suite of others must not fail."""
     found = {}
+    for name, title in re.findall(rf"^# ({ID}): (.+)$", text, re.M):
+        found.setdefault(name, []).append((f"{path}: {title}", {"http"}, {"memory"}))
+    return found
+
+
+def all_tests():
+    verdicts = "tests/conformance/verdicts.py"
+    found = lists_in("conformance/verdicts.py", lint.read(verdicts))
     for path in lint.files("tests/*/test_*.c"):
         here = tests_in(path.relative_to("tests").as_posix(), lint.read(path))
         for name, tests in here.items():
@@ -130,6 +142,8 @@ def self_check():
     good = "\n".join(f"| {name} | - | - | - | 5 of 8 |" for name in IDS[1:])
     row = "| AS-1 | scenarios/test_x.c: one | pair | memory, SQLite | pass; L: 3 of 8 |\n"
     unowned = good.replace("| AS-2 | - | - | - | 5 of 8", "| AS-2 | - | - | - | pass")
+    lint.expect(lists_in("a.py", "# AS-2: two\nAS-3: x") ==
+                {"AS-2": [("a.py: two", {"http"}, {"memory"})]}, "a list is not found")
     lint.expect(not check(row + good, found), "a true page is refused")
     lint.expect(written(row + good, found) == row + good, "a true page is changed")
     for wrong in (good, row + row + good, row.replace("one", "two") + good,
