@@ -5,6 +5,7 @@ import json
 import rules
 
 MODERN = "2026-07-28"
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 OTHER = {"client": "server", "server": "client"}
@@ -29,6 +30,7 @@ class Message:
         meta = self.params.get("_meta")
         meta = meta if isinstance(meta, dict) else {}
         self.is_modern = VERSION_KEY in meta or SUBSCRIPTION_KEY in meta
+        self.names_handshake = meta.get(VERSION_KEY) in HANDSHAKE
         self.shapes = {}  # by revision, of the whole and of the params
 
     @staticmethod
@@ -81,6 +83,7 @@ class Conversation:
         self.asked = {"client": {}, "server": {}}  # what waits, by id
         self.versions = {"client": set(), "server": set()}  # of what they asked
         self.version = None  # of the handshake
+        self.answers = {}  # of the client to the server's requests, by id
 
     def say(self, who, message):
         """The reasons why what one side says is not valid. A script is only heard.
@@ -99,7 +102,8 @@ class Conversation:
         return [f"{message.kind}: {why}"] if why else []
 
     def _version_of(self, message):
-        if message.is_modern:
+        # after a handshake, a version of that kind names nothing (R-C-14)
+        if message.is_modern and not (message.names_handshake and self.version):
             return MODERN
         return self.version or (MODERN if message.value["method"] in
                                 self.judge.revisions[MODERN].requests["client"]
@@ -143,10 +147,15 @@ class Conversation:
             why = self._reason(asked, OTHER[who], message) if is_judged else None
             if why is None:
                 self._settle(candidates, asked, message)
+                if who == "client":
+                    self.answers[message.key] = message.value
                 return None
             first = first or why
         if not candidates:
-            return "answers no request that waits for it" if is_judged else None
+            # over HTTP what may not have arrived is said again, word for word
+            again = who == "client" and self.answers.get(message.key) == message.value
+            return ("answers no request that waits for it"
+                    if is_judged and not again else None)
         self._settle(candidates, candidates[0], message)
         return first
 
