@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 import http_figures
+import python_figures
 from figures import ROOT, Plan, Programs, Report, alternate, column, run, run_rows
 
 WINDOW = 32
@@ -161,7 +162,8 @@ def main():
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
-    parser.add_argument("--only", choices=("http", "others"), help="measure these alone")
+    parser.add_argument("--only", choices=("http", "others", "python"),
+                        help="measure these alone")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))
@@ -172,10 +174,12 @@ def main():
     if not programs.pinned:
         print("one processor only: server and load share it", file=sys.stderr)
     print(f"{'figure':<28} {'value':>10} {'unit':<11}{'baseline':>10} {'ratio':>7}  goal")
-    if options.only != "http":
+    if options.only in (None, "others"):
         measure_others(programs, report, plan, options.build)
-    if options.only != "others":
+    if options.only in (None, "http"):
         http_figures.measure(programs, report, plan)
+    if options.only in (None, "python"):
+        python_figures.measure(programs, report, plan)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

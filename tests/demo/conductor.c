@@ -1,6 +1,7 @@
 /* The conductor starts the client and looks after it and its server.
  *
  *   http    client --> cutting proxy (a thread of ours) --> server, a child of ours
+ *           companion -/
  *   stdio   client --> server, a child of the client
  *
  * It hears of each child through the child's standard error, which servers that a client
@@ -43,6 +44,7 @@
 #include <unistd.h>
 
 #include "../support/cutting_proxy.h"
+#include "companion.h"
 #include "plan.h"
 #include "player.h"
 #include "screen.h"
@@ -56,6 +58,8 @@
 #define LEAST_BYTES_DOWN 300
 #define MOST_BYTES_UP 150 /* less than the smallest request that follows a cut */
 #define MOST_PIECE 400    /* bytes that the proxy writes at once */
+
+#define URL_SIZE 64
 
 typedef struct conductor {
     const char *program;
@@ -75,6 +79,7 @@ typedef struct conductor {
     int64_t leave_ms; /* when what is left of a family is killed, 0 = never */
     player client;
     player server;        /* over HTTP */
+    companion companion;  /* the same */
     int server_pidfd;     /* -1 = no server is known to live */
     cutting_proxy *proxy; /* NULL = over stdio, or no server has listened yet */
     int port;             /* of the server; 0 = none has listened yet */
@@ -120,9 +125,15 @@ static void path_in_dir(const conductor *c, const char *name, char *path, size_t
     snprintf(path, size, "%s/%s", c->dir, name);
 }
 
+static void write_url(const conductor *c, char url[URL_SIZE])
+{
+    snprintf(url, URL_SIZE, "http://127.0.0.1:%u/mcp",
+             (unsigned)cutting_proxy_port(c->proxy));
+}
+
 static void start_client(conductor *c)
 {
-    char output[4200], state[4200], store[4200], duration[32], parent[32], url[64];
+    char output[4200], state[4200], store[4200], duration[32], parent[32], url[URL_SIZE];
     char mode[] = "--client";
     path_in_dir(c, "output", output, sizeof output);
     path_in_dir(c, "state", state, sizeof state);
@@ -130,8 +141,7 @@ static void start_client(conductor *c)
     snprintf(duration, sizeof duration, "%d", c->duration_ms);
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     if (c->http)
-        snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp",
-                 (unsigned)cutting_proxy_port(c->proxy));
+        write_url(c, url);
     char *const argv[] = {(char *)c->program,
                           mode,
                           parent,
@@ -182,6 +192,15 @@ static void client_ended(conductor *c)
     }
     if (!c->done || !WIFEXITED(status) || WEXITSTATUS(status))
         stop(c, "the client ended too early");
+    if (!c->http)
+        c->over = true;
+}
+
+/* When both readers have what they wanted the server is to go. */
+static void end_server(conductor *c)
+{
+    if (!c->done || c->client.pid || !companion_is_over(&c->companion) || c->leave_ms)
+        return;
     if (c->server.pid) {
         kill(c->server.pid, SIGTERM);
         c->leave_ms = now_ms() + LEAVE_MS;
@@ -195,12 +214,13 @@ static void server_ended(conductor *c)
     bool killed = c->server.killed;
     int status = player_reap(&c->server);
     close_fd(&c->server_pidfd);
-    if (!c->client.pid)
-        c->over = true; /* it was told to go */
+    bool was_told = !c->client.pid && c->leave_ms; /* to go */
+    if (was_told)
+        c->over = true;
     else if (killed)
         start_server(c);
-    if (!killed && (c->client.pid || !WIFEXITED(status) || WEXITSTATUS(status)))
-        stop(c, c->client.pid ? "the server ended too early" : "the server ended badly");
+    if (!killed && (!was_told || !WIFEXITED(status) || WEXITSTATUS(status)))
+        stop(c, was_told ? "the server ended badly" : "the server ended too early");
 }
 
 /* ---- kills and cuts ---- */
@@ -322,6 +342,16 @@ static void server_listens(conductor *c, int port)
         start_client(c);
 }
 
+/* There is a task now. */
+static void start_companion(conductor *c)
+{
+    char url[URL_SIZE];
+    if (!c->http)
+        return;
+    write_url(c, url);
+    companion_start(&c->companion, url);
+}
+
 static void take_line(void *user, const char *said)
 {
     conductor *c = user;
@@ -329,6 +359,7 @@ static void take_line(void *user, const char *said)
     int number;
     if (sscanf(said, "reader at %" SCNu64, &n) == 1) {
         c->segments = (size_t)n;
+        start_companion(c);
     } else if (sscanf(said, "server start %d", &number) == 1) {
         server_started(c, number);
     } else if (sscanf(said, "server listens at %d", &number) == 1) {
@@ -370,15 +401,18 @@ static void turn(conductor *c)
 {
     struct pollfd fds[] = {{.fd = c->client.voice, .events = POLLIN},
                            {.fd = c->server.voice, .events = POLLIN},
-                           {.fd = c->signals, .events = POLLIN}};
+                           {.fd = c->signals, .events = POLLIN},
+                           {.fd = c->companion.player.voice, .events = POLLIN}};
     bool client_speaks = true, server_speaks = true;
-    poll(fds, 3, until_next(c));
+    poll(fds, 4, until_next(c));
     if (fds[2].revents)
         take_signal(c);
     if (fds[0].revents)
         client_speaks = player_hear(&c->client, take_line, c);
     if (fds[1].revents)
         server_speaks = player_hear(&c->server, take_line, c);
+    if (fds[3].revents)
+        companion_hear(&c->companion);
     watch_cuts(c);
     follow_plan(c);
     screen_progress(&c->screen, now_ms(), c->segments);
@@ -386,6 +420,7 @@ static void turn(conductor *c)
         client_ended(c);
     if (!server_speaks)
         server_ended(c);
+    end_server(c);
 }
 
 static void run(conductor *c)
@@ -405,6 +440,7 @@ static void run(conductor *c)
     player_kill_all(&c->server);
     player_reap(&c->client);
     player_reap(&c->server);
+    companion_end(&c->companion);
     close_fd(&c->server_pidfd);
     cutting_proxy_stop(c->proxy);
     if (c->interrupt)
@@ -474,6 +510,8 @@ static int judge(conductor *c)
     screen_close(&c->screen, now_ms());
     printf("compared with %s: %s\n", c->text_path,
            found.same_bytes ? "the same, byte by byte" : "NOT the same");
+    if (!companion_judge(&c->companion, &c->text))
+        found.same_bytes = false;
     if (*c->why) {
         printf("went wrong: %s\n", c->why);
         found.same_bytes = false;
@@ -497,6 +535,9 @@ int conductor_run(const char *program, const char *text_path, bool http, uint64_
                    .signals = -1,
                    .server_pidfd = -1};
     int status = 1;
+    companion_init(&c.companion, c.dir);
+    if (!http)
+        c.companion.python = NULL; /* the server is the client's own */
     if (prepare(&c)) {
         plan_make(&c.plan, &c.random, c.text.count, http);
         printf("Segue demo: the %zu lines of %s, streamed over %s as one task\n"

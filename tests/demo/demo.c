@@ -7,6 +7,8 @@
  * SEGUE_DEMO_TRANSPORT is http (the default) or stdio, where nothing can be cut.
  * SEGUE_DEMO_ERA is modern (2026-07-28 with event streams, the default) or legacy
  * (2025-11-25 with SEP-1905); the program that reads the text takes it from there.
+ * SEGUE_DEMO_PYTHON is an interpreter that has the package: then a second client, in
+ * Python, reads the same task over HTTP at the same time.
  * SEGUE_DEMO_SEED repeats the moments of kills and cuts, SEGUE_DEMO_SECONDS (1 to 25)
  * sets how long the text takes when nobody is killed. */
 #include <dirent.h>

@@ -1,5 +1,8 @@
 """The matrix of tests/interop/run: starts each peer, prints its cells, counts them. Runs
-from the top of the tree, in the Python that has the SDK."""
+from the top of the tree, in the Python that has the SDK.
+
+Rows share nothing, and wait more than they compute: several are judged at a time. So the
+lines of one are not always together."""
 import contextlib
 import json
 import os
@@ -8,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import peers
 
@@ -17,6 +22,7 @@ PYTHON = peers.PYTHON
 RUN_SECONDS = 300
 STOP_SECONDS = 20
 DEAD = 3  # how the tool `die` ends a server
+LANES = 1 + (os.cpu_count() or 1)
 # Of the logs that are shown with failures: so many rows have theirs shown, and so much.
 EXPLAINED, ERROR_LINES, TAPS, TAP_LINES, LINE_LENGTH = 3, 12, 3, 2, 300
 
@@ -24,12 +30,18 @@ EXPLAINED, ERROR_LINES, TAPS, TAP_LINES, LINE_LENGTH = 3, 12, 3, 2, 300
 class Count:
     green = missing = failed = 0
     failures = []  # (row, line), to be told again at the end
+    lock = threading.Lock()
 
 
 def show(row, what, state, reason=""):
     cell = " | ".join((*row, what))
     line = f"{cell:<78} {state}{': ' + reason if reason else ''}"
-    print(line, flush=True)
+    with Count.lock:
+        print(line, flush=True)
+        count(row, line, state)
+
+
+def count(row, line, state):
     if state == "green":
         Count.green += 1
     elif state == "missing":
@@ -205,23 +217,28 @@ def transports_of(at, peer, era):
 
 
 def round_of(cut):
-    store = ["--store", os.path.join(OUT, "store.db")] if cut else []
-    fixture = [f"{OUT}/fixture_server", "--page", "4", *store]
+    """The rows, each as something to call."""
     over_http = ["--http", "127.0.0.1", "--drain", "1000"]
+
+    def ours(row, peer, transport):
+        name = prefix_of((*row, transport)) + "-store.db"
+        return [f"{OUT}/fixture_server", "--page", "4", *peer.ours,
+                *(["--store", name] if cut else [])]
 
     def ours_serves(peer, era):
         row = (f"{peer.name} client", era + " cut" * cut)
-        command, ours = [*peer.client, era], [*fixture, *peer.ours]
-        judge(row, command, ours, "server", cut)
-        judge_http(row, command, ([*ours, *over_http], "--port"), "server", cut)
+        command = [*peer.client, era]
+        yield partial(judge, row, command, ours(row, peer, "stdio"), "server", cut)
+        http = [*ours(row, peer, "http"), *over_http]
+        yield partial(judge_http, row, command, (http, "--port"), "server", cut)
 
     def ours_asks(peer, era, options, transports):
         row = (f"{peer.name} server", era + " cut" * cut)
         command, client = [*peer.server, *options], [f"{OUT}/client", era]
         if "stdio" in transports:
-            judge(row, client, command, "client", cut)
+            yield partial(judge, row, client, command, "client", cut)
         if "http" in transports:
-            judge_http(row, client, (command, "--http"), "client", cut)
+            yield partial(judge_http, row, client, (command, "--http"), "client", cut)
 
     for at, peer in enumerate(peers.PEERS):
         if peer.lack:
@@ -229,9 +246,9 @@ def round_of(cut):
                 show((peer.name,), "all cells", "missing", peer.lack)
             continue
         for era in peer.client_eras if peer.client else ():
-            ours_serves(peer, era)
+            yield from ours_serves(peer, era)
         for era, options in peer.server_eras.items() if peer.server else ():
-            ours_asks(peer, era, options, transports_of(at, peer, era))
+            yield from ours_asks(peer, era, options, transports_of(at, peer, era))
 
 
 def with_authorization():
@@ -262,15 +279,16 @@ def segue_with_itself():
                         (("segue", "http in operation"), "operation.py"),
                         (("segue", "http in a browser"), "browser.py")):
         if is_wanted(row):
-            cells(row, [*PYTHON, f"{HERE}/{script}", OUT])
+            yield partial(cells, row, [*PYTHON, f"{HERE}/{script}", OUT])
 
 
 def main():
-    segue_with_itself()
-    with_authorization()
-    round_of(cut=False)
+    rows = [*segue_with_itself(), with_authorization, *round_of(cut=False)]
     if "--short" not in sys.argv:
-        round_of(cut=True)
+        rows += round_of(cut=True)
+    with ThreadPoolExecutor(LANES) as lanes:
+        for row in [lanes.submit(row) for row in rows]:
+            row.result()
     tell_failures()
     print(f"interop: {Count.green} green, {Count.missing} missing in the peer, "
           f"{Count.failed} failed")

@@ -1,0 +1,61 @@
+"""The demo's second reader: the task of the first, from its first segment, in Python.
+
+Usage: reader.py PARENT URL STATE OUTPUT. STATE is the state file of the first reader,
+whose third word is a token of the task. What is said on standard error is for the
+conductor.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+
+import segue
+
+PR_SET_PDEATHSIG = 1
+
+
+def say(line):
+    print(f"reader {line}", file=sys.stderr, flush=True)
+
+
+async def read(url, token, output):
+    era = os.environ.get("SEGUE_DEMO_ERA") or "auto"
+    count = 0
+    # The environment's proxy is not for this machine. The first connection may be one of
+    # those that are cut.
+    async with segue.connect(url, era=era, proxy="", connect_attempts=20) as session:
+        first = session.resume(token)
+        with contextlib.suppress(segue.NotResumableError):  # it has ended by itself
+            first.detach()
+        task = session.task(first.id)
+        with open(output, "wb") as file:
+            async for segment in task:
+                count += 1
+                if segment.number != count:
+                    raise RuntimeError(f"segment {segment.number} after {count - 1}")
+                file.write(segment.text.encode())
+                say(f"at {count}")
+        result = await task.result()
+        if result.is_error:
+            raise RuntimeError(f"the tool refused: {result.text}")
+
+
+def main():
+    parent, url, state, output = sys.argv[1:]
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(parent):
+        sys.exit(1)  # the conductor went before this could take effect
+    with open(state) as file:
+        token = file.read().split(maxsplit=2)[2].strip()
+    try:
+        asyncio.run(read(url, token, output))
+    except Exception as error:
+        say(f"failed {type(error).__name__}: {error}")
+        sys.exit(1)
+    say("done")
+
+
+main()
