@@ -13,9 +13,9 @@
  *
  * Memory may be short. An entry of the side queue then stays there for the next batch. An
  * event is lost by itself, never with its batch; somebody may wait for it for ever if it
- * ends something (COMPLETE, CLOSED, INPUT) or says "go on" (OPEN, DRAIN, ...). So its kind
- * is kept in the user, who is kept in host->owing, and it is told without its values at
- * the end of the batch, or of a later one. That anything was lost is told by an event
+ * ends something (COMPLETE, CLOSED, INPUT) or says "go on" (OPEN, DRAIN, ...). So its
+ * kind is kept in the user, who is kept in host->owing, and it is told without its values
+ * at the end of the batch, or of a later one. That anything was lost is told by an event
  * that was made with the runtime. */
 #include "shim.h"
 

@@ -13,10 +13,10 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     sgpy_host *host = sgpy_host_new();
     if (!host)
         return PyErr_NoMemory();
-    host->spare =
-        Py_BuildValue("(OiNsO)", Py_None, SGPY_EXCEPTION,
-                      PyObject_CallFunction(PyExc_MemoryError, "s", "an event is missing"),
-                      "dispatch", Py_None);
+    host->spare = Py_BuildValue(
+        "(OiNsO)", Py_None, SGPY_EXCEPTION,
+        PyObject_CallFunction(PyExc_MemoryError, "s", "an event is missing"), "dispatch",
+        Py_None);
     if (!host->spare) {
         sgpy_options_free(&kept);
         sgpy_host_unref(host);

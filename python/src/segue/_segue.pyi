@@ -18,6 +18,10 @@ on_assertion, on_load, on_save): these callables run inside of ``runtime_dispatc
 the thread that called it, and must be quick; when one raises, the question is answered
 "no", and an event ``(None, EXCEPTION, exception, where, None)`` tells.
 
+Without memory an event may be lost, which an EXCEPTION with a MemoryError tells. A
+request that lacks one is cancelled, and its COMPLETE says E_NOMEM; other last events
+still come.
+
 Threads: any function on any thread, with the GIL; ``runtime_dispatch`` on one thread at
 a time. No thread of the library ever takes the GIL.
 """

@@ -324,7 +324,7 @@ class Context:
         self, message: str, url: str, elicitation_id: str, *, key: str | None = None
     ) -> ElicitResult[None]:
         """Sends the user to a URL, for what may not pass through the client."""
-        params = _url_form(message, url, elicitation_id)
+        params = forms.url_params(message, url, elicitation_id)
         return _elicited(await self._ask(forms.ELICIT, params, key), None)
 
     async def sample(
@@ -342,7 +342,7 @@ class Context:
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
         """Asks where the client works."""
-        return _roots(await self._ask(forms.ROOTS, b"{}", key))
+        return forms.decode_roots(await self._ask(forms.ROOTS, b"{}", key)).roots
 
 
 class SyncContext(Context):
@@ -433,7 +433,7 @@ class SyncContext(Context):
         self, message: str, url: str, elicitation_id: str, *, key: str | None = None
     ) -> ElicitResult[None]:
         """See `Context.elicit_url`; blocks."""
-        params = _url_form(message, url, elicitation_id)
+        params = forms.url_params(message, url, elicitation_id)
         return _elicited(self._block(forms.ELICIT, params, key), None)
 
     def sample(  # type: ignore[override]
@@ -445,7 +445,7 @@ class SyncContext(Context):
 
     def roots(self, *, key: str | None = None) -> list[Root]:  # type: ignore[override]
         """See `Context.roots`; blocks."""
-        return _roots(self._block(forms.ROOTS, b"{}", key))
+        return forms.decode_roots(self._block(forms.ROOTS, b"{}", key)).roots
 
 
 # ---- answers
@@ -486,12 +486,6 @@ def _form(message: str, tp: Any) -> tuple[forms.Form[Any], bytes]:
     )
 
 
-def _url_form(message: str, url: str, elicitation_id: str) -> bytes:
-    return schema.encode(
-        {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
-    )
-
-
 def _elicited(raw: bytes, form: forms.Form[Any] | None) -> ElicitResult[Any]:
     answer = forms.decode_elicited(raw)
     if answer.action != "accept" or form is None:
@@ -504,7 +498,3 @@ def _accepted(answer: ElicitResult[Any]) -> Any:
         return answer.content
     told = "declined" if answer.action == "decline" else "did not decide"
     raise Declined(f"The user {told}", answer.action)
-
-
-def _roots(raw: bytes) -> list[Root]:
-    return forms.decode_roots(raw).roots

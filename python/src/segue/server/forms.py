@@ -19,6 +19,7 @@ __all__ = [
     "decode_elicited",
     "decode_roots",
     "sample_params",
+    "url_params",
 ]
 
 T = TypeVar("T")
@@ -71,3 +72,10 @@ def sample_params(messages: Any, max_tokens: int, options: dict[str, Any]) -> by
     ]
     given = {name: value for name, value in options.items() if value is not None}
     return schema.encode({"messages": made, "maxTokens": max_tokens, **given})
+
+
+def url_params(message: str, url: str, elicitation_id: str) -> bytes:
+    """The params of elicitation/create that sends the user to a URL."""
+    return schema.encode(
+        {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
+    )

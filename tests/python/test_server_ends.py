@@ -1,0 +1,240 @@
+"""How calls of a Python server end where something goes wrong on the way: replies that
+are refused, tasks that never begin, threads that cannot be made, several that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import segue
+from segue.server import hosting, pool
+from segue.server.context import Context, SyncContext
+from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
+
+# ruff: noqa: F811
+SECONDS = 10
+
+
+def test_a_reply_that_is_refused_has_its_cause(
+    world: ServerWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = segue.Server("refused")
+
+    @server.prompt
+    def no_type() -> list[Any]:
+        return [{"role": "user", "content": {"text": "no type"}}]
+
+    @server.prompt
+    async def several() -> list[Any]:
+        return [{"role": "user", "content": [{"type": "text", "text": "one"}]}]
+
+    @server.tool(structured=False)
+    async def unknown() -> Any:
+        return segue.Unknown({"no": "type"})
+
+    async def work(session: Any) -> None:
+        with pytest.raises(segue.RemoteError, match="invalid argument"):
+            await session.get_prompt("no_type")
+        with pytest.raises(segue.RemoteError, match="one block, not list"):
+            await session.get_prompt("several")
+        with pytest.raises(segue.RemoteError, match="invalid argument"):
+            await session.call("unknown")
+
+    world.run(server, work)
+    told = [one for one in caplog.records if one.name == "segue.server"]
+    messages = [one.getMessage() for one in told if one.levelname == "ERROR"]
+    assert messages == [
+        "prompt 'no_type' failed",
+        "prompt 'several' failed",
+        "tool 'unknown' failed",
+    ]
+    assert all(one.exc_info for one in told)
+
+
+def test_a_string_is_the_content_of_a_message(world: ServerWorld) -> None:
+    server = segue.Server("strings")
+
+    @server.prompt
+    def talk() -> list[Any]:
+        return [
+            {"role": "user", "content": "hi"},
+            segue.PromptMessage("assistant", "ho"),  # type: ignore[arg-type]
+        ]
+
+    async def work(session: Any) -> None:
+        messages = (await session.get_prompt("talk")).messages
+        assert [(one.role, one.content.text) for one in messages] == [
+            ("user", "hi"),
+            ("assistant", "ho"),
+        ]
+
+    world.run(server, work)
+
+
+# ---- several that wait for room
+
+
+def test_who_waits_for_room_is_cancelled_alone(nothing_left: None) -> None:
+    async def work() -> None:
+        context = Context(None, None)  # type: ignore[arg-type]
+        room: set[str] = set()
+        waits = {
+            name: asyncio.ensure_future(context._take(lambda name=name: name in room))
+            for name in ("one", "other", "third")
+        }
+        await asyncio.sleep(0)
+        waits["one"].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waits["one"]
+        room.update(("other", "third"))
+        context._on_event(segue._segue.DRAIN, None, None, None)
+        await asyncio.wait_for(asyncio.gather(waits["other"], waits["third"]), SECONDS)
+        assert context._waiters == []
+
+    run(work)
+
+
+def test_a_bell_rings_for_each_thread_that_waits(nothing_left: None) -> None:
+    context = SyncContext(None, None)  # type: ignore[arg-type]
+    room = threading.Event()
+    asked = threading.Barrier(3)
+
+    def attempt() -> bool:
+        """Refuses each thread once."""
+        if not room.is_set():
+            asked.wait(SECONDS)
+            return False
+        return True
+
+    threads = [
+        threading.Thread(target=context._wait, args=(attempt,), daemon=True)
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    asked.wait(SECONDS)
+    room.set()
+    context._on_event(segue._segue.DRAIN, None, None, None)
+    for thread in threads:
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+
+
+def test_who_looks_later_takes_nobodys_bell(nothing_left: None) -> None:
+    """A bell that rings for one thread is heard by it, though another looks meanwhile."""
+    context = SyncContext(None, None)  # type: ignore[arg-type]
+    looks: list[bool] = []
+
+    def attempt() -> bool:
+        looks.append(True)
+        if len(looks) == 1:  # refused; it rings, and another looks, before this one waits
+            context._on_event(segue._segue.DRAIN, None, None, None)
+            context._wait(lambda: True)
+            return False
+        return True
+
+    thread = threading.Thread(target=context._wait, args=(attempt,), daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    assert not thread.is_alive() and len(looks) == 2
+
+
+# ---- ends
+
+
+class _Racing(set[Any]):
+    """The last call ends on its thread right after the loop has looked."""
+
+    host: hosting.Hosting
+    has_raced = False
+
+    def __len__(self) -> int:
+        count = super().__len__()
+        if count and not self.has_raced:
+            self.has_raced = True
+            self.host.ended(next(iter(self)))
+        return count
+
+
+def test_a_call_that_ends_while_the_loop_looks(nothing_left: None) -> None:
+    async def work() -> None:
+        made = hosting.Hosting.__new__(hosting.Hosting)
+        made.loop = asyncio.get_running_loop()
+        made._quiet = None
+        made.running = _Racing([Context(None, made)])  # type: ignore[arg-type]
+        made.running.host = made  # type: ignore[attr-defined]
+        await asyncio.wait_for(made.drain(), SECONDS)
+
+    run(work)
+
+
+def _no_thread(*_: object, **__: object) -> Any:
+    raise RuntimeError("can't start new thread")
+
+
+def test_without_threads_a_call_fails(
+    world: ServerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = segue.Server("threads", threads=1)
+
+    @server.tool
+    def plain() -> str:
+        return "done"
+
+    async def work(session: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "threading", SimpleNamespace(Thread=_no_thread))
+            with pytest.raises(segue.ToolError, match="can't start"):
+                await session.call("plain")
+        assert server._pool._busy == server._pool._threads == 0
+        assert (await session.call("plain")).text == "done"
+
+    world.run(server, work)
+
+
+def test_jobs_wait_for_the_threads_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pool.Pool(2)
+    go, done = threading.Event(), threading.Event()
+    made.submit(lambda: go.wait(SECONDS))
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "threading", SimpleNamespace(Thread=_no_thread))
+        made.submit(done.set)
+    assert (made._busy, made._threads) == (2, 1)
+    go.set()
+    assert done.wait(SECONDS)
+    made.close()
+
+
+def test_a_handler_that_is_cancelled_before_it_begins(
+    world: ServerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its call and its cancel have met in one batch: before Python 3.12 a task then never
+    takes a step."""
+    server = segue.Server("unbegun")
+    contexts: list[Context] = []
+    begin = hosting.Hosting.begin
+
+    def cancelled(host: hosting.Hosting, work: Any) -> asyncio.Task[None]:
+        task = begin(host, work)
+        (context,) = host.running
+        contexts.append(context)
+        context._cancelled = True
+        task.cancel()
+        return task
+
+    @server.tool
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    async def work(session: Any) -> None:
+        monkeypatch.setattr(hosting.Hosting, "begin", cancelled)
+        with pytest.raises(segue.RemoteError):
+            await session.call("waits")
+        (context,) = contexts
+        assert not context._host.running
+
+    world.run(server, work)
