@@ -10,10 +10,17 @@ test: setup
 	@.ci/test
 
 demo: setup release
-	@build/release/tests/demo/demo
+	@.ci/python ready
+	@SEGUE_DEMO_PYTHON=build/python/venv/bin/python build/release/tests/demo/demo
+
+# The Python package: a wheel in build/python/dist, and an environment that has it,
+# build/python/venv.
+python: setup
+	@.ci/python wheel install
 
 bench: release
 	@.ci/setup-peers
+	@.ci/python ready
 	@. .ci/path && python3 -B tests/bench/run.py
 
 # FUZZ_SECONDS per target, 30 by default.
@@ -56,4 +63,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all test demo bench fuzz soak interop conformance lint format abi debug release setup clean
+.PHONY: all test demo python bench fuzz soak interop conformance lint format abi debug release setup clean
