@@ -284,6 +284,7 @@ static void restartable_job_goes_on(world *w)
     const char *marks = wire_make_task(c, "5", "checkpoint", NULL, NULL);
     wire_get_until(c, done, "completed", NULL);
     wire_get_until(c, asks, "input_required", NULL);
+    wire_get_until_says(c, marks, "marked"); /* else it may die before that is durable */
     world_advance(w, 100);
     wire_cut(c);
     if (w->place != WORLD_STDIO) {

@@ -253,6 +253,8 @@ void fixture_checkpoint(fixtures *f, segue_call *call)
     }
     segue_call_checkpoint(call, "one", 3);
     segue_call_checkpoint(call, "two", 3);
+    segue_call_set_status(call,
+                          "marked"); /* told when it is durable, as what is before */
     fixture_job(f, call, fixture_step_wait, 1000);
 }
 

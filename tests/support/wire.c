@@ -327,19 +327,19 @@ const char *wire_task(wire *c, const char *id, const char *method, const char *t
     return wire_do(c, id, method, params, CAPS_TASKS);
 }
 
-const char *wire_get_until(wire *c, const char *task_id, const char *status,
-                           const char *caps)
+/* Until the member is one of those, which stand between bars. */
+static const char *get_until(wire *c, const char *task_id, const char *member,
+                             const char *wanted, const char *caps)
 {
-    char params[256], wanted[64], id[32];
+    char params[256], id[32], now[80];
     int64_t deadline = world_real_ms() + WAIT_MS;
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", task_id);
-    snprintf(wanted, sizeof wanted, "|%s|", status);
     for (int i = 0; i < 2000 && world_real_ms() < deadline; i++) {
         snprintf(id, sizeof id, "\"until-%d\"", i);
         const char *got = wire_do(c, id, "tasks/get", params, caps ? caps : CAPS_TASKS);
-        char now[32];
-        const char *quoted = json_at(got, "result.status");
-        snprintf(now, sizeof now, "|%.*s|", (int)strlen(quoted) - 2, quoted + 1);
+        const char *quoted = json_at(got, member);
+        snprintf(now, sizeof now, "|%.*s|", *quoted ? (int)strlen(quoted) - 2 : 0,
+                 *quoted ? quoted + 1 : "");
         if (*quoted && strstr(wanted, now))
             return got;
         if (*json_at(got, "error"))
@@ -348,6 +348,21 @@ const char *wire_get_until(wire *c, const char *task_id, const char *status,
         if (c->w->place == WORLD_STDIO)
             wire_stdio_read(c, 10); /* time passes by itself there */
     }
-    fail_msg("task never became %s", status);
+    fail_msg("%s never became %s", member, wanted);
     return NULL;
+}
+
+const char *wire_get_until(wire *c, const char *task_id, const char *status,
+                           const char *caps)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "|%s|", status);
+    return get_until(c, task_id, "result.status", wanted, caps);
+}
+
+const char *wire_get_until_says(wire *c, const char *task_id, const char *message)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "|%s|", message);
+    return get_until(c, task_id, "result.statusMessage", wanted, NULL);
 }

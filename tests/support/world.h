@@ -144,6 +144,8 @@ const char *wire_task(wire *c, const char *id, const char *method, const char *t
  * (HERE). */
 const char *wire_get_until(wire *c, const char *task_id, const char *status,
                            const char *caps);
+/* The same for its message, with what every extension client says of itself. */
+const char *wire_get_until_says(wire *c, const char *task_id, const char *message);
 
 /* ---- JSON of messages ---- */
 
