@@ -53,7 +53,8 @@ static void connect(wire *c)
 
 static void cut(wire *c)
 {
-    segue_transport_closed(c->transport);
+    if (!c->detached) /* else the other side has ended it, and it is gone */
+        segue_transport_closed(c->transport);
     world_run(c->w);
     c->closed = 1;
 }
