@@ -88,10 +88,11 @@ class RawPeer:
         id = f"ping-{self._pings}"
         mark = f'"{id}"'.encode()
         self.say(f'{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}')
-        while not self.is_closed:
+        while True:
             found = [line for line in self.lines if mark in line]
-            if found:
+            if found:  # it may have answered and left in one turn
                 self.lines.remove(found[0])
+            if found or self.is_closed:
                 break
             await self.change()
         # what came with it is in the same turns of the loop

@@ -149,6 +149,8 @@ STAGES = {
             os.kill(os.getpid(), signal.SIGINT)
             await asyncio.Event().wait()
         kept = []
+        # Whoever runs the tests in the background may have had it ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             asyncio.run(main())
         except KeyboardInterrupt:
