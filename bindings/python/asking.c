@@ -84,6 +84,16 @@ PyObject *sgpy_request_token(PyObject *request)
     return read_text(sgpy_unwrap(request, SGPY_REQUEST), read_token, true);
 }
 
+/* Read in a callback: it covers what was delivered up to there, and not what the same
+ * batch brings behind it. NULL, and no error, when there is none. */
+PyObject *sgpy_token_now(segue_request *request)
+{
+    PyObject *token = read_text(request, read_token, true);
+    if (!token)
+        PyErr_Clear();
+    return token;
+}
+
 typedef struct member {
     segue_request *request;
     const char *key;

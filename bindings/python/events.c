@@ -200,7 +200,8 @@ static void on_task(void *user, segue_request *request, const char *task_id)
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_BECAME_TASK, sgpy_string(task_id), NULL, NULL);
+        pass(user, request, entered, SGPY_BECAME_TASK, sgpy_string(task_id),
+             sgpy_token_now(request), NULL);
 }
 
 static void on_status(void *user, segue_request *request, const char *status,

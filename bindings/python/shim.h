@@ -311,6 +311,7 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
                             PyObject *handler, int events, PyObject *validate);
 PyObject *sgpy_session_peer(PyObject *session);
 PyObject *sgpy_request_token(PyObject *request);
+PyObject *sgpy_token_now(segue_request *request);
 PyObject *sgpy_request_meta(PyObject *request, PyObject *key);
 PyObject *sgpy_request_start(PyObject *session, PyObject *method, PyObject *params,
                              PyObject *options, PyObject *handler, int events);

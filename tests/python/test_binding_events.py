@@ -369,7 +369,7 @@ def test_tasks_tokens_and_resume() -> None:
             _segue.store_free(store)
             first = Recorder()
             request = pair.start("work", first)
-            task_id, _, _ = await first.get(_segue.TASK)
+            task_id, begun, _ = await first.get(_segue.TASK)
             await first.get(_segue.SEGMENTS)
             token = _segue.request_token(request)
             assert token and token.isascii()
@@ -378,6 +378,13 @@ def test_tasks_tokens_and_resume() -> None:
             assert _segue.request_meta(request, "none") is None
             _segue.request_detach(request)
             assert (await first.get(_segue.COMPLETE))[0] == -2
+
+            # C-9: the token of the event covers nothing behind it, of its batch or not
+            other = Recorder()
+            twin = _segue.request_resume(pair.session, begun, None, other)
+            assert (await other.get(_segue.SEGMENTS))[0][0].number == 1
+            _segue.request_detach(twin)
+            assert (await other.get(_segue.COMPLETE))[0] == -2
 
             again = Recorder()
             _segue.request_resume(pair.session, token, None, again)

@@ -165,7 +165,7 @@ void world_run(world *w)
     for (int idle = 0; idle < turns; idle = ran ? 0 : idle + 1) {
         fixtures_tick(w->fixtures);
         int wait = world_is_slow(w) && idle >= turns - 3;
-        segue_runtime_dispatch(w->runtime, wait ? 2 : 0, 0, &ran);
+        segue_runtime_dispatch(w->runtime, wait ? 4 : 0, 0, &ran);
         ran |= look_at_wires(w);
     }
 }

@@ -111,6 +111,12 @@ class Runtime:
         """Whether it has ended."""
         return self._closed
 
+    @property
+    def is_delivering(self) -> bool:
+        """Whether a batch of events is being handled: the library counts all of it as
+        delivered, also what no handler has seen yet."""
+        return self._left is not None
+
     def on_close(self, callback: Callable[[], object]) -> None:
         """Has something called once when the runtime has ended, after its last events."""
         self._on_close.append(callback)

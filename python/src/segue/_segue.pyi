@@ -44,7 +44,8 @@ SEGMENTS: Final = 9  # a: list of Segment, in order, at least one
 PROGRESS: Final = 10  # a: progress (float), b: total (float, 0 = unknown), c: message
 LOG: Final = 11  # of a request. a: params of notifications/message (bytes)
 QUESTION: Final = 12  # a: key (str), b: method (str), c: params (bytes)
-TASK: Final = 13  # a: task id (str)
+TASK: Final = 13  # a: task id (str), b: the token of that moment (str or None), which
+#                   covers what comes before this event and nothing behind it
 STATUS: Final = 14  # a: status (str), b: message (str or None)
 COMPLETE: Final = 15  # a: status (int), b: result or what there is (bytes or None),
 #                       c: error (ErrorInfo or None). A request's last event

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .. import _segue, errors
+from .. import _runtime, _segue, errors
 from . import items
 from .changes import Changes, read_change
 from .flow import OK, Callbacks, Exchange, Progress
@@ -86,6 +86,7 @@ class Conversation:
         raise_on_error: bool,
     ) -> None:
         self.loop = asyncio.get_running_loop()
+        self.runtime = _runtime.current()
         self.answers = answers
         self.changes: list[Changes] = []
         self.connections = 0

@@ -143,7 +143,7 @@ class Exchange:
             self._ask(a, b, c)
         elif kind == _segue.TASK:
             self.task_id = a
-            self.became_task()
+            self.became_task(b)
         elif kind == _segue.STATUS:
             self.tell(self.callbacks.status, a, b)
 
@@ -152,8 +152,8 @@ class Exchange:
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    def became_task(self) -> None:
-        """The task has an id, and a token."""
+    def became_task(self, token: str | None) -> None:
+        """The task has an id, and a token, which covers what was delivered before."""
 
     def tell(self, callback: Callable[..., object] | None, *args: Any) -> None:
         """Runs a callback of the user; its failure is not the library's."""
@@ -306,12 +306,14 @@ class Flow(Exchange):
             self.queue.extend(a)
             number = a[-1].number
             if number - self._marked >= _MARK_EVERY:
-                self.mark(number)
+                self._marked = number
+                self.session.loop.call_soon(self._mark_all)
             if self._waiters:
                 self.wake()
 
-    def became_task(self) -> None:
-        self.mark(self.queue[-1].number if self.queue else self.last)
+    def became_task(self, token: str | None) -> None:
+        if token is not None and not self.is_dropping:
+            self._remember(self.queue[-1].number if self.queue else self.last, token)
         self.wake()
         if self.on_begin is not None:
             self.tell(self.on_begin)
@@ -422,10 +424,18 @@ class Flow(Exchange):
     # ---- tokens
 
     def mark(self, number: int) -> None:
-        """Remembers the token that covers all up to that segment."""
+        """Remembers the token, which covers all up to that segment."""
         token = super().token()
-        if token is None:
-            return
+        if token is not None:
+            self._remember(number, token)
+
+    def _mark_all(self) -> None:
+        """Between two batches: the token covers what was delivered, and all of that is in
+        the queue. While a batch is handled it covers what is still to come of it, too."""
+        if not self.is_dropping:
+            self.mark(self.queue[-1].number if self.queue else self.last)
+
+    def _remember(self, number: int, token: str) -> None:
         while len(self._marks) > 1 and self._marks[1][0] <= self.last:
             self._marks.popleft()  # there is a newer one that will do
         self._marks.append((number, token))
@@ -436,7 +446,7 @@ class Flow(Exchange):
     def token(self) -> str | None:
         if self._kept is not None:
             return self._kept
-        if not self.queue:
+        if not self.queue and not self.session.runtime.is_delivering:
             token = super().token()
             if token is not None or self.outcome is None or self.outcome[0] != OK:
                 return token  # that of one that has ended well brings the result again
