@@ -8,6 +8,7 @@ import gc
 import resource
 import time
 import tracemalloc
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -66,8 +67,21 @@ class Watched(_runtime.Runtime):
         self.longest_ms = max(self.longest_ms, (time.thread_time_ns() - before) / 1e6)
 
 
+def assert_turns_are_short(
+    main: Callable[[list[float]], Coroutine[Any, Any, None]],
+) -> None:
+    """Of the best of three runs: other work on the machine makes a turn longer, also by
+    the processor's clock, and never shorter. `main` appends its longest one, in ms."""
+    longest: list[float] = []
+    for _ in range(3):
+        run(main(longest))
+        if longest[-1] < LONGEST_MS:
+            return
+    raise AssertionError(f"turns of {longest} ms")
+
+
 def test_ten_thousand_calls_at_once() -> None:
-    async def main() -> None:
+    async def main(longest: list[float]) -> None:
         made = Watched(asyncio.get_running_loop(), track=True)
         pair = Pair(
             made.handle,
@@ -82,14 +96,14 @@ def test_ten_thousand_calls_at_once() -> None:
                 await asyncio.sleep(0)
         await count.done
         assert not count.failed
-        assert made.longest_ms < LONGEST_MS
         await made.aclose()
+        longest.append(made.longest_ms)
 
-    run(main())
+    assert_turns_are_short(main)
 
 
 def test_a_thousand_streams_at_once() -> None:
-    async def main() -> None:
+    async def main(longest: list[float]) -> None:
         made = Watched(asyncio.get_running_loop(), track=True)
         pair = Pair(
             made.handle,
@@ -104,9 +118,9 @@ def test_a_thousand_streams_at_once() -> None:
         assert not count.failed
         assert count.segments == STREAMS * (SEGMENTS)
         await made.aclose()
-        assert made.longest_ms < LONGEST_MS
+        longest.append(made.longest_ms)
 
-    run(main())
+    assert_turns_are_short(main)
 
 
 def rss_kib() -> int:
