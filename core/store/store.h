@@ -45,6 +45,35 @@ segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
 /* One bounded step. *next_ms: now_ms when more is due, INT64_MAX when nothing ever is. */
 segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_ms);
 
+/* ---- news: what others did ----
+ *
+ * One handle may serve several keepers (servers, runtimes, threads of one process), and
+ * all of them are one owner towards other processes. Each keeper has a listener; what one
+ * commits is news to the others, whether or not the store itself is shared. */
+
+typedef struct sgi_store_listener sgi_store_listener;
+
+/* ring is called from any thread, with no lock of the store held that any function here
+ * takes; it must not call the store. */
+segue_status sgi_store_listen(segue_store *store, void (*ring)(void *user), void *user,
+                              sgi_store_listener **out);
+/* ring is not called any more when this returns. */
+void sgi_store_unlisten(sgi_store_listener *listener);
+/* As commit, by this listener: it is not told what it did itself. */
+segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,
+                                 size_t count);
+/* Growth of an operation is news to this listener from now on, or no more. Idempotent.
+ * What is there already is not told: read after it has returned. */
+segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, bool on);
+/* A letter to the operation's owner. When the owner is this very instance all other
+ * listeners are told, and the one that runs the operation takes it. */
+segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,
+                            size_t len);
+/* Hands over what is new to this listener, as the vtable's. *within_ms: -1 = only when
+ * rung. */
+segue_status sgi_store_news(sgi_store_listener *listener, segue_store_news_fn fn,
+                            void *user, int64_t *within_ms);
+
 /* The built-in ones. options may be NULL. message (may be NULL, size bytes) receives one
  * line for a person on failure. */
 segue_status sgi_store_memory_new(const segue_store_options *options, segue_store **out);

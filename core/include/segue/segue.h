@@ -88,6 +88,7 @@ enum segue_status_value {
     SEGUE_E_STORE = -400,
     SEGUE_E_STORE_FULL = -401,
     SEGUE_E_STORE_CORRUPT = -402,
+    SEGUE_E_FENCED = -403,
     SEGUE_E_FATAL = -900
 };
 

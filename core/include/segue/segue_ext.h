@@ -126,9 +126,11 @@ enum segue_store_write_kind {
     SEGUE_STORE_END = 3,     /* id, purge_ms: the operation has ended */
     SEGUE_STORE_DELETE = 4,  /* id */
     SEGUE_STORE_RELEASE = 5, /* id: its server goes, unended; the next claim finds it */
-    SEGUE_STORE_DROP = 6     /* id, entry.kind, entry.seq: nobody needs entries of that
+    SEGUE_STORE_DROP = 6,    /* id, entry.kind, entry.seq: nobody needs entries of that
                                 kind up to that number any more; never the last of the
                                 log. A store may keep them */
+    SEGUE_STORE_TAKEN = 7    /* id, entry.seq: letters up to that number have been dealt
+                                with; what they led to is in this commit or before it */
 };
 
 typedef struct segue_store_write {
@@ -145,6 +147,27 @@ typedef int32_t (*segue_store_record_fn)(void *user, const segue_store_record *r
 /* Receives one entry; return 0 to go on, 1 to stop. */
 typedef int32_t (*segue_store_entry_fn)(void *user, const segue_store_entry *entry);
 
+/* What others did to operations. A store that several servers share tells it: each
+ * operation has one owner, the store instance that created or claimed it last, which
+ * alone may write to it. Others follow its log, and send the owner letters. */
+enum segue_store_news_kind {
+    SEGUE_STORE_GREW = 1,    /* id: somebody else's commit wrote to it, or it is gone */
+    SEGUE_STORE_LETTER = 2,  /* id, number, data: for its owner, which this instance is */
+    SEGUE_STORE_ORPHANS = 3, /* owners have gone: claim will find something */
+    SEGUE_STORE_MISSED = 4   /* news were lost: as if all that is followed had grown */
+};
+
+typedef struct segue_store_news {
+    int32_t kind;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    uint64_t number; /* of a letter: 1, 2, 3, ... per operation */
+    const char *data;
+    size_t data_len;
+} segue_store_news;
+
+/* Receives one piece of news; return 0 to go on, 1 to stop. */
+typedef int32_t (*segue_store_news_fn)(void *user, const segue_store_news *news);
+
 /* A store. Calls come one at a time. A blocking store is called on a thread of its own, a
  * non-blocking one under the library's lock: it must not call the library. */
 typedef struct segue_store_vtable {
@@ -154,8 +177,9 @@ typedef struct segue_store_vtable {
      * SEGUE_E_EXISTS: a CREATE met a task id or idempotency key that is there.
      * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
      * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE,
-     * RELEASE or DROP of it is fine, and so is a RELEASE of what has ended or is not
-     * owned. */
+     * RELEASE, DROP or TAKEN of it is fine, and so is a RELEASE of what has ended or is
+     * not owned. SEGUE_E_FENCED: an APPEND, END, DROP or TAKEN to what another instance
+     * owns by now. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
     /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it
      * to fn. SEGUE_E_NOT_FOUND when there is none. */
@@ -177,6 +201,28 @@ typedef struct segue_store_vtable {
      * tasks/list. */
     segue_status (*list)(void *self, const uint8_t *principal, int64_t created_ms,
                          const char *task_id, segue_store_record_fn fn, void *user);
+
+    /* The rest is for a store that other processes write to as well: all four or none. */
+
+    /* Sets what to call when there are news; from any thread, also from inside of other
+     * functions of the store, without a lock of its own. NULL = nothing any more: it has
+     * returned for the last time when this returns. Called outside of the order of the
+     * other calls. */
+    void (*set_bell)(void *self, void (*ring)(void *user), void *user);
+    /* News tell from now on (1), or no more (0), that the log of the operation grows.
+     * SEGUE_E_NOT_FOUND when it is gone. What was there before is not told: read after
+     * follow has returned. */
+    segue_status (*follow)(void *self, const uint8_t *id, int32_t on);
+    /* Leaves a letter for whoever owns the operation, now or after a claim, until TAKEN.
+     * SEGUE_E_NOT_FOUND when it is gone, SEGUE_E_TERMINAL when it has ended,
+     * SEGUE_E_LIMIT when too many wait for it (64). */
+    segue_status (*post)(void *self, const uint8_t *id, const char *data, size_t len);
+    /* Hands over what is new, letters in their order, each once while this instance owns
+     * the operation (a claim tells those that wait anew). *within_ms receives when to ask
+     * again without a bell; -1 = not at all. Also keeps this instance alive as an owner:
+     * it is called that often. */
+    segue_status (*news)(void *self, segue_store_news_fn fn, void *user,
+                         int64_t *within_ms);
 } segue_store_vtable;
 
 /* Makes a store of yours.

@@ -352,6 +352,14 @@ class StoreCorruptError(StoreError):
     text = "the store is damaged or of a newer format"
 
 
+class FencedError(StoreError):
+    """Another server has taken the operation over (SEGUE_E_FENCED, -403)."""
+
+    status = -403
+    name = "SEGUE_E_FENCED"
+    text = "another server has taken the operation over"
+
+
 class FatalError(Error):
     """Internal failure (SEGUE_E_FATAL, -900)."""
 
@@ -393,6 +401,7 @@ BY_STATUS: dict[int, type[Error]] = {
     -400: StoreError,
     -401: StoreFullError,
     -402: StoreCorruptError,
+    -403: FencedError,
     -900: FatalError,
 }
 
