@@ -79,6 +79,8 @@ typedef struct memory_store {
     touch *touches;
     size_t touch_count;
     size_t touch_cap;
+    int64_t evicted;
+    int64_t purged;
 } memory_store;
 
 /* ---- operations ---- */
@@ -383,8 +385,10 @@ static bool make_room(memory_store *store)
     SGI_TAILQ_EACH(op, &store->ended, link, next) {
         if (store->used <= store->max_bytes)
             break;
-        if (!op->touch)
-            drop_operation(store, op);
+        if (op->touch)
+            continue;
+        drop_operation(store, op);
+        store->evicted++;
     }
     return true;
 }
@@ -497,9 +501,19 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
         operation *op = SGI_OWNER(store->purges.heap[0], operation, purge);
         rows += op->log.last_seq + 1;
         drop_operation(store, op);
+        store->purged++;
     }
     *next_ms = next < now_ms ? now_ms : next;
     return SEGUE_OK;
+}
+
+static void tell_stats(void *self, segue_store_stats *stats)
+{
+    const memory_store *store = self;
+    stats->operations = (int64_t)store->by_id.count;
+    stats->bytes = (int64_t)store->used;
+    stats->evicted = store->evicted;
+    stats->purged = store->purged;
 }
 
 static void free_list(memory_store *store, struct operation_list *list)
@@ -535,7 +549,8 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
                                               .claim = claim,
                                               .purge = purge,
                                               .free = free_store,
-                                              .list = list};
+                                              .list = list,
+                                              .stats = tell_stats};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     int64_t max_bytes = options ? options->max_bytes : 0;

@@ -3,8 +3,12 @@
  * The application holds one reference, each server one more; whoever drops the last frees
  * the store behind it. The mutex makes one call at a time out of calls from any thread;
  * it is held while the callbacks of find, read, claim and list run. The allocator is the
- * store's own copy: a store may outlive every runtime that used it. */
-#include "store/store.h"
+ * store's own copy: a store may outlive every runtime that used it.
+ *
+ * Who listens is in listeners.c. A store that others write to as well brings news of its
+ * own: whoever asks first takes them out and puts them to all listeners. One that nobody
+ * else writes to knows nothing of letters; they stay in memory until they are taken. */
+#include "store/listeners.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +19,11 @@ struct segue_store {
     sgi_mem mem;
     atomic_size_t refs;
     pthread_mutex_t lock;
+    sgi_listeners listeners;
 };
+
+/* Until there is room or memory for a letter. */
+#define LETTER_RETRY_MS 50
 
 /* Takes what both sides know; refuses a longer vtable that uses what we do not know. */
 static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable *from)
@@ -27,7 +35,10 @@ static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable
             return SEGUE_E_VERSION;
     memset(to, 0, sizeof *to);
     memcpy(to, from, size < sizeof *to ? size : sizeof *to);
-    return to->commit && to->find && to->read && to->claim ? SEGUE_OK : SEGUE_E_INVALID;
+    int verbs = !!to->set_bell + !!to->follow + !!to->post + !!to->news;
+    return to->commit && to->find && to->read && to->claim && verbs % 4 == 0
+               ? SEGUE_OK
+               : SEGUE_E_INVALID;
 }
 
 segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
@@ -45,10 +56,18 @@ segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
         sgi_release(mem, store, sizeof *store);
         return SEGUE_E_NOMEM;
     }
+    status = sgi_listeners_init(&store->listeners, mem, copy.news != NULL);
+    if (status) {
+        pthread_mutex_destroy(&store->lock);
+        sgi_release(mem, store, sizeof *store);
+        return status;
+    }
     store->vtable = copy;
     store->self = self;
     store->mem = *mem;
     atomic_init(&store->refs, 1);
+    if (copy.set_bell)
+        copy.set_bell(self, sgi_listeners_bell, &store->listeners);
     *out = store;
     return SEGUE_OK;
 }
@@ -62,8 +81,11 @@ void sgi_store_unref(segue_store *store)
 {
     if (!store || atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
         return;
+    if (store->vtable.set_bell)
+        store->vtable.set_bell(store->self, NULL, NULL);
     if (store->vtable.free)
         store->vtable.free(store->self);
+    sgi_listeners_free(&store->listeners);
     pthread_mutex_destroy(&store->lock);
     sgi_mem mem = store->mem;
     sgi_release(&mem, store, sizeof *store);
@@ -74,15 +96,53 @@ bool sgi_store_is_blocking(const segue_store *store)
     return store->vtable.blocking != 0;
 }
 
-segue_status sgi_store_commit(segue_store *store, const segue_store_write *writes,
-                              size_t count)
+/* A store without letters does not know what it is to take one. */
+static segue_status commit_without_taken(segue_store *store,
+                                         const segue_store_write *writes, size_t count,
+                                         size_t left)
+{
+    if (!left)
+        return SEGUE_OK;
+    segue_store_write *kept = sgi_alloc(&store->mem, left * sizeof *kept);
+    size_t n = 0;
+    if (!kept)
+        return SEGUE_E_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (writes[i].kind != SEGUE_STORE_TAKEN)
+            kept[n++] = writes[i];
+    segue_status status = store->vtable.commit(store->self, kept, n);
+    sgi_release(&store->mem, kept, left * sizeof *kept);
+    return status;
+}
+
+static segue_status commit(segue_store *store, const segue_store_write *writes,
+                           size_t count)
+{
+    size_t left = count;
+    if (!store->vtable.news)
+        for (size_t i = 0; i < count; i++)
+            left -= writes[i].kind == SEGUE_STORE_TAKEN;
+    return left == count ? store->vtable.commit(store->self, writes, count)
+                         : commit_without_taken(store, writes, count, left);
+}
+
+static segue_status commit_as(segue_store *store, const sgi_store_listener *by,
+                              const segue_store_write *writes, size_t count)
 {
     if (!count)
         return SEGUE_OK;
     pthread_mutex_lock(&store->lock);
-    segue_status status = store->vtable.commit(store->self, writes, count);
+    segue_status status = commit(store, writes, count);
     pthread_mutex_unlock(&store->lock);
+    if (!status)
+        sgi_listeners_wrote(&store->listeners, by, writes, count);
     return status;
+}
+
+segue_status sgi_store_commit(segue_store *store, const segue_store_write *writes,
+                              size_t count)
+{
+    return commit_as(store, NULL, writes, count);
 }
 
 segue_status sgi_store_find(segue_store *store, const char *task_id,
@@ -107,11 +167,26 @@ segue_status sgi_store_read(segue_store *store, const uint8_t *id, uint64_t afte
     return status;
 }
 
+typedef struct claiming {
+    sgi_listeners *listeners;
+    segue_store_record_fn fn;
+    void *user;
+} claiming;
+
+static int32_t show_claimed(void *user, const segue_store_record *record)
+{
+    claiming *c = user;
+    sgi_listeners_claimed(c->listeners, record->id);
+    return c->fn(c->user, record);
+}
+
 segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void *user)
 {
+    claiming c = {&store->listeners, fn, user};
     pthread_mutex_lock(&store->lock);
-    segue_status status = store->vtable.claim(store->self, fn, user);
+    segue_status status = store->vtable.claim(store->self, show_claimed, &c);
     pthread_mutex_unlock(&store->lock);
+    sgi_listeners_ring(&store->listeners);
     return status;
 }
 
@@ -133,6 +208,15 @@ segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
     return status;
 }
 
+void sgi_store_stats(segue_store *store, segue_store_stats *stats)
+{
+    if (!store->vtable.stats)
+        return;
+    pthread_mutex_lock(&store->lock);
+    store->vtable.stats(store->self, stats);
+    pthread_mutex_unlock(&store->lock);
+}
+
 segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_ms)
 {
     *next_ms = INT64_MAX;
@@ -141,5 +225,111 @@ segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_m
     pthread_mutex_lock(&store->lock);
     segue_status status = store->vtable.purge(store->self, now_ms, next_ms);
     pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+/* ---- news ---- */
+
+segue_status sgi_store_listen(segue_store *store, void (*ring)(void *user), void *user,
+                              sgi_store_listener **out)
+{
+    return sgi_listeners_add(&store->listeners, store, ring, user, out);
+}
+
+void sgi_store_unlisten(sgi_store_listener *listener)
+{
+    segue_store *store = sgi_listeners_store(listener);
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    while (sgi_listeners_followed(&store->listeners, listener, id))
+        sgi_store_follow(listener, id, false);
+    sgi_listeners_remove(&store->listeners, listener);
+}
+
+segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,
+                                 size_t count)
+{
+    return commit_as(sgi_listeners_store(by), by, writes, count);
+}
+
+static int32_t stop_at_once(void *user, const segue_store_entry *entry)
+{
+    (void)user;
+    (void)entry;
+    return 1;
+}
+
+/* Of a store without news: is the operation there? */
+static segue_status look_for(segue_store *store, const uint8_t *id)
+{
+    return store->vtable.read(store->self, id, 0, stop_at_once, NULL);
+}
+
+segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, bool on)
+{
+    segue_store *store = sgi_listeners_store(listener);
+    bool changed, undone;
+    pthread_mutex_lock(&store->lock);
+    segue_status status =
+        sgi_listeners_follow(&store->listeners, listener, id, on, &changed);
+    if (changed && store->vtable.follow)
+        status = store->vtable.follow(store->self, id, on);
+    else if (!status && on && !store->vtable.follow)
+        status = look_for(store, id);
+    if (status && on)
+        sgi_listeners_follow(&store->listeners, listener, id, false, &undone);
+    pthread_mutex_unlock(&store->lock);
+    return on ? status : SEGUE_OK;
+}
+
+segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,
+                            size_t len)
+{
+    segue_store *store = sgi_listeners_store(by);
+    pthread_mutex_lock(&store->lock);
+    segue_status status = store->vtable.post
+                              ? store->vtable.post(store->self, id, data, len)
+                              : look_for(store, id);
+    pthread_mutex_unlock(&store->lock);
+    return status || store->vtable.post
+               ? status
+               : sgi_listeners_post(&store->listeners, id, data, len);
+}
+
+typedef struct asking {
+    sgi_listeners *listeners;
+    bool stopped;
+} asking;
+
+static int32_t put_to_listeners(void *user, const segue_store_news *news)
+{
+    asking *a = user;
+    a->stopped = sgi_listeners_told(a->listeners, news) != 0;
+    return a->stopped;
+}
+
+static segue_status ask_store(segue_store *store, int64_t *within_ms)
+{
+    asking a = {&store->listeners, false};
+    if (!store->vtable.news)
+        return SEGUE_OK;
+    pthread_mutex_lock(&store->lock);
+    segue_status status =
+        store->vtable.news(store->self, put_to_listeners, &a, within_ms);
+    pthread_mutex_unlock(&store->lock);
+    if (a.stopped && (*within_ms < 0 || *within_ms > LETTER_RETRY_MS))
+        *within_ms = LETTER_RETRY_MS;
+    return status;
+}
+
+segue_status sgi_store_news(sgi_store_listener *listener, segue_store_news_fn fn,
+                            void *user, int64_t *within_ms)
+{
+    segue_store *store = sgi_listeners_store(listener);
+    *within_ms = -1;
+    sgi_listeners_answer(&store->listeners, listener);
+    segue_status status = ask_store(store, within_ms);
+    if (sgi_listeners_hand(&store->listeners, listener, fn, user))
+        *within_ms = 0;
+    sgi_listeners_ring(&store->listeners);
     return status;
 }

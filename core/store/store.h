@@ -44,6 +44,8 @@ segue_status sgi_store_list(segue_store *store, const uint8_t *principal,
                             segue_store_record_fn fn, void *user);
 /* One bounded step. *next_ms: now_ms when more is due, INT64_MAX when nothing ever is. */
 segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_ms);
+/* What it knows of itself; the rest of *stats stays. */
+void sgi_store_stats(segue_store *store, segue_store_stats *stats);
 
 /* ---- news: what others did ----
  *
@@ -53,24 +55,32 @@ segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_m
 
 typedef struct sgi_store_listener sgi_store_listener;
 
-/* ring is called from any thread, with no lock of the store held that any function here
- * takes; it must not call the store. */
+/* ring tells that there are news; not again before sgi_store_news was called. It comes
+ * from any thread, also one that is inside of a call here, with whatever locks its caller
+ * holds: it may signal and do nothing else. The caller's reference of the store outlives
+ * the listener. */
 segue_status sgi_store_listen(segue_store *store, void (*ring)(void *user), void *user,
                               sgi_store_listener **out);
-/* ring is not called any more when this returns. */
+/* ring is not called any more when this returns; waits for one that runs. What was
+ * followed is followed no more. */
 void sgi_store_unlisten(sgi_store_listener *listener);
 /* As commit, by this listener: it is not told what it did itself. */
 segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,
                                  size_t count);
 /* Growth of an operation is news to this listener from now on, or no more. Idempotent.
- * What is there already is not told: read after it has returned. */
+ * What is there already is not told: read after it has returned. SEGUE_E_NOT_FOUND when
+ * it is gone. What is purged or evicted is not told. */
 segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, bool on);
-/* A letter to the operation's owner. When the owner is this very instance all other
- * listeners are told, and the one that runs the operation takes it. */
+/* A letter to the operation's owner. When the owner is this very instance all listeners
+ * are told, the poster too, and the one that runs the operation takes it. A claim tells
+ * what waits to all once more. SEGUE_E_NOT_FOUND, SEGUE_E_TERMINAL, SEGUE_E_LIMIT as the
+ * vtable's; a store without letters of its own knows that an operation has ended only
+ * when somebody here follows it. */
 segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,
                             size_t len);
-/* Hands over what is new to this listener, as the vtable's. *within_ms: -1 = only when
- * rung. */
+/* Hands over what is new to this listener, as the vtable's. fn runs under a lock: it must
+ * not call the store nor wait for anything. *within_ms: -1 = only when rung, 0 = fn has
+ * stopped and there is more. A status tells that others could not be asked. */
 segue_status sgi_store_news(sgi_store_listener *listener, segue_store_news_fn fn,
                             void *user, int64_t *within_ms);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "support/news_suite.h"
 #include "support/store_kit.h"
 #include "support/store_suite.h"
 #include "support/test_mem.h"
@@ -477,7 +478,7 @@ int main(void)
         return 1;
     int failures = 0;
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
-        failures += store_suite_run(&suites[i]);
+        failures += store_suite_run(&suites[i]) + news_suite_run(&suites[i]);
     clear_sqlite();
     rmdir(directory);
     failures += cmocka_run_group_tests_name("store", cases, NULL, NULL);

@@ -160,13 +160,22 @@ enum segue_store_news_kind {
 typedef struct segue_store_news {
     int32_t kind;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    uint64_t number; /* of a letter: 1, 2, 3, ... per operation */
+    uint64_t number; /* of a letter: higher than of any before it to that operation */
     const char *data;
     size_t data_len;
 } segue_store_news;
 
-/* Receives one piece of news; return 0 to go on, 1 to stop. */
+/* Receives one piece of news; return 0 to go on, 1 to stop: that piece is told again. */
 typedef int32_t (*segue_store_news_fn)(void *user, const segue_store_news *news);
+
+/* What a store says of itself; -1 = it does not know. */
+typedef struct segue_store_stats {
+    size_t struct_size;
+    int64_t operations; /* in it */
+    int64_t bytes;      /* that it occupies */
+    int64_t evicted;    /* operations that had to go before their time, for want of room */
+    int64_t purged;     /* ... and that went in time; both since it was opened */
+} segue_store_stats;
 
 /* A store. Calls come one at a time. A blocking store is called on a thread of its own, a
  * non-blocking one under the library's lock: it must not call the library. */
@@ -223,6 +232,9 @@ typedef struct segue_store_vtable {
      * it is called that often. */
     segue_status (*news)(void *self, segue_store_news_fn fn, void *user,
                          int64_t *within_ms);
+
+    /* Says how it is. Quick: asked after commits. Optional, for every store. */
+    void (*stats)(void *self, segue_store_stats *stats);
 } segue_store_vtable;
 
 /* Makes a store of yours.
