@@ -117,21 +117,6 @@ segue_status segue_session_open(segue_runtime *runtime, segue_transport *transpo
     return status;
 }
 
-/* Text to a caller's buffer, with the usual rules for its length. */
-static segue_status give_text(sgi_str text, char *buf, size_t *len)
-{
-    size_t room = buf ? *len : 0;
-    *len = text.n;
-    if (!buf)
-        return SEGUE_OK;
-    if (room < text.n + 1)
-        return SEGUE_E_TOO_SMALL;
-    if (text.n)
-        memcpy(buf, text.p, text.n);
-    buf[text.n] = 0;
-    return SEGUE_OK;
-}
-
 segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
 {
     segue_status status =
@@ -143,7 +128,7 @@ segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
     else if (!session->peer.len)
         status = SEGUE_E_STATE;
     else
-        status = give_text(sgi_buf_str(&session->peer), buf, len);
+        status = sgi_give_text(sgi_buf_str(&session->peer), buf, len);
     sgi_leave(session);
     return status;
 }
@@ -265,7 +250,7 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     sgi_buf_init(&token, sgi_engine_mem(request->engine));
     status = len ? sgi_token_write(request, &token) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = give_text(sgi_buf_str(&token), buf, len);
+        status = sgi_give_text(sgi_buf_str(&token), buf, len);
     sgi_buf_free(&token);
     sgi_leave(request);
     return status;
@@ -284,7 +269,7 @@ segue_status segue_request_meta(segue_request *request, const char *key, char *b
     if (!key || !len)
         status = SEGUE_E_INVALID;
     else
-        status = value.n ? give_text(value, buf, len) : SEGUE_E_NOT_FOUND;
+        status = value.n ? sgi_give_text(value, buf, len) : SEGUE_E_NOT_FOUND;
     sgi_leave(request);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Content, server, call. */
 #include "api/guard.h"
 #include "engine/serving/call.h"
+#include "engine/serving/stats.h"
 #include "engine/error.h"
 #include "engine/freshness.h"
 #include "store/store.h"
@@ -178,12 +179,18 @@ static segue_status resolve_server(segue_server_options *o)
     put_default32(&o->lookups_per_second, 100);
     put_default(&o->input_wait_ms, 10 * 60 * 1000);
     put_default32(&o->fetches_per_second, 1000);
+    put_default(&o->max_principal_requests, 65536);
+    put_default(&o->max_principal_bytes, (int64_t)256 << 20);
+    put_default(&o->max_server_requests, 262144);
+    put_default(&o->max_server_bytes, (int64_t)1 << 30);
     if (o->page_size < 0 || o->max_result_bytes < 0 || o->max_log_bytes < 0 ||
         o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
         o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
         o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
         o->fetches_per_second < 0 || o->question_ttl_ms < 0 || o->max_events < 0 ||
         o->max_event_bytes < 0 || o->event_ttl_ms < 0 ||
+        o->max_principal_requests < 0 || o->max_principal_bytes < 0 ||
+        o->max_server_requests < 0 || o->max_server_bytes < 0 ||
         (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
         !is_freshness(o->list_ttl_ms, o->list_scope) || !is_text(o->name) ||
         !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions) ||
@@ -322,6 +329,25 @@ segue_status segue_server_resource_updated(segue_server *server, const char *uri
         sgi_resource_updated(server, sgi_str_of(uri));
     sgi_leave(server);
     return uri ? SEGUE_OK : SEGUE_E_INVALID;
+}
+
+segue_status segue_server_stats(segue_server *server, char *buf, size_t *len)
+{
+    sgi_buf text;
+    segue_status status = sgi_enter(SGI_FN_segue_server_stats, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf_init(&text, sgi_engine_mem(server->engine));
+    sgi_stats_write(server, &text);
+    if (!len)
+        status = SEGUE_E_INVALID;
+    else if (text.failed)
+        status = SEGUE_E_NOMEM;
+    else
+        status = sgi_give_text(sgi_buf_str(&text), buf, len);
+    sgi_buf_free(&text);
+    sgi_leave(server);
+    return status;
 }
 
 segue_status segue_server_attach(segue_server *server, segue_transport *transport)

@@ -86,3 +86,17 @@ segue_status sgi_transport_may_attach(const segue_transport *transport,
         return SEGUE_E_STATE;
     return sgi_runtime_is_open(runtime) ? SEGUE_OK : SEGUE_E_CLOSED;
 }
+
+segue_status sgi_give_text(sgi_str text, char *buf, size_t *len)
+{
+    size_t room = buf ? *len : 0;
+    *len = text.n;
+    if (!buf)
+        return SEGUE_OK;
+    if (room < text.n + 1)
+        return SEGUE_E_TOO_SMALL;
+    if (text.n)
+        memcpy(buf, text.p, text.n);
+    buf[text.n] = 0;
+    return SEGUE_OK;
+}

@@ -33,6 +33,10 @@ segue_runtime *sgi_handle_runtime(const void *handle);
 void sgi_handle_given(const void *handle);
 void sgi_handle_freed(sgi_engine *engine);
 
+/* Hands a text to a caller: buf NULL = only its length, which *len receives in any case;
+ * room for the length + 1, of which *len told, or SEGUE_E_TOO_SMALL. */
+segue_status sgi_give_text(sgi_str text, char *buf, size_t *len);
+
 /* Copies a caller's struct into full (of full_size, its newest form): what the caller's
  * is too short for becomes zero. given may be NULL. SEGUE_E_VERSION when it is longer and
  * its tail is not zero. */

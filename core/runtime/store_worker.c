@@ -18,6 +18,7 @@
 #include "runtime/state.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include "store/store.h"
 
@@ -118,15 +119,28 @@ static void step_in(sgi_store_slot *slot)
         sgi_runtime_lock(slot->rt);
 }
 
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static bool commit_once(sgi_store_slot *slot, desk *d)
 {
     if (d->removed || !sgi_keeper_take(d->keeper, &slot->batch))
         return false;
+    sgi_keeper *keeper = d->keeper;
+    segue_store_stats stats = keeper->counts.store;
     step_out(slot);
+    uint64_t begun = now_us();
     segue_status status =
         sgi_store_commit(slot->store, slot->batch.writes, slot->batch.count);
+    slot->batch.took_us = now_us() - begun;
+    sgi_store_stats(slot->store, &stats);
     step_in(slot);
-    sgi_keeper_done(d->keeper, &slot->batch, status);
+    keeper->counts.store = stats;
+    sgi_keeper_done(keeper, &slot->batch, status);
     return true;
 }
 

@@ -242,6 +242,10 @@ segue_server *fake_server_new(fake_host *h)
         .grace_ms = 1000,
         .lookups_per_second = 100,
         .fetches_per_second = 1000,
+        .max_principal_requests = 1000,
+        .max_principal_bytes = 256 << 20,
+        .max_server_requests = 1000,
+        .max_server_bytes = 256 << 20,
     };
     segue_item_options tool = {.struct_size = sizeof tool,
                                .on_call = on_call,

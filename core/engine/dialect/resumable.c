@@ -154,6 +154,7 @@ static void go_on(sgi_reply *reply, sgi_op *op)
 static void resume_known(looking *look, sgi_op *op)
 {
     sgi_resumable *r = op->resumable;
+    op->server->counts.resumes++;
     sgi_reply *reply = look->reply;
     bool is_here = r->reply && r->peer == reply->peer && !reply->peer->is_exchange;
     sgi_resumable_touch(r);

@@ -180,6 +180,7 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
         sgi_reply_close(reply);
         return;
     }
+    op->server->counts.repaired++;
     fetch->reply = reply;
     fetch->next = after + 1;
     fetch->whole = sgi_segments_are_all(op);

@@ -339,6 +339,7 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     push->at_end = !(op->item && op->item->options.flags & SEGUE_TOOL_INCREMENTAL);
     sgi_cursor_init(&push->cursor, op, more_to_read);
     push->cursor.from = from;
+    op->server->counts.resumes += from > 0;
     push->begun = from > 0;
     push->sent = from > 0; /* which one does not matter any more */
     reply->user = push;

@@ -232,6 +232,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
         end_stream(stream);
         return;
     }
+    op->server->counts.resumes += expect > 0;
     reply->user = stream;
     reply->cancelled = withdrawn;
     more_to_read(&stream->reader);

@@ -48,6 +48,7 @@ void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list)
 void sgi_keeper_init(sgi_keeper *keeper, sgi_engine *engine)
 {
     *keeper = (sgi_keeper){.engine = engine};
+    keeper->counts.store = (segue_store_stats){sizeof(segue_store_stats), -1, -1, -1, -1};
     TAILQ_INIT(&keeper->dirty);
     TAILQ_INIT(&keeper->broken);
     TAILQ_INIT(&keeper->jobs);
@@ -324,8 +325,17 @@ static void try_each(sgi_keeper *keeper, sgi_commit *batch)
     keeper->solo = batch->op_count;
 }
 
+static void count(sgi_keeper *keeper, const sgi_commit *batch, segue_status status)
+{
+    keeper->counts.commits++;
+    keeper->counts.writes += status == SEGUE_OK ? batch->count : 0;
+    keeper->counts.failures += status != SEGUE_OK;
+    sgi_tally_add(&keeper->counts.took, batch->took_us);
+}
+
 void sgi_keeper_done(sgi_keeper *keeper, sgi_commit *batch, segue_status status)
 {
+    count(keeper, batch, status);
     segue_server *server = batch->op_count ? batch->ops[0].op->server : NULL;
     if (server)
         sgi_server_ref(server); /* the last operation may be the last that holds it */

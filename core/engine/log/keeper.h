@@ -12,6 +12,7 @@
 #ifndef SGI_KEEPER_H
 #define SGI_KEEPER_H
 
+#include "base/tally.h"
 #include "engine/engine.h"
 
 typedef struct sgi_op sgi_op;
@@ -43,7 +44,17 @@ typedef struct sgi_commit {
     struct sgi_commit_op *ops;
     size_t op_count;
     size_t op_cap;
+    uint64_t took_us; /* by the host: how long the store had it */
 } sgi_commit;
+
+/* What a store was asked to write, and what it said of itself afterwards. */
+typedef struct sgi_keeper_counts {
+    uint64_t commits;
+    uint64_t writes;
+    uint64_t failures;
+    sgi_tally took;
+    segue_store_stats store; /* by the host, after a commit */
+} sgi_keeper_counts;
 
 typedef enum sgi_job_kind {
     SGI_JOB_FIND = 1, /* by task_id, or by key when has_key */
@@ -95,6 +106,7 @@ struct sgi_keeper {
     bool starved;    /* no memory for a batch: all wait for the retry */
     sgi_timer purge;
     bool dying;
+    sgi_keeper_counts counts;
 };
 
 void sgi_keeper_init(sgi_keeper *keeper, sgi_engine *engine);

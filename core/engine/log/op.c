@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/log/dropping.h"
 #include "engine/log/op_head.h"
+#include "engine/serving/budget.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/principal.h"
 #include "engine/serving/recall.h"
@@ -51,6 +52,7 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params)
         sgi_op_unref(op);
         return NULL;
     }
+    sgi_budget_hold(op, params.n);
     return op;
 }
 
@@ -98,6 +100,7 @@ static void free_op(sgi_op *op)
     if (op->key)
         sgi_release(mem, op->key, sizeof *op->key);
     sgi_record_written(op);
+    sgi_budget_let(op, op->held);
     if (op->who)
         sgi_principal_unref(op->who);
     sgi_grant_unref(op->grant);
@@ -130,6 +133,7 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
         return false;
     TAILQ_INSERT_TAIL(&op->tail, entry, link);
     op->tail_bytes += entry->len;
+    sgi_budget_hold(op, entry->len);
     if (op->logged) {
         if (!op->pending)
             op->pending = entry;
@@ -152,9 +156,9 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     while (op->log_bytes + bytes > limit && op->resumable &&
            sgi_notes_drop(&op->resumable->notes, &op->log_bytes))
         sgi_op_drop(op, SGI_DROP_NOTES, op->resumable->notes.dropped);
-    return op->log_bytes + bytes > limit || segments > op->limits.max_segments
-               ? SEGUE_E_LIMIT
-               : SEGUE_OK;
+    bool fits = op->log_bytes + bytes <= limit && segments <= op->limits.max_segments;
+    return fits && (op->logged || sgi_budget_allows(op, bytes)) ? SEGUE_OK
+                                                                : SEGUE_E_LIMIT;
 }
 
 /* The store refused entries and there was no memory to end it: until there is, nothing is
@@ -282,7 +286,7 @@ segue_status sgi_op_log(sgi_op *op)
 bool sgi_op_is_full(const sgi_op *op)
 {
     size_t waiting = op->passes ? op->tail_bytes : op->pending_bytes;
-    return waiting >= op->engine->max_queue;
+    return waiting >= op->engine->max_queue || (op->pending && !sgi_budget_allows(op, 0));
 }
 
 /* ---- the store says ---- */
@@ -303,6 +307,7 @@ static void let_go(sgi_op *op, sgi_entry *entry)
         sgi_reader_forget(reader, entry);
     TAILQ_REMOVE(&op->tail, entry, link);
     op->tail_bytes -= entry->len;
+    sgi_budget_let(op, entry->len);
     sgi_entry_free(sgi_engine_mem(op->engine), entry);
 }
 
@@ -418,6 +423,7 @@ static void drop_pending(sgi_op *op)
         op->pending = TAILQ_NEXT(entry, link);
         TAILQ_REMOVE(&op->tail, entry, link);
         op->tail_bytes -= entry->len;
+        sgi_budget_let(op, entry->len);
         op->log_bytes -= entry->len;
         op->next_log = entry->seq < op->next_log ? entry->seq : op->next_log;
         if (entry->kind == SGI_ENTRY_SEGMENT && entry->segment < op->next_seg)

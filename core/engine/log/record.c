@@ -138,7 +138,10 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     sgi_str name;
     read_kind(op, data);
     op->task_id = sgi_text_dup(sgi_engine_mem(op->engine), sgi_str_of(record->task_id));
-    op->who = sgi_principal_get(&op->server->principals, op->engine, record->principal);
+    sgi_principal *who =
+        sgi_principal_get(&op->server->principals, op->engine, record->principal);
+    if (who)
+        sgi_budget_own(op, who);
     if (!op->task_id || !op->who || !read_caller(op, data))
         return SEGUE_E_NOMEM;
     memcpy(op->id, record->id, sizeof op->id);

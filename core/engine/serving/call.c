@@ -47,6 +47,8 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     sgi_op_ref(op);
     op->call = call;
     LIST_INSERT_HEAD(&op->server->calls, call, link);
+    op->server->call_count++;
+    op->server->counts.calls++;
     queue(call);
     return SEGUE_OK;
 }
@@ -60,6 +62,7 @@ static void free_call(segue_call *call)
     call->handle.magic = SGI_MAGIC_FREED;
     sgi_entry_list_free(mem, &call->closing);
     LIST_REMOVE(call, link);
+    call->op->server->call_count--;
     sgi_release(mem, call->resumed_data, call->resumed_len);
     sgi_op_unref(call->op);
     sgi_release(mem, call, sizeof *call);

@@ -67,7 +67,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
     sgi_item_ref(op->item);
     op->own_arguments = own_arguments;
     op->arguments = own_arguments ? sgi_str_of(own_arguments) : (sgi_json){0};
-    op->who = in->peer->who;
+    sgi_budget_own(op, in->peer->who);
     sgi_principal_ref(op->who);
     sgi_op_take_grant(op, in->peer);
     op->caps = request->caps & ~(uint32_t)SGI_CAP_TASKS;

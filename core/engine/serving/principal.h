@@ -5,6 +5,7 @@
 #define SGI_PRINCIPAL_H
 
 #include "engine/engine.h"
+#include "engine/serving/budget.h"
 
 /* So many per second, and as many at once. */
 typedef struct sgi_bucket {
@@ -23,6 +24,7 @@ typedef struct sgi_principal {
     uint8_t digest[SGI_DIGEST_SIZE];
     char *name; /* NULL = not known, or nobody in particular */
     int32_t live_tasks;
+    sgi_use use;
     int32_t streams;                         /* open event streams and subscriptions */
     TAILQ_HEAD(, sgi_wire_session) sessions; /* unused longest first */
     int32_t session_count;

@@ -51,8 +51,11 @@ static void free_reply(sgi_reply *reply)
 
 static const char *over_limit(const sgi_peer *peer, bool is_stream)
 {
+    const char *refusal = sgi_budget_refuses(peer, &peer->conn->http_status);
     const segue_server_options *options = &peer->server->options;
     int32_t streams = peer->is_exchange ? peer->who->streams : peer->stream_count;
+    if (refusal)
+        return refusal;
     if (peer->in_flight->count >= (size_t)options->max_requests)
         return "Too many requests in flight";
     if (is_stream && streams >= peer->max_streams) {
@@ -92,6 +95,7 @@ static sgi_reply *open_reply(const sgi_inbound *in, bool is_stream, bool apart)
     sgi_peer *peer = in->peer;
     const char *limit = over_limit(peer, is_stream);
     if (limit) {
+        peer->server->counts.refused++;
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, limit, "{\"reason\":\"limit\"}");
         return NULL;
     }
@@ -102,6 +106,7 @@ static sgi_reply *open_reply(const sgi_inbound *in, bool is_stream, bool apart)
     }
     reply->peer = peer;
     reply->is_stream = is_stream;
+    sgi_budget_request(peer, 1);
     peer->stream_count += is_stream;
     peer->who->streams += is_stream;
     LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
@@ -138,6 +143,7 @@ static void unlink_reply(sgi_reply *reply)
     sgi_peer *peer = reply->peer;
     if (!peer)
         return;
+    sgi_budget_request(peer, -1);
     peer->stream_count -= reply->is_stream;
     peer->who->streams -= reply->is_stream;
     LIST_REMOVE(reply, by_peer);

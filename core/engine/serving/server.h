@@ -59,6 +59,19 @@ typedef enum sgi_server_stage {
     SGI_SERVER_DEAD    /* the runtime is gone: nothing is appended any more */
 } sgi_server_stage;
 
+/* What has happened, since the server is there; see stats.c. */
+typedef struct sgi_counts {
+    uint64_t calls;      /* handlers that were started */
+    uint64_t tasks;      /* tasks that were made */
+    uint64_t refused;    /* requests that a limit refused */
+    uint64_t resumes;    /* streams that a client came back to */
+    uint64_t sent_again; /* ... and bytes that were sent again for them */
+    uint64_t repaired;   /* fetches of segments that a client had missed */
+    uint64_t letters;    /* taken, of other servers */
+    uint64_t taken_over; /* operations of owners that had gone */
+    uint64_t fenced;     /* operations that another server had taken over */
+} sgi_counts;
+
 struct segue_server {
     sgi_handle handle;
     sgi_engine *engine;
@@ -85,6 +98,10 @@ struct segue_server {
     TAILQ_HEAD(, sgi_wire_session) sessions_by_use; /* the one unused longest first */
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;
+    sgi_use use;
+    sgi_counts counts;
+    size_t call_count; /* in calls */
+    size_t followed;   /* operations of other servers that are in the maps */
     sgi_map by_task;
     sgi_map by_key;
     sgi_map rounds;                 /* of plain calls that wait for input, by id */

@@ -74,6 +74,7 @@ segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
     segue_status status = give_identity(op, ttl_ms, true);
     if (status == SEGUE_OK) {
         sgi_round_end(op);
+        op->server->counts.tasks++;
         op->who->live_tasks++;
         op->counted = true;
         sgi_engine_timer_clear(op->engine, &op->promote);

@@ -327,7 +327,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->item = request->tool;
     set_arguments(op, in);
     sgi_item_ref(op->item);
-    op->who = in->peer->who;
+    sgi_budget_own(op, in->peer->who);
     sgi_principal_ref(op->who);
     sgi_op_take_grant(op, in->peer);
     op->caps = request->caps;

@@ -409,6 +409,8 @@ bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
     bool ok = !conn->out.failed;
     conn->transport = ok ? transport : NULL;
     if (ok) {
+        peer->server->counts.resumes++;
+        peer->server->counts.sent_again += conn->out.len;
         count_parked(peer, 0);
         sgi_conn_tell(conn);
         sgi_resumables_rejoined(peer);

@@ -973,6 +973,14 @@ typedef struct segue_server_options {
                            void leave the log, and count no more against its limit */
     int64_t max_event_bytes; /* ... and so much of their payloads; 0 = all */
     int64_t event_ttl_ms;    /* ... and those that are no older; 0 = all */
+    int64_t max_principal_requests; /* in flight, of one principal over all connections;
+                                       default 65,536 */
+    int64_t max_principal_bytes;    /* of requests and logs of one principal in memory;
+                                       default 256 MiB. Who is beyond it gets no further
+                                       request, and a plain call no further segment; what
+                                       is on its way to the store is waited for */
+    int64_t max_server_requests;    /* the same of all together; default 262,144 */
+    int64_t max_server_bytes;       /* ... default 1 GiB */
 } segue_server_options;
 
 /* What a server serves. Tools are always announced; resources, prompts and completion
@@ -1089,6 +1097,31 @@ SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
  */
 SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
                                                      const char *uri);
+
+/* Says how the server is, as JSON: an object of objects of integers, which only grow in
+ * number.
+ *
+ *   operations  known (tasks and keyed calls in memory), running (handlers), followed
+ *               (of other servers on the store), lingering (ended), recovering; and since
+ *               the start: calls, tasks, takenOver (of servers that had gone), fenced
+ *               (that another server had taken over), letters (from other servers)
+ *   use         requests (in flight), logBytes (requests and logs in memory), replayBytes
+ *               (kept for Last-Event-ID), principals, sessions; refused (by a limit)
+ *   queues      commit (operations with something to write), commitBytes, retry (whose
+ *               end could not be written), questions (to the store)
+ *   store       commits, writes, failures, commitUs (mean, p50, p99, max: microseconds);
+ *               what the store knows of: operations, bytes, evicted, purged
+ *   resumes     streams (that clients came back to), bytes (sent again for that),
+ *               repaired (fetches of segments that a client had missed)
+ *
+ * buf       receives the text and a NUL; NULL = only the length is wanted.
+ * len       room in buf; receives the length without the NUL.
+ * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_NOMEM.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_t *len);
 
 /* Serves the client at the other end of a transport. The first attach also recovers what
  * an earlier process left in the store: restartable tools run again, other operations

@@ -1,0 +1,33 @@
+/* What is in use of a server, in all and by each principal: requests that are not
+ * answered yet, and bytes that operations hold in memory. Its options say how much may
+ * be. One caller cannot use up what is meant for all, and all together not what the
+ * process has. */
+#ifndef SGI_BUDGET_H
+#define SGI_BUDGET_H
+
+#include "engine/engine.h"
+
+typedef struct sgi_peer sgi_peer;
+typedef struct sgi_op sgi_op;
+struct sgi_principal;
+
+typedef struct sgi_use {
+    int64_t requests;
+    size_t bytes;
+} sgi_use;
+
+/* Why a request cannot be taken now, with the HTTP status that says so; NULL = it can. */
+const char *sgi_budget_refuses(const sgi_peer *peer, int32_t *http_status);
+/* A request is open (1) or over (-1). */
+void sgi_budget_request(const sgi_peer *peer, int32_t step);
+
+/* Whose the operation is; counted. What it holds is theirs from now on. */
+void sgi_budget_own(sgi_op *op, struct sgi_principal *who);
+/* May the operation hold so much more? */
+bool sgi_budget_allows(const sgi_op *op, size_t bytes);
+/* It holds so much more. */
+void sgi_budget_hold(sgi_op *op, size_t bytes);
+/* ... and lets go of it. */
+void sgi_budget_let(sgi_op *op, size_t bytes);
+
+#endif

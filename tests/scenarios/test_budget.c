@@ -1,0 +1,206 @@
+/* What may be in use of a server, by one principal and by all, over any number of
+ * connections; and what the server says of it. */
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define GREET "\"name\":\"greet\""
+#define HANG "\"name\":\"hang_plain\""
+
+static const char *call(wire *c, const char *id, const char *params)
+{
+    return wire_do(c, id, "tools/call", params, NULL);
+}
+
+static void assert_greeted(const char *response)
+{
+    assert_at(response, "result.content.0.text", "\"Hello, World!\"");
+}
+
+static void assert_refused(const char *response)
+{
+    assert_code(response, -32603);
+    assert_at(response, "error.data", "{\"reason\":\"limit\"}");
+}
+
+/* The number at a path of the server's statistics. */
+static long stat_of(const world *w, const char *path)
+{
+    size_t len = 0, room;
+    assert_int_equal(segue_server_stats(w->server, NULL, &len), SEGUE_OK);
+    char *text = malloc(len + 1);
+    room = len;
+    assert_int_equal(segue_server_stats(w->server, text, &room), SEGUE_E_TOO_SMALL);
+    room = len + 1;
+    assert_int_equal(segue_server_stats(w->server, text, &room), SEGUE_OK);
+    assert_int_equal(strlen(text), room);
+    const char *value = json_at(text, path);
+    if (!*value)
+        fail_msg("no %s in %s", path, text);
+    long number = strtol(value, NULL, 10);
+    free(text);
+    return number;
+}
+
+/* ---- requests ---- */
+
+static void two_of_one(segue_server_options *options)
+{
+    options->max_principal_requests = 2;
+}
+
+static void two_of_all(segue_server_options *options)
+{
+    options->max_server_requests = 2;
+}
+
+/* c hangs with one request, d with another; who asks next is refused. */
+static void fill_up(wire *c, wire *d)
+{
+    wire_ask(c, "1", "tools/call", HANG, NULL);
+    wire_ask(d, "1", "tools/call", HANG, NULL);
+}
+
+static void requests_of_a_principal(world *w)
+{
+    wire *c = world_connect(w, "Ada");
+    wire *d = world_connect(w, "Ada");
+    wire *again = world_connect(w, "Ada");
+    wire *other = world_connect(w, "Bob");
+    fill_up(c, d);
+    assert_refused(call(again, "2", GREET));
+    if (w->place == WORLD_HTTP)
+        wire_expect_status(again, 429);
+    assert_greeted(call(other, "2", GREET));
+    assert_int_equal(stat_of(w, "use.requests"), 2);
+    assert_int_equal(stat_of(w, "use.refused"), 1);
+    wire_cut(d);
+    world_run(w);
+    assert_greeted(call(again, "3", GREET));
+}
+
+static void requests_of_all(world *w)
+{
+    wire *c = world_connect(w, "Ada");
+    wire *d = world_connect(w, "Bob");
+    wire *other = world_connect(w, "Eve");
+    fill_up(c, d);
+    assert_refused(call(other, "2", GREET));
+    if (w->place == WORLD_HTTP)
+        wire_expect_status(other, 503);
+    wire_cut(c);
+    world_run(w);
+    assert_greeted(call(other, "3", GREET));
+}
+
+/* ---- bytes ---- */
+
+static void little_for_one(segue_server_options *options)
+{
+    options->max_principal_bytes = 10000;
+}
+
+static void little_for_all(segue_server_options *options)
+{
+    options->max_server_bytes = 10000;
+}
+
+#define BIG "\"name\":\"big\",\"arguments\":{\"bytes\":12000}"
+
+/* A plain call keeps its segments until it ends: beyond the limit it fails, whoever is
+ * not beyond it goes on, and nothing is left. */
+static void bytes_end_a_plain_call(world *w)
+{
+    wire *c = world_connect(w, "Ada");
+    const char *r = call(c, "1", BIG);
+    assert_true(json_at(r, "error.code")[0] || json_at(r, "result.isError")[0]);
+    assert_greeted(call(c, "2", GREET));
+    assert_int_equal(stat_of(w, "use.logBytes"), 0);
+}
+
+/* A call that holds much lets nobody of the same principal, or nobody at all, in. */
+static void bytes_keep_requests_out(world *w)
+{
+    char params[12000];
+    memset(params, 'x', sizeof params);
+    int n = snprintf(params, sizeof params, HANG ",\"arguments\":{\"text\":\"");
+    params[n] = 'x';
+    memcpy(params + sizeof params - 3, "\"}", 3);
+    wire *c = world_connect(w, "Ada");
+    wire *d = world_connect(w, "Ada");
+    wire *other = world_connect(w, "Bob");
+    wire_ask(c, "1", "tools/call", params, NULL);
+    assert_refused(call(d, "2", GREET));
+    bool all =
+        stat_of(w, "use.logBytes") > 0 && *json_at(call(other, "2", GREET), "error");
+    (all ? assert_refused : assert_greeted)(call(other, "3", GREET));
+    wire_cut(c);
+    world_run(w);
+    assert_greeted(call(d, "4", GREET));
+    assert_greeted(call(other, "4", GREET));
+}
+
+/* What is durable leaves memory: a task may write far more than may be held at once, its
+ * producer is only slowed. */
+static void bytes_slow_a_task_down(world *w)
+{
+    wire *c = world_connect(w, "Ada");
+    const char *id = wire_make_task(c, "1", "story", "\"n\":500,\"chunk\":100", NULL);
+    const char *r = wire_get_until(c, id, "completed|failed", CAPS_TASKS);
+    assert_at(r, "result.status", "\"completed\"");
+}
+
+/* ---- what the server says ---- */
+
+static void stats_count(world *w)
+{
+    wire *c = world_connect(w, "Ada");
+    assert_int_equal(stat_of(w, "operations.calls"), 0);
+    call(c, "1", GREET);
+    const char *id = wire_make_task(c, "2", "hang", NULL, CAPS_TASKS);
+    world_run(w);
+    assert_int_equal(stat_of(w, "operations.calls"), 2);
+    assert_int_equal(stat_of(w, "operations.tasks"), 1);
+    assert_int_equal(stat_of(w, "operations.known"), 1);
+    assert_int_equal(stat_of(w, "operations.running"), 1);
+    assert_true(stat_of(w, "store.commits") >= 1);
+    assert_true(stat_of(w, "store.writes") >= stat_of(w, "store.commits"));
+    assert_int_equal(stat_of(w, "store.failures"), 0);
+    assert_true(stat_of(w, "store.commitUs.max") >= stat_of(w, "store.commitUs.p50"));
+    if (w->store_kind == WORLD_MEMORY)
+        assert_int_equal(stat_of(w, "store.operations"), 1);
+    assert_int_equal(stat_of(w, "queues.commit"), 0);
+    wire_task(c, "3", "tasks/cancel", id, NULL);
+    world_run(w);
+    assert_int_equal(stat_of(w, "operations.running"), 0);
+}
+
+static const scenario scenarios[] = {
+    {"max_principal_requests holds over all connections", requests_of_a_principal,
+     ONLY_HERE | ONE_DRIVE, two_of_one},
+    {"max_server_requests holds for all", requests_of_all, ONLY_HERE | ONE_DRIVE,
+     two_of_all},
+    {"max_principal_bytes ends a plain call", bytes_end_a_plain_call,
+     ONLY_HERE | ONE_DRIVE, little_for_one},
+    {"max_server_bytes ends a plain call", bytes_end_a_plain_call, ONLY_HERE | ONE_DRIVE,
+     little_for_all},
+    {"max_principal_bytes keeps requests out", bytes_keep_requests_out,
+     ONLY_HERE | ONE_DRIVE, little_for_one},
+    {"max_server_bytes keeps requests out", bytes_keep_requests_out,
+     ONLY_HERE | ONE_DRIVE, little_for_all},
+    {"max_principal_bytes slows a task down", bytes_slow_a_task_down,
+     ONLY_HERE | ONE_DRIVE, little_for_one},
+    {"the statistics count", stats_count, ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}
