@@ -11,16 +11,24 @@ test: setup
 
 demo: setup release
 	@.ci/python ready
-	@SEGUE_DEMO_PYTHON=build/python/venv/bin/python build/release/tests/demo/demo
+	@.ci/node ready
+	@. .ci/path && SEGUE_DEMO_PYTHON=build/python/venv/bin/python \
+	    SEGUE_DEMO_NODE=build/node/env/tests/demo/reader.js build/release/tests/demo/demo
 
 # The Python package: a wheel in build/python/dist, and an environment that has it,
 # build/python/venv.
 python: setup
 	@.ci/python wheel install
 
+# The Node package: a tarball for npm in build/node/dist, and a directory where it is
+# installed, build/node/env.
+node: setup
+	@.ci/node pack install
+
 bench: release
 	@.ci/setup-peers
 	@.ci/python ready
+	@.ci/node ready
 	@. .ci/path && python3 -B tests/bench/run.py
 
 # FUZZ_SECONDS per target, 30 by default.
@@ -34,6 +42,10 @@ soak: build-asan build-release build-fuzz
 interop: release
 	@.ci/setup-peers
 	@tests/interop/run
+
+# Servers killed with -9 a thousand times, and more; minutes.
+kill-matrix: release
+	@python3 -B tests/kill_matrix/run.py
 
 # The official conformance suites against our server and our client, over HTTP.
 conformance: release
@@ -63,4 +75,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all test demo python bench fuzz soak interop conformance lint format abi debug release setup clean
+.PHONY: all test demo python node bench fuzz soak interop kill-matrix conformance lint format abi debug release setup clean

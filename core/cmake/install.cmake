@@ -20,6 +20,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES
     ${PROJECT_BINARY_DIR}/SegueConfig.cmake ${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/core/cmake/FindHiredis.cmake
     ${PROJECT_SOURCE_DIR}/core/cmake/FindLibev.cmake
     ${PROJECT_SOURCE_DIR}/core/cmake/FindLibwebsockets.cmake
     DESTINATION ${package_dir})

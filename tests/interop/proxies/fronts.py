@@ -14,11 +14,14 @@ Variants of both:
     h2      TLS outside with HTTP/2 and HTTP/1.1, HTTP/1.1 inside
 and of nginx:
     http10  plain without any setting: nginx then speaks HTTP/1.0 inside
+start_balancer is nginx before several servers: one after the other is asked, and no
+client stays with the one that it had before.
 
 Everything else is as the proxy has it by default, buffering of nginx included. That one
 holds back a stream without X-Accel-Buffering: no when it speaks HTTP/1.0 to the server;
 chunks of HTTP/1.1 it passes on as they come."""
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -28,6 +31,8 @@ import sys
 import tempfile
 import time
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 START_SECONDS = 15
 STOP_SECONDS = 5
 
@@ -38,7 +43,7 @@ worker_processes 1;
 pid {directory}/nginx.pid;
 error_log {directory}/error.log info;
 events {{
-    worker_connections 512;
+    worker_connections 4096;
 }}
 http {{
     access_log {directory}/access.log;
@@ -47,16 +52,20 @@ http {{
     fastcgi_temp_path {directory}/fastcgi;
     scgi_temp_path {directory}/scgi;
     uwsgi_temp_path {directory}/uwsgi;
+    {before}
     server {{
         listen 127.0.0.1:{port}{listen};
         {settings}
         location / {{
-            proxy_pass http://127.0.0.1:{upstream};
+            proxy_pass http://{upstream};
         }}
     }}
 }}
 """
 NGINX_HTTP11 = 'proxy_http_version 1.1; proxy_set_header Connection "";'
+# A server that did not answer is asked again all the same; and Host is what the client
+# said, or it would be the name of the group.
+NGINX_GROUP = NGINX_HTTP11 + " proxy_set_header Host $host; proxy_connect_timeout 2s;"
 NGINX_TLS = ("ssl_certificate {directory}/certificate.pem;"
              " ssl_certificate_key {directory}/key.pem;")
 NGINX_VARIANTS = {  # what stands behind the port, and in the server
@@ -108,17 +117,28 @@ class Front:
 
 def start_nginx(upstream, variant="plain"):
     listen, settings = NGINX_VARIANTS[variant]
+    return nginx(f"nginx {variant}", listen, settings, "", f"127.0.0.1:{upstream}")
+
+
+def start_balancer(ports):
+    servers = "".join(f" server 127.0.0.1:{port} max_fails=0;" for port in ports)
+    return nginx("nginx balancer", "", NGINX_GROUP, f"upstream servers {{{servers} }}",
+                 "servers")
+
+
+def nginx(name, listen, settings, before, upstream):
 
     def prepare(directory, port):
         # Root's nginx runs its workers as another user, who cannot enter the directory.
         user = "user root;" if os.geteuid() == 0 else ""
-        text = NGINX.format(user=user, directory=directory, port=port, upstream=upstream,
-                            listen=listen, settings=settings.format(directory=directory))
+        text = NGINX.format(user=user, directory=directory, port=port, before=before,
+                            upstream=upstream, listen=listen,
+                            settings=settings.format(directory=directory))
         path = write(directory, "nginx.conf", text)
         return [find_program("nginx"), "-e", f"{directory}/error.log", "-p", directory,
                 "-c", path]
 
-    return running(f"nginx {variant}", prepare, "ssl" in listen)
+    return running(name, prepare, "ssl" in listen)
 
 
 def start_haproxy(upstream, variant="plain"):
@@ -157,7 +177,7 @@ def start(directory, prepare, port):
     with open(os.path.join(directory, "output.log"), "ab") as output:
         child = subprocess.Popen(prepare(directory, port), stdin=subprocess.DEVNULL,
                                  stdout=output, stderr=subprocess.STDOUT,
-                                 start_new_session=True)
+                                 start_new_session=True, preexec_fn=die_with_parent)
     try:
         if accepts(child, port):
             return child
@@ -165,6 +185,11 @@ def start(directory, prepare, port):
     except BaseException:
         stop(child)
         raise
+
+
+def die_with_parent():
+    """In the child: SIGTERM when the thread that started it is gone."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def accepts(child, port):

@@ -1,0 +1,223 @@
+/* The server of the kill matrix.
+ *
+ *   kill_server STORE PORT PARENT
+ *
+ * STORE is a SQLite file, PORT where to listen (0 = any), PARENT the process without
+ * which the server does not want to live. All such servers have one seal key, as those
+ * behind one address do.
+ *
+ * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
+ * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
+ * would: it listens no more, tells its streams to go elsewhere, and leaves its tasks to
+ * the others. */
+#include <segue/segue.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "weaver.h"
+
+#define LONGEST_WAIT_MS 20 /* until a signal is seen */
+#define DRAIN_MS 2000
+#define TTL_MS 120000
+
+static volatile sig_atomic_t told_to_end;
+
+typedef struct host {
+    segue_runtime *runtime;
+    segue_listener *listener;
+    weaver weaver;
+    bool idle;
+} host;
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void write_log(void *user, int32_t level, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "kill_server %d: %d: %s\n", (int)getpid(), (int)level, text);
+}
+
+/* ---- ask: a tool with a question ---- */
+
+static void on_answer(void *user, segue_call *call, segue_status status, const char *json,
+                      size_t len)
+{
+    (void)user;
+    if (status == SEGUE_OK && segue_call_send_text(call, json, len) == SEGUE_OK)
+        segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+static void ask(void *user, segue_call *call)
+{
+    static const char question[] =
+        "{\"message\":\"Who?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{"
+        "\"name\":{\"type\":\"string\"}}}}";
+    (void)user;
+    if (segue_call_require_input(call, "who", "elicitation/create", question,
+                                 sizeof question - 1, on_answer, NULL, NULL) != SEGUE_OK)
+        segue_call_free(call);
+}
+
+/* ---- the server ---- */
+
+static segue_status add_tool(host *h, segue_server *server, const char *json,
+                             segue_call_fn on_call, int32_t restartable)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.user = &h->weaver;
+    options.on_call = on_call;
+    options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE | restartable;
+    options.task = SEGUE_TASK_MAY;
+    options.ttl_ms = TTL_MS;
+    options.poll_ms = 50;
+    return segue_server_add(server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL);
+}
+
+static segue_status add_tools(host *h, segue_server *server)
+{
+    segue_status status =
+        add_tool(h, server, "{\"name\":\"weave\",\"inputSchema\":{\"type\":\"object\"}}",
+                 weaver_call, SEGUE_TOOL_RESTARTABLE);
+    if (status == SEGUE_OK)
+        status = add_tool(h, server,
+                          "{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}}", ask,
+                          SEGUE_TOOL_RESTARTABLE);
+    if (status == SEGUE_OK) /* weave, but what a crash has interrupted stays so */
+        status = add_tool(h, server,
+                          "{\"name\":\"once\",\"inputSchema\":{\"type\":\"object\"}}",
+                          weaver_call, 0);
+    return status;
+}
+
+static void went_idle(void *user)
+{
+    host *h = user;
+    h->idle = true;
+}
+
+static void set_options(host *h, segue_server_options *options, segue_store *store)
+{
+    static const char seal_key[32] = "the kill matrix has nothing to h";
+    segue_struct_init(options, sizeof *options, SEGUE_STRUCT_SERVER_OPTIONS);
+    options->name = "kill-matrix";
+    options->version = segue_version();
+    options->store = store;
+    options->user = h;
+    options->on_idle = went_idle;
+    options->seal_key = seal_key;
+    options->seal_key_len = sizeof seal_key;
+    options->dialects_on = SEGUE_DIALECT_FROM_START | SEGUE_DIALECT_DRAFT_TASKS;
+    options->max_tasks = 10000;
+    options->max_ttl_ms = TTL_MS;
+    options->grace_ms = TTL_MS;
+    options->lookups_per_second = 100000;
+    options->fetches_per_second = 100000;
+}
+
+static segue_status listen_at(host *h, segue_server *server, int port,
+                              segue_error **error)
+{
+    segue_listen_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    options.port = port;
+    options.drain_ms = DRAIN_MS;
+    segue_status status = segue_server_listen(server, &options, &h->listener, error);
+    if (status == SEGUE_OK) {
+        const char *url = segue_listener_url(h->listener);
+        printf("listens %d\n", atoi(strrchr(url, ':') + 1));
+        fflush(stdout);
+    }
+    return status;
+}
+
+static segue_status open_server(host *h, const char *where, int port, segue_error **error)
+{
+    segue_server_options options;
+    segue_server *server;
+    segue_store *store;
+    segue_status status = segue_store_sqlite(where, NULL, &store, error);
+    if (status != SEGUE_OK)
+        return status;
+    set_options(h, &options, store);
+    status = segue_server_new(h->runtime, &options, &server);
+    segue_store_free(store);
+    if (status != SEGUE_OK)
+        return status;
+    status = add_tools(h, server);
+    if (status == SEGUE_OK)
+        status = listen_at(h, server, port, error);
+    segue_server_free(server); /* it lives on while it can be reached */
+    return status;
+}
+
+static segue_status run(host *h)
+{
+    segue_status status = SEGUE_OK;
+    int64_t deadline = 0;
+    while (status == SEGUE_OK && !h->idle && !(deadline && now_ms() > deadline)) {
+        if (told_to_end && !deadline) {
+            deadline = now_ms() + DRAIN_MS;
+            segue_listener_close(h->listener);
+        }
+        status = segue_runtime_dispatch(
+            h->runtime, weaver_work(&h->weaver, LONGEST_WAIT_MS), 0, NULL);
+    }
+    return status;
+}
+
+static void note_end(int number)
+{
+    (void)number;
+    told_to_end = 1;
+}
+
+/* False when the parent went before this could take effect. */
+static bool stay_with(int parent)
+{
+    signal(SIGTERM, note_end);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return getppid() == parent;
+}
+
+int main(int argc, char **argv)
+{
+    host h = {0};
+    segue_error *error = NULL;
+    segue_runtime_options options;
+    if (argc != 4) {
+        fprintf(stderr, "usage: kill_server STORE PORT PARENT\n");
+        return 2;
+    }
+    if (!stay_with(atoi(argv[3])))
+        return 1;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    options.log = write_log;
+    options.log_level = SEGUE_LOG_WARNING;
+    segue_status status = segue_runtime_new(&options, &h.runtime, &error);
+    if (status == SEGUE_OK)
+        status = open_server(&h, argv[1], atoi(argv[2]), &error);
+    if (status == SEGUE_OK)
+        status = run(&h);
+    if (status != SEGUE_OK)
+        fprintf(stderr, "kill_server %d: %s %s\n", (int)getpid(),
+                segue_status_name(status), segue_error_message(error));
+    segue_error_free(error);
+    segue_listener_free(h.listener);
+    segue_runtime_free(h.runtime);
+    printf("ends %" PRIu64 " %" PRIu64 "\n", h.weaver.resumed, h.weaver.let_go);
+    return status == SEGUE_OK ? 0 : 1;
+}

@@ -1,0 +1,118 @@
+"""Looks at tasks that have ended in the ways that their readers did not: what is in the
+store must be, in each of them, what clients have seen."""
+import hashlib
+import queue
+import threading
+import time
+
+import wire
+
+PATIENCE_SECONDS = 60
+MOST_WAITING = 50  # while servers are killed only some are looked at; the rest at the end
+STREAMING = {"tasks": {"responses": {"modes": ["task", "immediate", "streaming"]}}}
+
+
+def texts_of(content):
+    return [block["text"] for block in content]
+
+
+def result_of_get(client, task):
+    answer = client.ask("tasks/get", taskId=task)
+    return texts_of(answer["result"]["content"]), answer["status"]
+
+
+def events_of_stream(client, task):
+    found = []
+    with client.open("tasks/stream", {"taskId": task}) as exchange:
+        for _, message in exchange.messages():
+            if message.get("id") == exchange.number:
+                final = wire.result_of(message)["_meta"]["dev.segue/final"]
+                return found, final["status"]
+            found += texts_of(message["params"]["payload"]["content"])
+    raise wire.Unreachable("the stream was cut")
+
+
+def whole_result(client, task):
+    answer = client.ask("tasks/result", taskId=task)
+    return texts_of(answer["content"]), "completed"
+
+
+def numbered_result(client, task):
+    answer = client.ask("tasks/result", taskId=task, _meta={"dev.segue/fromSeqNr": 1})
+    pieces = answer["partial-content"]
+    numbers = [piece["seqNr"] for piece in pieces]
+    if numbers != list(range(1, len(pieces) + 1)):
+        return [f"numbers {numbers}"], None
+    return texts_of(pieces), "completed" if answer["isComplete"] else "working"
+
+
+VIEWS = {"modern": (result_of_get, events_of_stream),
+         "legacy": (whole_result, numbered_result)}
+
+
+class Viewer:
+    """A thread that looks at what it is given, as far as it can follow."""
+
+    def __init__(self, port, readers):
+        self.port = port
+        self.readers = readers
+        self.looked = 0
+        self.wrong = 0
+        self.why = []
+        self.later = []
+        self.session = None
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.over.is_set():
+            try:
+                item = self.readers.done.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            self.later.append((time.monotonic(), item))
+            if self.readers.done.qsize() < MOST_WAITING:
+                self.look(*item)
+
+    def finish(self, seconds, most):
+        """A last look at tasks that are no older than that."""
+        self.over.set()
+        self.thread.join()
+        while not self.readers.done.empty():
+            self.later.append((time.monotonic(), self.readers.done.get()))
+        begin = time.monotonic() - seconds
+        young = [item for at, item in self.later if at > begin]
+        for item in young[-most:]:
+            self.look(*item)
+
+    def look(self, era, task, count, digest):
+        for view in VIEWS[era]:
+            try:
+                texts, status = self.patiently(era, view, task)
+            except (wire.Refused, KeyError, TypeError) as error:
+                texts, status = [], f"{type(error).__name__} {error}"
+            hashed = hashlib.sha256("".join(text + "\0" for text in texts).encode())
+            self.looked += 1
+            if hashed.hexdigest() != digest or status != "completed":
+                self.wrong += 1
+                self.why.append(f"{view.__name__} of {task}: {len(texts)} of {count} "
+                                f"segments, {status}")
+
+    def patiently(self, era, view, task):
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return view(self.client(era), task)
+            except wire.Unreachable:
+                self.session = None
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
+
+    def client(self, era):
+        if era == "modern":
+            return wire.Modern(self.port)
+        if not self.session:
+            self.session = wire.Handshake(self.port, capabilities=STREAMING)
+        return self.session
