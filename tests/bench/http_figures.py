@@ -5,6 +5,7 @@ import os
 from figures import ROOT, alternate, column
 
 PEERS = os.path.join(ROOT, "build", "deps", "peers")
+TS_SERVER = os.path.join(ROOT, "tests", "bench", "ts_server.mjs")
 BUSY = 64
 WORK_US = 200
 IDLE = 1000
@@ -126,9 +127,8 @@ def measure_peer(programs, report, plan, segue):
     """The official TypeScript SDK, with the same tool and the same bytes asked."""
     if not os.path.isdir(os.path.join(PEERS, "node_modules")):
         raise SystemExit(f"{PEERS} is empty: run .ci/setup-peers")
-    script = os.path.join(ROOT, "tests", "bench", "ts_server.mjs")
     pin = ["taskset", "-c", str(programs.server_cpu)] if programs.pinned else []
-    peer = [*pin, "node", script, PEERS]
+    peer = [*pin, "node", TS_SERVER, PEERS]
     ours, theirs = alternate(
         PEER_ROUNDS, lambda: calls(programs, plan, segue, BUSY),
         lambda: calls(programs, plan, peer, BUSY, "--warm", PEER_WARM_MS))

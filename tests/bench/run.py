@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 import http_figures
+import node_figures
 import python_figures
 from figures import ROOT, Plan, Programs, Report, alternate, column, run, run_rows
 
@@ -162,7 +163,7 @@ def main():
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
-    parser.add_argument("--only", choices=("http", "others", "python"),
+    parser.add_argument("--only", choices=("http", "others", "python", "node"),
                         help="measure these alone")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
@@ -180,6 +181,8 @@ def main():
         http_figures.measure(programs, report, plan)
     if options.only in (None, "python"):
         python_figures.measure(programs, report, plan)
+    if options.only in (None, "node"):
+        node_figures.measure(programs, report, plan)
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report.rows, file, indent=2)
         file.write("\n")

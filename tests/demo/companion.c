@@ -1,8 +1,10 @@
-/* The companion takes part when SEGUE_DEMO_PYTHON names an interpreter that can import
- * segue; `make demo` does. It is not killed on purpose: what it has to live through are
- * the kills of the server and the cuts, as it comes through the same proxy. Its task is
- * the one of the first reader: it takes the token from that one's state file and asks for
- * all segments from the first. */
+/* The one in Python takes part when SEGUE_DEMO_PYTHON names an interpreter that has the
+ * package, the one in Node when SEGUE_DEMO_NODE names its program, compiled and where it
+ * finds the package; `make demo` does both. They are not killed on purpose: what they
+ * have to live through are the kills of the server and the cuts, as they come through the
+ * same proxy. Their task is the one of the first reader: they take the token from that
+ * one's state file and ask for all segments from the first. The demo itself starts them
+ * (demo.c, --follow), so that they die with it. */
 #include "companion.h"
 
 #include <inttypes.h>
@@ -14,12 +16,30 @@
 
 #include "compare.h"
 
-void companion_init(companion *c, const char *dir)
+static const char *find(const char *variable)
 {
-    const char *python = getenv("SEGUE_DEMO_PYTHON");
-    *c = (companion){.player = {.voice = -1}, .dir = dir};
-    if (python && *python)
-        c->python = python;
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+void companions_init(companions *all, const char *dir)
+{
+    const char *python = find("SEGUE_DEMO_PYTHON"), *reader = find("SEGUE_DEMO_NODE");
+    *all = (companions){.each = {{.language = "Python", .player = {.voice = -1}},
+                                 {.language = "Node", .player = {.voice = -1}}},
+                        .dir = dir};
+    if (python)
+        memcpy(all->each[0].run, (const char *[]){python, "-B", SEGUE_DEMO_READER},
+               sizeof all->each[0].run);
+    if (reader)
+        memcpy(all->each[1].run, (const char *[]){"node", "--no-deprecation", reader},
+               sizeof all->each[1].run);
+}
+
+void companions_dismiss(companions *all)
+{
+    for (int i = 0; i < COMPANIONS; i++)
+        all->each[i].run[0] = NULL;
 }
 
 static void note(companion *c, const char *why)
@@ -28,21 +48,39 @@ static void note(companion *c, const char *why)
         snprintf(c->why, sizeof c->why, "%s", why);
 }
 
-void companion_start(companion *c, const char *url)
+static void output_path(const companions *all, const companion *c, char path[4200])
 {
-    char state[4200], output[4200], parent[32];
-    char script[] = SEGUE_DEMO_READER, no_cache[] = "-B";
-    if (!c->python || c->started)
-        return;
-    snprintf(state, sizeof state, "%s/state", c->dir);
-    snprintf(output, sizeof output, "%s/output.py", c->dir);
+    snprintf(path, 4200, "%s/output.%s", all->dir, c->language);
+}
+
+static void start(const companions *all, companion *c, const char *program,
+                  const char *url)
+{
+    char state[4200], output[4200], parent[32], mode[] = "--follow";
+    snprintf(state, sizeof state, "%s/state", all->dir);
+    output_path(all, c, output);
     snprintf(parent, sizeof parent, "%d", (int)getpid());
-    char *const argv[] = {(char *)c->python, no_cache, script, parent,
-                          (char *)url,       state,    output, NULL};
+    char *const argv[] = {(char *)program,
+                          mode,
+                          parent,
+                          (char *)c->run[0],
+                          (char *)c->run[1],
+                          (char *)c->run[2],
+                          (char *)url,
+                          state,
+                          output,
+                          NULL};
     c->started = true;
     int fault = player_start(&c->player, argv);
     if (fault)
         note(c, strerror(fault));
+}
+
+void companions_start(companions *all, const char *program, const char *url)
+{
+    for (int i = 0; i < COMPANIONS; i++)
+        if (all->each[i].run[0] && !all->each[i].started)
+            start(all, &all->each[i], program, url);
 }
 
 static void take_line(void *user, const char *said)
@@ -56,7 +94,7 @@ static void take_line(void *user, const char *said)
     else if (strncmp(said, "reader failed ", 14) == 0)
         note(c, said + 14);
     else
-        fprintf(stderr, "python: %s\n", said);
+        fprintf(stderr, "%s: %s\n", c->language, said);
 }
 
 void companion_hear(companion *c)
@@ -68,30 +106,46 @@ void companion_hear(companion *c)
         note(c, "it ended too early");
 }
 
-bool companion_is_over(const companion *c)
+bool companions_are_over(const companions *all)
 {
-    return !c->python || *c->why || (c->started && !c->player.pid);
+    for (int i = 0; i < COMPANIONS; i++) {
+        const companion *c = &all->each[i];
+        if (c->run[0] && !*c->why && !(c->started && !c->player.pid))
+            return false;
+    }
+    return true;
 }
 
-void companion_end(companion *c)
+void companions_end(companions *all)
 {
-    player_kill_all(&c->player);
-    player_reap(&c->player);
+    for (int i = 0; i < COMPANIONS; i++) {
+        player_kill_all(&all->each[i].player);
+        player_reap(&all->each[i].player);
+    }
 }
 
-bool companion_judge(const companion *c, const text *sent)
+static bool judge(const companions *all, const companion *c, const text *sent)
 {
     char path[4200];
     text arrived = {0};
     comparison found = {0};
-    if (!c->python)
+    if (!c->run[0])
         return true;
-    snprintf(path, sizeof path, "%s/output.py", c->dir);
+    output_path(all, c, path);
     text_load(&arrived, path); /* not there: nothing has arrived */
     bool ok = compare_texts(sent, &arrived, &found) && found.same_bytes && !*c->why;
-    printf("read in Python at the same time: %zu segments, %s%s%s\n", found.segments,
-           found.same_bytes ? "the same, byte by byte" : "NOT the same",
+    printf("read in %s at the same time: %zu segments, %s%s%s\n", c->language,
+           found.segments, found.same_bytes ? "the same, byte by byte" : "NOT the same",
            *c->why ? "; went wrong: " : "", c->why);
     text_free(&arrived);
+    return ok;
+}
+
+bool companions_judge(const companions *all, const text *sent)
+{
+    bool ok = true;
+    for (int i = 0; i < COMPANIONS; i++)
+        if (!judge(all, &all->each[i], sent))
+            ok = false;
     return ok;
 }

@@ -1,5 +1,5 @@
-/* A second reader of the same task, in Python: it reads from the first segment while the
- * first reader reads, and must have the same bytes in the end. */
+/* Further readers of the same task, in other languages: each reads from the first segment
+ * while the first reader reads, and must have the same bytes in the end. */
 #ifndef COMPANION_H
 #define COMPANION_H
 
@@ -9,9 +9,12 @@
 #include "player.h"
 #include "text.h"
 
+enum { COMPANIONS = 2 }; /* Python, Node */
+
 typedef struct companion {
-    const char *python; /* NULL = there is none */
-    const char *dir;    /* of the run */
+    const char *language;
+    const char
+        *run[3]; /* interpreter, its option, program; run[0] NULL = there is none */
     player player;
     size_t segments;
     bool started;
@@ -19,23 +22,31 @@ typedef struct companion {
     char why[256]; /* it went wrong */
 } companion;
 
-/* Looks in the environment whether there is one. dir: of the run, lives as long. */
-void companion_init(companion *c, const char *dir);
+typedef struct companions {
+    companion each[COMPANIONS];
+    const char *dir; /* of the run */
+} companions;
 
-/* Starts it, once, if there is one: the state file of the first reader names a task by
- * now. */
-void companion_start(companion *c, const char *url);
+/* Looks in the environment which there are. dir: of the run, lives as long. */
+void companions_init(companions *all, const char *dir);
+
+/* None takes part. */
+void companions_dismiss(companions *all);
+
+/* Starts those that there are, once: the state file of the first reader names a task by
+ * now. program: the demo. */
+void companions_start(companions *all, const char *program, const char *url);
 
 /* Hears what it says; reaps it when its voice has ended. */
 void companion_hear(companion *c);
 
 /* Nothing is to be waited for. */
-bool companion_is_over(const companion *c);
+bool companions_are_over(const companions *all);
 
-/* Kills it if it is still there. */
-void companion_end(companion *c);
+/* Kills those that are still there. */
+void companions_end(companions *all);
 
-/* Says what it has read. False when it took part and its text is another one. */
-bool companion_judge(const companion *c, const text *sent);
+/* Says what they have read. False when the text of one is another one. */
+bool companions_judge(const companions *all, const text *sent);
 
 #endif

@@ -1,7 +1,7 @@
 /* The conductor starts the client and looks after it and its server.
  *
  *   http    client --> cutting proxy (a thread of ours) --> server, a child of ours
- *           companion -/
+ *       companions -/
  *   stdio   client --> server, a child of the client
  *
  * It hears of each child through the child's standard error, which servers that a client
@@ -78,12 +78,12 @@ typedef struct conductor {
     int64_t started_ms;
     int64_t leave_ms; /* when what is left of a family is killed, 0 = never */
     player client;
-    player server;        /* over HTTP */
-    companion companion;  /* the same */
-    int server_pidfd;     /* -1 = no server is known to live */
-    cutting_proxy *proxy; /* NULL = over stdio, or no server has listened yet */
-    int port;             /* of the server; 0 = none has listened yet */
-    int signals;          /* signalfd */
+    player server;         /* over HTTP */
+    companions companions; /* the same */
+    int server_pidfd;      /* -1 = no server is known to live */
+    cutting_proxy *proxy;  /* NULL = over stdio, or no server has listened yet */
+    int port;              /* of the server; 0 = none has listened yet */
+    int signals;           /* signalfd */
     size_t segments;
     bool http;
     bool done; /* a client has said so */
@@ -196,10 +196,10 @@ static void client_ended(conductor *c)
         c->over = true;
 }
 
-/* When both readers have what they wanted the server is to go. */
+/* When all readers have what they wanted the server is to go. */
 static void end_server(conductor *c)
 {
-    if (!c->done || c->client.pid || !companion_is_over(&c->companion) || c->leave_ms)
+    if (!c->done || c->client.pid || !companions_are_over(&c->companions) || c->leave_ms)
         return;
     if (c->server.pid) {
         kill(c->server.pid, SIGTERM);
@@ -343,13 +343,13 @@ static void server_listens(conductor *c, int port)
 }
 
 /* There is a task now. */
-static void start_companion(conductor *c)
+static void start_companions(conductor *c)
 {
     char url[URL_SIZE];
     if (!c->http)
         return;
     write_url(c, url);
-    companion_start(&c->companion, url);
+    companions_start(&c->companions, c->program, url);
 }
 
 static void take_line(void *user, const char *said)
@@ -359,7 +359,7 @@ static void take_line(void *user, const char *said)
     int number;
     if (sscanf(said, "reader at %" SCNu64, &n) == 1) {
         c->segments = (size_t)n;
-        start_companion(c);
+        start_companions(c);
     } else if (sscanf(said, "server start %d", &number) == 1) {
         server_started(c, number);
     } else if (sscanf(said, "server listens at %d", &number) == 1) {
@@ -399,20 +399,23 @@ static void take_signal(conductor *c)
 
 static void turn(conductor *c)
 {
-    struct pollfd fds[] = {{.fd = c->client.voice, .events = POLLIN},
-                           {.fd = c->server.voice, .events = POLLIN},
-                           {.fd = c->signals, .events = POLLIN},
-                           {.fd = c->companion.player.voice, .events = POLLIN}};
+    struct pollfd fds[3 + COMPANIONS] = {{.fd = c->client.voice, .events = POLLIN},
+                                         {.fd = c->server.voice, .events = POLLIN},
+                                         {.fd = c->signals, .events = POLLIN}};
     bool client_speaks = true, server_speaks = true;
-    poll(fds, 4, until_next(c));
+    for (int i = 0; i < COMPANIONS; i++)
+        fds[3 + i] =
+            (struct pollfd){.fd = c->companions.each[i].player.voice, .events = POLLIN};
+    poll(fds, 3 + COMPANIONS, until_next(c));
     if (fds[2].revents)
         take_signal(c);
     if (fds[0].revents)
         client_speaks = player_hear(&c->client, take_line, c);
     if (fds[1].revents)
         server_speaks = player_hear(&c->server, take_line, c);
-    if (fds[3].revents)
-        companion_hear(&c->companion);
+    for (int i = 0; i < COMPANIONS; i++)
+        if (fds[3 + i].revents)
+            companion_hear(&c->companions.each[i]);
     watch_cuts(c);
     follow_plan(c);
     screen_progress(&c->screen, now_ms(), c->segments);
@@ -440,7 +443,7 @@ static void run(conductor *c)
     player_kill_all(&c->server);
     player_reap(&c->client);
     player_reap(&c->server);
-    companion_end(&c->companion);
+    companions_end(&c->companions);
     close_fd(&c->server_pidfd);
     cutting_proxy_stop(c->proxy);
     if (c->interrupt)
@@ -510,7 +513,7 @@ static int judge(conductor *c)
     screen_close(&c->screen, now_ms());
     printf("compared with %s: %s\n", c->text_path,
            found.same_bytes ? "the same, byte by byte" : "NOT the same");
-    if (!companion_judge(&c->companion, &c->text))
+    if (!companions_judge(&c->companions, &c->text))
         found.same_bytes = false;
     if (*c->why) {
         printf("went wrong: %s\n", c->why);
@@ -535,9 +538,9 @@ int conductor_run(const char *program, const char *text_path, bool http, uint64_
                    .signals = -1,
                    .server_pidfd = -1};
     int status = 1;
-    companion_init(&c.companion, c.dir);
+    companions_init(&c.companions, c.dir);
     if (!http)
-        c.companion.python = NULL; /* the server is the client's own */
+        companions_dismiss(&c.companions); /* the server is the client's own */
     if (prepare(&c)) {
         plan_make(&c.plan, &c.random, c.text.count, http);
         printf("Segue demo: the %zu lines of %s, streamed over %s as one task\n"

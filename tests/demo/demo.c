@@ -7,8 +7,9 @@
  * SEGUE_DEMO_TRANSPORT is http (the default) or stdio, where nothing can be cut.
  * SEGUE_DEMO_ERA is modern (2026-07-28 with event streams, the default) or legacy
  * (2025-11-25 with SEP-1905); the program that reads the text takes it from there.
- * SEGUE_DEMO_PYTHON is an interpreter that has the package: then a second client, in
- * Python, reads the same task over HTTP at the same time.
+ * SEGUE_DEMO_PYTHON is an interpreter that has the package: then a further client, in
+ * Python, reads the same task over HTTP at the same time. SEGUE_DEMO_NODE is the program
+ * reader.js where it finds segue-mcp: then one in Node does, too.
  * SEGUE_DEMO_SEED repeats the moments of kills and cuts, SEGUE_DEMO_SECONDS (1 to 25)
  * sets how long the text takes when nobody is killed. */
 #include <dirent.h>
@@ -41,6 +42,18 @@ static int run_client(char **argv)
     if (getppid() != atoi(argv[2]))
         return 1; /* the conductor went before this could take effect */
     return reader_run(&paths, atoi(argv[8]));
+}
+
+/* --follow PARENT PROGRAM [ARGUMENT...]: how the conductor starts a program of others, so
+ * that it dies with the conductor. */
+static int follow(char **argv)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != atoi(argv[2]))
+        return 1;
+    execvp(argv[3], argv + 3);
+    perror(argv[3]);
+    return 1;
 }
 
 /* The longest regular file, and of several such the first by name. */
@@ -105,6 +118,8 @@ int main(int argc, char **argv)
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     if (argc == 9 && strcmp(argv[1], "--client") == 0)
         return run_client(argv);
+    if (argc >= 4 && strcmp(argv[1], "--follow") == 0)
+        return follow(argv);
     if (argc == 2 && strcmp(argv[1], "--self-test") == 0)
         return self_test_run();
     if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {

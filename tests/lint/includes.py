@@ -33,6 +33,7 @@ LIBRARIES = {
     "libwebsockets.h": ("core/transport/socket_guest.c",),
     "curl/*": ("core/transport/fetch*",),
     "sqlite3*.h": ("core/store/sqlite*",),
+    "hiredis/*": ("core/store/redis*",),
     "ev.h": ("core/runtime/*", "core/transport/*"),
 }
 

@@ -48,7 +48,8 @@ def self_check():
 def main():
     self_check()
     paths = lint.files("core/**/*.[ch]", "core/**/*.def", "core/cmake/*",
-                       "tests/**/*.[ch]", "tests/**/*.py", "bindings/**/*.[chi]")
+                       "tests/**/*.[ch]", "tests/**/*.py", "bindings/**/*.[chi]",
+                       "node/src/**/*.ts", "node/scripts/*", "tests/**/*.ts")
     findings = []
     for path in paths:
         found, remarks = check(path.as_posix(), lint.read(path))

@@ -1,0 +1,363 @@
+/* Callbacks of the library that become events. Each runs inside of runtimeDispatch (or
+ * runtimeFree), copies what it is given into values and appends one event; handlers run
+ * later, from the batch.
+ *
+ * V8 ends the process when memory is short, but has no strings beyond 512 MB, and gives
+ * nothing to a worker that is being terminated. What then lacks an event of a request is
+ * withdrawn, hears no more but its end, and that says SEGUE_E_NOMEM.
+ *
+ * Segments of one request that meet in one batch share one event: a flat array (number,
+ * index, replaces, text, JSON of each) that grows for as long as nothing else of that
+ * request comes between. user->segments is that array, good for the round it was made
+ * in. */
+#include "addon.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- users ---- */
+
+static bool refer(sgnode_frame *frame, napi_value function, napi_ref *ref)
+{
+    *ref = NULL;
+    if (sgnode_is_none(frame, function))
+        return true;
+    if (sgnode_typeof(frame, function) != napi_function) {
+        sgnode_type_error(frame, "a function", "handler");
+        return false;
+    }
+    if (napi_create_reference(frame->env, function, 1, ref) == napi_ok)
+        return true;
+    sgnode_throw(frame, SEGUE_E_NOMEM);
+    return false;
+}
+
+bool sgnode_user_new(sgnode_frame *frame, sgnode_host *host, napi_value handler,
+                     sgnode_user **user)
+{
+    sgnode_user *made = calloc(1, sizeof *made);
+    if (!made) {
+        sgnode_throw(frame, SEGUE_E_NOMEM);
+        return false;
+    }
+    if (handler && !refer(frame, handler, &made->handler)) {
+        free(made);
+        return false;
+    }
+    made->host = sgnode_host_ref(host);
+    *user = made;
+    return true;
+}
+
+bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
+                      napi_value function)
+{
+    return refer(frame, function, &user->hooks[which]);
+}
+
+void sgnode_user_free(void *opaque)
+{
+    sgnode_user *user = opaque;
+    if (!user)
+        return;
+    sgnode_host *host = user->host;
+    napi_env env = host->self->env;
+    if (env && user->handler)
+        napi_delete_reference(env, user->handler);
+    for (int i = 0; i < SGNODE_HOOKS; i++)
+        if (env && user->hooks[i])
+            napi_delete_reference(env, user->hooks[i]);
+    free(user->answer);
+    free(user);
+    sgnode_host_unref(host);
+}
+
+static napi_env begin(const sgnode_user *user)
+{
+    return user->host->batch ? user->host->self->env : NULL;
+}
+
+static void tell(sgnode_user *user, int kind, napi_value a, napi_value b, napi_value c)
+{
+    sgnode_push(user->host, user->handler, kind, a, b, c);
+}
+
+/* ---- server ---- */
+
+static void push_call(sgnode_user *user, segue_call *call, int kind)
+{
+    size_t len;
+    napi_env env = begin(user);
+    if (!env) {
+        segue_call_free(call);
+        return;
+    }
+    const char *params = segue_call_params(call, &len);
+    napi_value b = sgnode_text(env, params, len);
+    napi_value c = sgnode_string(env, segue_call_name(call));
+    napi_value a = NULL;
+    if (b && c)
+        a = sgnode_wrap(user->host->self, SGNODE_CALL, call, user->host);
+    else
+        segue_call_free(call);
+    if (a)
+        tell(user, kind, a, b, c);
+}
+
+void sgnode_on_call(void *user, segue_call *call)
+{
+    push_call(user, call, SGNODE_CALLED);
+}
+
+void sgnode_on_completion(void *user, segue_call *call)
+{
+    push_call(user, call, SGNODE_COMPLETION);
+}
+
+static void push_plain(sgnode_user *user, int kind)
+{
+    if (begin(user))
+        tell(user, kind, NULL, NULL, NULL);
+}
+
+void sgnode_on_cancel(void *user, segue_call *call)
+{
+    (void)call;
+    push_plain(user, SGNODE_CANCEL);
+}
+
+void sgnode_on_drain(void *user, segue_call *call)
+{
+    (void)call;
+    push_plain(user, SGNODE_DRAIN);
+}
+
+void sgnode_on_idle(void *user)
+{
+    push_plain(user, SGNODE_IDLE);
+}
+
+void sgnode_on_input(void *user, segue_call *call, segue_status status, const char *json,
+                     size_t len)
+{
+    napi_env env = begin(user);
+    (void)call;
+    if (!env)
+        return;
+    napi_value answer = sgnode_text(env, json, len);
+    tell(user, SGNODE_INPUT, sgnode_number(env, answer ? status : SEGUE_E_NOMEM), answer,
+         NULL);
+}
+
+/* ---- session ---- */
+
+void sgnode_on_open(void *user, segue_session *session)
+{
+    (void)session;
+    push_plain(user, SGNODE_OPEN);
+}
+
+void sgnode_on_closed(void *opaque, segue_session *session, const segue_error *error)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    (void)session;
+    if (env)
+        tell(user, SGNODE_CLOSED, sgnode_error_info(env, error), NULL, NULL);
+}
+
+void sgnode_on_notification(void *opaque, segue_session *session, const char *method,
+                            const char *params, size_t len)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    (void)session;
+    if (env)
+        tell(user, SGNODE_NOTIFICATION, sgnode_string(env, method),
+             sgnode_text(env, params, len), NULL);
+}
+
+/* ---- request ---- */
+
+static napi_env goes_on(const sgnode_user *user)
+{
+    return user->is_broken ? NULL : begin(user);
+}
+
+static void break_off(sgnode_user *user, segue_request *request)
+{
+    user->is_broken = true;
+    segue_request_cancel(request);
+}
+
+/* One of a, b and c that could not be made is NULL; `none` stands for null. */
+static void pass(sgnode_user *user, segue_request *request, int kind, napi_value a,
+                 napi_value b, napi_value c)
+{
+    user->segments = NULL;
+    if (!a || !b || !c || !sgnode_push(user->host, user->handler, kind, a, b, c))
+        break_off(user, request);
+}
+
+/* Whether a text block, whose text begins behind `head`, has no other member. */
+static bool is_plain(const char *data, size_t len)
+{
+    static const char head[] = "{\"type\":\"text\",\"text\":\"";
+    size_t at = sizeof head - 1;
+    if (len < at || memcmp(data, head, at) != 0)
+        return false;
+    while (at < len && data[at] != '"')
+        at += data[at] == '\\' ? 2 : 1;
+    return at + 2 == len && data[at + 1] == '}';
+}
+
+static bool add_value(sgnode_user *user, napi_value value)
+{
+    return value && napi_set_element(user->host->self->env, user->segments,
+                                     user->segment_count++, value) == napi_ok;
+}
+
+static bool begin_list(sgnode_user *user)
+{
+    sgnode_host *host = user->host;
+    napi_value list;
+    if (napi_create_array(host->self->env, &list) != napi_ok ||
+        !sgnode_push(host, user->handler, SGNODE_SEGMENTS, list, NULL, NULL))
+        return false;
+    user->segments = list;
+    user->segment_count = 0;
+    user->round = host->round;
+    return true;
+}
+
+static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *segment)
+{
+    size_t text_len = 0, len = 0;
+    const char *text = segue_segment_text(segment, &text_len);
+    const char *data = segue_segment_data(segment, &len);
+    if (text && is_plain(data, len))
+        data = NULL;
+    return add_value(user, sgnode_number(env, (double)segue_segment_number(segment))) &&
+           add_value(user, sgnode_number(env, (double)segue_segment_index(segment))) &&
+           add_value(user, sgnode_bool(env, segue_segment_replaces(segment))) &&
+           add_value(user, sgnode_text(env, text, text_len)) &&
+           add_value(user, sgnode_text(env, data, len));
+}
+
+static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
+{
+    sgnode_user *user = opaque;
+    napi_env env = goes_on(user);
+    if (!env)
+        return;
+    if (!user->segments || user->round != user->host->round)
+        user->segments = NULL;
+    if ((!user->segments && !begin_list(user)) || !add_segment(user, env, segment))
+        break_off(user, request);
+}
+
+static void on_progress(void *user, segue_request *request, double progress, double total,
+                        const char *message)
+{
+    napi_env env = goes_on(user);
+    if (env)
+        pass(user, request, SGNODE_PROGRESS, sgnode_number(env, progress),
+             sgnode_number(env, total), sgnode_string(env, message));
+}
+
+static void on_log(void *user, segue_request *request, const char *json, size_t len)
+{
+    napi_env env = goes_on(user);
+    if (env)
+        pass(user, request, SGNODE_LOG, sgnode_text(env, json, len), sgnode_null(env),
+             sgnode_null(env));
+}
+
+static void on_question(void *user, segue_request *request, const char *key,
+                        const char *method, const char *params, size_t len)
+{
+    napi_env env = goes_on(user);
+    if (env)
+        pass(user, request, SGNODE_QUESTION, sgnode_string(env, key),
+             sgnode_string(env, method), sgnode_text(env, params, len));
+}
+
+/* The token is read here: it covers what was delivered up to now, and not what the same
+ * batch brings behind it. */
+static void on_task(void *user, segue_request *request, const char *task_id)
+{
+    napi_env env = goes_on(user);
+    napi_value token;
+    if (!env)
+        return;
+    if (sgnode_read_text(env, request, sgnode_read_token, &token) != SEGUE_OK)
+        token = sgnode_null(env);
+    pass(user, request, SGNODE_BECAME_TASK, sgnode_string(env, task_id), token,
+         sgnode_null(env));
+}
+
+static void on_status(void *user, segue_request *request, const char *status,
+                      const char *message)
+{
+    napi_env env = goes_on(user);
+    if (env)
+        pass(user, request, SGNODE_STATUS, sgnode_string(env, status),
+             sgnode_string(env, message), sgnode_null(env));
+}
+
+static void on_complete(void *opaque, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    (void)request;
+    if (!env)
+        return;
+    napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
+    if (result)
+        tell(user, SGNODE_COMPLETE, sgnode_number(env, status), result,
+             sgnode_error_info(env, error));
+    else
+        tell(user, SGNODE_COMPLETE, sgnode_number(env, SEGUE_E_NOMEM), NULL, NULL);
+}
+
+void sgnode_request_table(segue_request_events *table, sgnode_user *user, int32_t events)
+{
+    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_REQUEST_EVENTS);
+    if (!user)
+        return;
+    table->user = user;
+    table->free_user = sgnode_user_free;
+    table->on_complete = on_complete;
+    if (events & 1 << SGNODE_SEGMENTS)
+        table->on_segment = on_segment;
+    if (events & 1 << SGNODE_PROGRESS)
+        table->on_progress = on_progress;
+    if (events & 1 << SGNODE_LOG)
+        table->on_log = on_log;
+    if (events & 1 << SGNODE_QUESTION)
+        table->on_input = on_question;
+    if (events & 1 << SGNODE_BECAME_TASK)
+        table->on_task = on_task;
+    if (events & 1 << SGNODE_STATUS)
+        table->on_status = on_status;
+}
+
+/* ---- transports ---- */
+
+void sgnode_on_stderr(void *opaque, const char *text, size_t len)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    if (env)
+        tell(user, SGNODE_STDERR, sgnode_text(env, text, len), NULL, NULL);
+}
+
+void sgnode_on_authorize(void *opaque, const char *url, const char *state)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    if (env)
+        tell(user, SGNODE_AUTHORIZE, sgnode_string(env, url), sgnode_string(env, state),
+             NULL);
+}

@@ -1,0 +1,226 @@
+/* Callbacks that the library wants answered at once: functions of JavaScript that run
+ * inside of runtimeDispatch. What one throws becomes an event, and the answer is "no": a
+ * principal is refused, a value not judged, a token not told. A transport they are shown
+ * is a view that ends with the callback. Text they answer with is kept in the user until
+ * the next callback, as the library asks for. */
+#include "addon.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One question; the values of it go when it ends. */
+typedef struct question {
+    sgnode_user *user;
+    napi_env env;
+    napi_handle_scope scope;
+    const char *where;
+} question;
+
+/* Whether there is anybody to ask. */
+static bool begin(question *self, void *opaque, int which, const char *where)
+{
+    sgnode_user *user = opaque;
+    if (!user->host->batch || !user->hooks[which])
+        return false;
+    self->user = user;
+    self->env = user->host->self->env;
+    self->where = where;
+    return napi_open_handle_scope(self->env, &self->scope) == napi_ok;
+}
+
+static void finish(question *self)
+{
+    napi_close_handle_scope(self->env, self->scope);
+}
+
+/* Calls a hook; an exception becomes an event. NULL then, and when an argument is. */
+static napi_value ask(question *self, int which, size_t count,
+                      const napi_value *arguments)
+{
+    napi_value function, receiver, result;
+    for (size_t i = 0; i < count; i++)
+        if (!arguments[i])
+            return NULL;
+    if (napi_get_reference_value(self->env, self->user->hooks[which], &function) !=
+            napi_ok ||
+        napi_get_undefined(self->env, &receiver) != napi_ok)
+        return NULL;
+    if (napi_call_function(self->env, receiver, function, count, arguments, &result) ==
+        napi_ok)
+        return result;
+    sgnode_push_exception(self->user->host, self->where);
+    return NULL;
+}
+
+static napi_valuetype type_of(question *self, napi_value value)
+{
+    napi_valuetype type = napi_undefined;
+    if (value)
+        napi_typeof(self->env, value, &type);
+    return type;
+}
+
+static bool is_none(question *self, napi_value value)
+{
+    napi_valuetype type = type_of(self, value);
+    return type == napi_undefined || type == napi_null;
+}
+
+/* Says that a hook gave what it must not. */
+static void complain(question *self)
+{
+    napi_throw_type_error(self->env, "ERR_INVALID_RETURN_VALUE",
+                          "a string, null or undefined is needed (is it async?)");
+    sgnode_push_exception(self->user->host, self->where);
+}
+
+/* An answer that is a text, or none: NULL. Kept in the user. False when it is neither. */
+static bool keep_text(question *self, napi_value result, const char **text, size_t *len)
+{
+    size_t size;
+    *text = NULL;
+    *len = 0;
+    if (is_none(self, result))
+        return true;
+    if (type_of(self, result) != napi_string ||
+        napi_get_value_string_utf8(self->env, result, NULL, 0, &size) != napi_ok) {
+        complain(self);
+        return false;
+    }
+    char *answer = malloc(size + 1);
+    if (!answer ||
+        napi_get_value_string_utf8(self->env, result, answer, size + 1, len) != napi_ok) {
+        free(answer);
+        return false;
+    }
+    free(self->user->answer);
+    *text = self->user->answer = answer;
+    return true;
+}
+
+static napi_value show(question *self, segue_transport *transport, sgnode_box **view)
+{
+    sgnode_host *host = self->user->host;
+    return sgnode_wrap_view(host->self, SGNODE_TRANSPORT, transport, host, view);
+}
+
+segue_status sgnode_ask_principal(void *user, segue_transport *transport,
+                                  const char **principal)
+{
+    question self;
+    sgnode_box *view;
+    size_t len;
+    segue_status status = SEGUE_E_REFUSED;
+    if (!begin(&self, user, SGNODE_HOOK_FIRST, "principal"))
+        return status;
+    napi_value argument = show(&self, transport, &view);
+    napi_value result = ask(&self, SGNODE_HOOK_FIRST, 1, &argument);
+    sgnode_view_end(view);
+    if (result && keep_text(&self, result, principal, &len))
+        status = SEGUE_OK;
+    finish(&self);
+    return status;
+}
+
+static void tell_reason(question *self, napi_value result, char *reason, size_t size)
+{
+    size_t len;
+    if (size)
+        napi_get_value_string_utf8(self->env, result, reason, size, &len);
+}
+
+segue_status sgnode_ask_validate(void *user, const char *tool, int32_t what,
+                                 const char *schema, size_t schema_len, const char *value,
+                                 size_t value_len, char *reason, size_t size)
+{
+    question self;
+    segue_status status = SEGUE_E_UNSUPPORTED;
+    if (!begin(&self, user, SGNODE_HOOK_SECOND, "validate"))
+        return status;
+    napi_env env = self.env;
+    const napi_value arguments[] = {sgnode_string(env, tool), sgnode_number(env, what),
+                                    sgnode_text(env, schema, schema_len),
+                                    sgnode_text(env, value, value_len)};
+    napi_value result = ask(&self, SGNODE_HOOK_SECOND, 4, arguments);
+    napi_valuetype type = type_of(&self, result);
+    if (result && (type == napi_undefined || type == napi_null)) {
+        status = SEGUE_OK;
+    } else if (type == napi_string) {
+        tell_reason(&self, result, reason, size);
+        status = SEGUE_E_INVALID;
+    } else if (result && type != napi_boolean) {
+        complain(&self);
+    }
+    finish(&self);
+    return status;
+}
+
+void sgnode_ask_headers(void *user, segue_transport *transport, int32_t status)
+{
+    question self;
+    sgnode_box *view;
+    if (!begin(&self, user, SGNODE_HOOK_FIRST, "onHeaders"))
+        return;
+    const napi_value arguments[] = {show(&self, transport, &view),
+                                    sgnode_number(self.env, status)};
+    ask(&self, SGNODE_HOOK_FIRST, 2, arguments);
+    sgnode_view_end(view);
+    finish(&self);
+}
+
+void sgnode_ask_bearer(void *user, segue_transport *transport, segue_bearer *bearer)
+{
+    question self;
+    sgnode_box *view;
+    if (!begin(&self, user, SGNODE_HOOK_FIRST, "onBearer")) {
+        segue_bearer_free(bearer);
+        return;
+    }
+    sgnode_host *host = self.user->host;
+    const napi_value arguments[] = {sgnode_wrap(host->self, SGNODE_BEARER, bearer, host),
+                                    show(&self, transport, &view)};
+    ask(&self, SGNODE_HOOK_FIRST, 2, arguments);
+    sgnode_view_end(view);
+    finish(&self);
+}
+
+const char *sgnode_ask_assertion(void *user, const char *issuer, const char *resource,
+                                 size_t *len)
+{
+    question self;
+    const char *text = NULL;
+    if (!begin(&self, user, SGNODE_HOOK_FIRST, "onAssertion"))
+        return NULL;
+    const napi_value arguments[] = {sgnode_string(self.env, issuer),
+                                    sgnode_string(self.env, resource)};
+    napi_value result = ask(&self, SGNODE_HOOK_FIRST, 2, arguments);
+    if (result)
+        keep_text(&self, result, &text, len);
+    finish(&self);
+    return text;
+}
+
+const char *sgnode_ask_load(void *user, const char *key, size_t *len)
+{
+    question self;
+    const char *text = NULL;
+    if (!begin(&self, user, SGNODE_HOOK_SECOND, "onLoad"))
+        return NULL;
+    const napi_value argument = sgnode_string(self.env, key);
+    napi_value result = ask(&self, SGNODE_HOOK_SECOND, 1, &argument);
+    if (result)
+        keep_text(&self, result, &text, len);
+    finish(&self);
+    return text;
+}
+
+void sgnode_ask_save(void *user, const char *key, const char *json, size_t len)
+{
+    question self;
+    if (!begin(&self, user, SGNODE_HOOK_THIRD, "onSave"))
+        return;
+    const napi_value arguments[] = {sgnode_string(self.env, key),
+                                    sgnode_text(self.env, json, len)};
+    ask(&self, SGNODE_HOOK_THIRD, 2, arguments);
+    finish(&self);
+}

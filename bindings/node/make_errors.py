@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Writes the error classes of the Node SDK, node/src/errors.ts, from the table of statuses,
+core/api/errors.def: everything between its two marks. --check only compares."""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = ROOT / "core" / "api" / "errors.def"
+TARGET = ROOT / "node" / "src" / "errors.ts"
+BEGIN = "// ---- from errors.def: begin ----\n"
+END = "// ---- from errors.def: end ----\n"
+ROW = re.compile(r'^SGI_STATUS\(SEGUE_(\w+), (-?\d+), "([^"]*)", ([01])\)$', re.MULTILINE)
+
+# Where the mechanical name would read badly; as in the Python SDK.
+NAMES = {
+    "E_NOMEM": "OutOfMemoryError",
+    "E_CANCELLED": "RequestCancelledError",
+    "E_TIMEOUT": "RequestTimeoutError",
+    "E_TERMINAL": "EndedError",
+    "E_IO": "InputOutputError",
+}
+
+
+def name_of(status: str) -> str:
+    if status in NAMES:
+        return NAMES[status]
+    words = status.removeprefix("E_").split("_")
+    return "".join(word.capitalize() for word in words) + "Error"
+
+
+def base_of(value: int) -> str:
+    if -200 < value <= -100:
+        return "TransportError"
+    if -300 < value < -200:
+        return "ProtocolError"
+    if -500 < value < -400:
+        return "StoreError"
+    return "SegueError"
+
+
+def classes(rows: list[tuple[str, int, str, bool]]) -> str:
+    out = []
+    for status, value, text, retryable in rows:
+        out.append(
+            f"/** {text[0].upper()}{text[1:]} (SEGUE_{status}, {value}). */\n"
+            f"export class {name_of(status)} extends {base_of(value)} {{}}\n"
+            f'describe({name_of(status)}, {value}, "SEGUE_{status}", "{text}", '
+            f"{'true' if retryable else 'false'});\n"
+        )
+    return "\n".join(out)
+
+
+def wrap(text: str) -> str:
+    """As the formatter does: a call that is too wide has an argument a line."""
+    lines = []
+    for line in text.splitlines():
+        call = re.fullmatch(r"describe\((\w+), (-?\d+), (\".*?\"), (\".*\"), (\w+)\);", line)
+        if call and len(line) > 90:
+            lines += ["describe(", *(f"    {part}," for part in call.groups()), ");"]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def render(old: str) -> str:
+    rows = [
+        (status, int(value), text, retryable == "1")
+        for status, value, text, retryable in ROW.findall(TABLE.read_text())
+        if int(value)
+    ]
+    head, _, rest = old.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{wrap(classes(rows))}\n{END}{tail}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    old = TARGET.read_text()
+    new = render(old)
+    if check and new != old:
+        print(f"{TARGET} is not what {TABLE} says: run {sys.argv[0]}")
+        return 1
+    if not check:
+        TARGET.write_text(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+/* Runtimes. */
+#include "addon.h"
+
+static bool refer_log(sgnode_frame *frame, sgnode_host *host, napi_value log)
+{
+    if (sgnode_is_none(frame, log))
+        return true;
+    if (sgnode_typeof(frame, log) == napi_function)
+        return napi_create_reference(frame->env, log, 1, &host->log) == napi_ok;
+    sgnode_type_error(frame, "a function", "log");
+    return false;
+}
+
+static bool check_wake(sgnode_frame *frame)
+{
+    if (sgnode_typeof(frame, frame->arg[1]) == napi_function)
+        return true;
+    sgnode_type_error(frame, "a function", "onWake");
+    return false;
+}
+
+static napi_value runtime_new(sgnode_frame *frame)
+{
+    segue_runtime_options full;
+    segue_runtime *runtime;
+    bool track;
+    if (!sgnode_options(frame, frame->arg[0], SEGUE_STRUCT_RUNTIME_OPTIONS, &full) ||
+        !check_wake(frame) || !sgnode_flag(frame, frame->arg[3], &track))
+        return NULL;
+    sgnode_host *host = sgnode_host_new(frame->self);
+    if (!host)
+        return sgnode_throw(frame, SEGUE_E_NOMEM);
+    segue_status status = SEGUE_E_NOMEM;
+    if (refer_log(frame, host, frame->arg[2]) && sgnode_host_open(host, frame->arg[1])) {
+        full.allocator = track ? sgnode_tracking() : NULL;
+        full.user = host;
+        full.on_wake = sgnode_wake;
+        full.log = host->log ? sgnode_on_log : NULL;
+        status = segue_runtime_new(&full, &runtime, &frame->error);
+    }
+    napi_value value = NULL;
+    if (status == SEGUE_OK) {
+        host->runtime = runtime;
+        value = sgnode_wrap(frame->self, SGNODE_RUNTIME, runtime, host);
+    } else {
+        sgnode_host_end(host);
+        sgnode_throw(frame, status);
+    }
+    sgnode_host_unref(host);
+    return value;
+}
+
+static napi_value runtime_run(sgnode_frame *frame)
+{
+    sgnode_host *host;
+    segue_runtime *runtime =
+        sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
+    if (!runtime || !sgnode_batch_begin(frame, host))
+        return NULL;
+    segue_status status = segue_runtime_run(runtime);
+    napi_value batch = sgnode_batch_end(host);
+    return status == SEGUE_OK ? batch : sgnode_throw(frame, status);
+}
+
+static napi_value runtime_start(sgnode_frame *frame)
+{
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    return runtime ? sgnode_done(frame, segue_runtime_start(runtime)) : NULL;
+}
+
+static napi_value runtime_fd(sgnode_frame *frame)
+{
+    int32_t fd;
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    if (!runtime)
+        return NULL;
+    segue_status status = segue_runtime_fd(runtime, &fd);
+    return status == SEGUE_OK ? sgnode_number(frame->env, fd)
+                              : sgnode_throw(frame, status);
+}
+
+static napi_value runtime_dispatch(sgnode_frame *frame)
+{
+    int64_t timeout_ms;
+    int32_t max_events, ran;
+    sgnode_host *host;
+    segue_runtime *runtime =
+        sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
+    if (!runtime || !sgnode_int64(frame, frame->arg[1], 0, &timeout_ms) ||
+        !sgnode_int32(frame, frame->arg[2], 256, &max_events) ||
+        !sgnode_batch_begin(frame, host))
+        return NULL;
+    segue_status status = segue_runtime_dispatch(runtime, timeout_ms, max_events, &ran);
+    napi_value batch = sgnode_batch_end(host);
+    if (status == SEGUE_OK || host->count > 0)
+        return batch;
+    return sgnode_throw(frame, status);
+}
+
+static napi_value runtime_stop(sgnode_frame *frame)
+{
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    return runtime ? sgnode_done(frame, segue_runtime_stop(runtime)) : NULL;
+}
+
+/* In a callback it can only be stopped: that is what a process does that exits there. */
+static napi_value runtime_free(sgnode_frame *frame)
+{
+    sgnode_host *host;
+    if (!sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host))
+        return NULL;
+    if (host->busy)
+        sgnode_host_stop(host);
+    if (!sgnode_batch_begin(frame, host))
+        return NULL;
+    sgnode_host_ref(host);
+    sgnode_consume(frame, frame->arg[0]);
+    sgnode_host_end(host);
+    napi_value batch = sgnode_batch_end(host);
+    sgnode_host_unref(host);
+    return batch;
+}
+
+static napi_value runtime_hold(sgnode_frame *frame)
+{
+    bool hold;
+    sgnode_host *host;
+    if (!sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host) ||
+        !sgnode_flag(frame, frame->arg[1], &hold))
+        return NULL;
+    if (hold)
+        napi_ref_threadsafe_function(frame->env, host->bell);
+    else
+        napi_unref_threadsafe_function(frame->env, host->bell);
+    return NULL;
+}
+
+static napi_value runtime_authorize(sgnode_frame *frame)
+{
+    const char *url;
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    if (!runtime || !sgnode_name(frame, frame->arg[1], false, &url))
+        return NULL;
+    return sgnode_done(frame, segue_runtime_authorize(runtime, url));
+}
+
+const sgnode_row sgnode_runtime_rows[] = {
+    {"runtimeNew", runtime_new},
+    {"runtimeRun", runtime_run},
+    {"runtimeStart", runtime_start},
+    {"runtimeFd", runtime_fd},
+    {"runtimeDispatch", runtime_dispatch},
+    {"runtimeStop", runtime_stop},
+    {"runtimeFree", runtime_free},
+    {"runtimeHold", runtime_hold},
+    {"runtimeAuthorize", runtime_authorize},
+    {NULL, NULL},
+};

@@ -1,0 +1,237 @@
+/* Servers, listeners and bearers. */
+#include "addon.h"
+
+#define SERVER(name)                                                                     \
+    segue_server *name = sgnode_unwrap(frame, frame->arg[0], SGNODE_SERVER);             \
+    if (!(name))                                                                         \
+    return NULL
+
+static bool hook_server(sgnode_frame *frame, sgnode_user *user,
+                        segue_server_options *full)
+{
+    if (!sgnode_user_hook(frame, user, SGNODE_HOOK_FIRST, frame->arg[3]) ||
+        !sgnode_user_hook(frame, user, SGNODE_HOOK_SECOND, frame->arg[4]))
+        return false;
+    full->user = user;
+    full->free_user = sgnode_user_free;
+    full->on_idle = user->handler ? sgnode_on_idle : NULL;
+    full->principal = user->hooks[SGNODE_HOOK_FIRST] ? sgnode_ask_principal : NULL;
+    full->on_validate = user->hooks[SGNODE_HOOK_SECOND] ? sgnode_ask_validate : NULL;
+    return true;
+}
+
+static napi_value server_new(sgnode_frame *frame)
+{
+    segue_server_options full;
+    segue_server *server;
+    sgnode_host *host;
+    sgnode_user *user;
+    segue_runtime *runtime =
+        sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
+    if (!runtime ||
+        !sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_SERVER_OPTIONS, &full) ||
+        !sgnode_user_new(frame, host, frame->arg[2], &user))
+        return NULL;
+    segue_status status = SEGUE_E_INVALID;
+    if (hook_server(frame, user, &full))
+        status = segue_server_new(runtime, &full, &server);
+    if (status == SEGUE_OK)
+        return sgnode_wrap(frame->self, SGNODE_SERVER, server, host);
+    sgnode_user_free(user);
+    return sgnode_throw(frame, status);
+}
+
+static napi_value server_add(sgnode_frame *frame)
+{
+    segue_item_options full;
+    sgnode_host *host;
+    sgnode_user *user;
+    const char *json;
+    size_t len;
+    int32_t item;
+    bool completion;
+    segue_server *server = sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SERVER, &host);
+    if (!server || !sgnode_int32(frame, frame->arg[1], 0, &item) ||
+        !sgnode_options(frame, frame->arg[3], SEGUE_STRUCT_ITEM_OPTIONS, &full) ||
+        !sgnode_view(frame, frame->arg[2], false, &json, &len) ||
+        !sgnode_flag(frame, frame->arg[5], &completion) ||
+        !sgnode_user_new(frame, host, frame->arg[4], &user))
+        return NULL;
+    full.user = user;
+    full.free_user = sgnode_user_free;
+    full.on_call = user->handler ? sgnode_on_call : NULL;
+    full.on_completion = completion ? sgnode_on_completion : NULL;
+    segue_status status = segue_server_add(server, item, json, len, &full, &frame->error);
+    if (status != SEGUE_OK)
+        sgnode_user_free(user);
+    return sgnode_done(frame, status);
+}
+
+static napi_value server_remove(sgnode_frame *frame)
+{
+    const char *name;
+    int32_t item;
+    SERVER(server);
+    if (!sgnode_int32(frame, frame->arg[1], 0, &item) ||
+        !sgnode_name(frame, frame->arg[2], false, &name))
+        return NULL;
+    return sgnode_done(frame, segue_server_remove(server, item, name));
+}
+
+static napi_value server_resource_updated(sgnode_frame *frame)
+{
+    const char *uri;
+    SERVER(server);
+    if (!sgnode_name(frame, frame->arg[1], false, &uri))
+        return NULL;
+    return sgnode_done(frame, segue_server_resource_updated(server, uri));
+}
+
+static napi_value server_attach(sgnode_frame *frame)
+{
+    SERVER(server);
+    segue_transport *transport = sgnode_unwrap(frame, frame->arg[1], SGNODE_TRANSPORT);
+    if (!transport)
+        return NULL;
+    segue_status status = segue_server_attach(server, transport);
+    if (status == SEGUE_OK)
+        sgnode_consume(frame, frame->arg[1]);
+    return sgnode_done(frame, status);
+}
+
+static napi_value server_close(sgnode_frame *frame)
+{
+    SERVER(server);
+    return sgnode_done(frame, segue_server_close(server));
+}
+
+static napi_value server_free(sgnode_frame *frame)
+{
+    return sgnode_release(frame, SGNODE_SERVER);
+}
+
+/* ---- listeners ---- */
+
+/* Fills listen options that ask for tokens. False with an exception. */
+static bool fill_bearer(sgnode_frame *frame, sgnode_host *host,
+                        segue_bearer_options *full, sgnode_user **user)
+{
+    if (!sgnode_options(frame, frame->arg[2], SEGUE_STRUCT_BEARER_OPTIONS, full))
+        return false;
+    if (!sgnode_user_new(frame, host, NULL, user))
+        return false;
+    full->user = *user;
+    full->free_user = sgnode_user_free;
+    if (!sgnode_user_hook(frame, *user, SGNODE_HOOK_FIRST, frame->arg[3])) {
+        sgnode_user_free(*user);
+        return false;
+    }
+    full->on_bearer = (*user)->hooks[SGNODE_HOOK_FIRST] ? sgnode_ask_bearer : NULL;
+    return true;
+}
+
+static napi_value server_listen(sgnode_frame *frame)
+{
+    segue_listen_options full;
+    segue_bearer_options gate;
+    segue_listener *listener;
+    sgnode_host *host;
+    sgnode_user *user = NULL;
+    segue_server *server = sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SERVER, &host);
+    if (!server ||
+        !sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_LISTEN_OPTIONS, &full))
+        return NULL;
+    if (!sgnode_is_none(frame, frame->arg[2])) {
+        if (!fill_bearer(frame, host, &gate, &user))
+            return NULL;
+        full.bearer = &gate;
+    }
+    segue_status status = segue_server_listen(server, &full, &listener, &frame->error);
+    if (status == SEGUE_OK)
+        return sgnode_wrap(frame->self, SGNODE_LISTENER, listener, host);
+    sgnode_user_free(user);
+    return sgnode_throw(frame, status);
+}
+
+static napi_value listener_url(sgnode_frame *frame)
+{
+    segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
+    return listener ? sgnode_string(frame->env, segue_listener_url(listener)) : NULL;
+}
+
+static napi_value listener_reload(sgnode_frame *frame)
+{
+    segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
+    if (!listener)
+        return NULL;
+    return sgnode_done(frame, segue_listener_reload(listener, &frame->error));
+}
+
+static napi_value listener_close(sgnode_frame *frame)
+{
+    segue_listener *listener = sgnode_unwrap(frame, frame->arg[0], SGNODE_LISTENER);
+    return listener ? sgnode_done(frame, segue_listener_close(listener)) : NULL;
+}
+
+static napi_value listener_free(sgnode_frame *frame)
+{
+    return sgnode_release(frame, SGNODE_LISTENER);
+}
+
+/* ---- bearers ---- */
+
+static napi_value bearer_token(sgnode_frame *frame)
+{
+    size_t len;
+    segue_bearer *bearer = sgnode_unwrap(frame, frame->arg[0], SGNODE_BEARER);
+    if (!bearer)
+        return NULL;
+    const char *token = segue_bearer_token(bearer, &len);
+    return sgnode_text(frame->env, token, len);
+}
+
+static napi_value bearer_accept(sgnode_frame *frame)
+{
+    const char *principal, *scopes;
+    int64_t expires_ms;
+    segue_bearer *bearer = sgnode_unwrap(frame, frame->arg[0], SGNODE_BEARER);
+    if (!bearer || !sgnode_name(frame, frame->arg[1], false, &principal) ||
+        !sgnode_name(frame, frame->arg[2], true, &scopes) ||
+        !sgnode_int64(frame, frame->arg[3], 0, &expires_ms))
+        return NULL;
+    return sgnode_done(frame, segue_bearer_accept(bearer, principal, scopes, expires_ms));
+}
+
+static napi_value bearer_refuse(sgnode_frame *frame)
+{
+    const char *reason;
+    segue_bearer *bearer = sgnode_unwrap(frame, frame->arg[0], SGNODE_BEARER);
+    if (!bearer || !sgnode_name(frame, frame->arg[1], true, &reason))
+        return NULL;
+    return sgnode_done(frame, segue_bearer_refuse(bearer, reason));
+}
+
+static napi_value bearer_free(sgnode_frame *frame)
+{
+    return sgnode_release(frame, SGNODE_BEARER);
+}
+
+const sgnode_row sgnode_server_rows[] = {
+    {"serverNew", server_new},
+    {"serverAdd", server_add},
+    {"serverRemove", server_remove},
+    {"serverResourceUpdated", server_resource_updated},
+    {"serverAttach", server_attach},
+    {"serverClose", server_close},
+    {"serverFree", server_free},
+    {"serverListen", server_listen},
+    {"listenerUrl", listener_url},
+    {"listenerReload", listener_reload},
+    {"listenerClose", listener_close},
+    {"listenerFree", listener_free},
+    {"bearerToken", bearer_token},
+    {"bearerAccept", bearer_accept},
+    {"bearerRefuse", bearer_refuse},
+    {"bearerFree", bearer_free},
+    {NULL, NULL},
+};

@@ -1,0 +1,363 @@
+/* Values that cross: text and numbers in and out, statuses as exceptions.
+ *
+ * Text comes in as UTF-8 in scratch memory; half a surrogate pair becomes U+FFFD, so that
+ * the library never meets bad UTF-8 from here. Text that goes out is mostly ASCII, for
+ * which V8 has a copy without decoding; what is no UTF-8 becomes U+FFFD too.
+ *
+ * Exceptions are the SDK's (node/src/errors.ts): the module is told what makes them
+ * (setErrorFactory), and throws plain errors until then. */
+#include "addon.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for a text that is read without asking for its length first. */
+#define FIRST_READ 1024
+/* Bytes of one character at most, and the NUL: less room than that may have cut it. */
+#define LAST_BYTES 5
+
+#define MAX_SAFE 9007199254740991.0
+
+/* ---- exceptions ---- */
+
+napi_value sgnode_type_error(sgnode_frame *frame, const char *wanted, const char *what)
+{
+    char message[160];
+    bool is_pending = false;
+    snprintf(message, sizeof message, "%s: %s is needed", what, wanted);
+    if (napi_is_exception_pending(frame->env, &is_pending) == napi_ok && !is_pending)
+        napi_throw_type_error(frame->env, "ERR_INVALID_ARG_TYPE", message);
+    return NULL;
+}
+
+static napi_value make_error(sgnode_frame *frame, segue_status status)
+{
+    napi_env env = frame->env;
+    napi_value factory, receiver, error = NULL;
+    const segue_error *detail = frame->error;
+    size_t len = 0;
+    const char *data = segue_error_data(detail, &len);
+    napi_value arguments[] = {
+        sgnode_number(env, status),
+        sgnode_string(env, segue_error_message(detail)),
+        sgnode_number(env, segue_error_rpc_code(detail)),
+        sgnode_text(env, data, len),
+        detail ? sgnode_bool(env, segue_error_is_retryable(detail)) : sgnode_null(env),
+    };
+    if (napi_get_reference_value(env, frame->self->factory, &factory) != napi_ok ||
+        napi_get_undefined(env, &receiver) != napi_ok ||
+        napi_call_function(env, receiver, factory, 5, arguments, &error) != napi_ok)
+        return NULL; /* what the factory threw is pending */
+    return error;
+}
+
+napi_value sgnode_throw(sgnode_frame *frame, segue_status status)
+{
+    bool is_pending = false;
+    napi_is_exception_pending(frame->env, &is_pending);
+    if (is_pending)
+        return NULL;
+    if (!frame->self->factory) {
+        napi_throw_error(frame->env, segue_status_name(status),
+                         segue_error_message(frame->error));
+        return NULL;
+    }
+    napi_value error = make_error(frame, status);
+    if (error)
+        napi_throw(frame->env, error);
+    return NULL;
+}
+
+napi_value sgnode_done(sgnode_frame *frame, segue_status status)
+{
+    return status == SEGUE_OK ? NULL : sgnode_throw(frame, status);
+}
+
+napi_value sgnode_sent(sgnode_frame *frame, segue_status status)
+{
+    if (status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK)
+        return sgnode_bool(frame->env, status == SEGUE_OK);
+    return sgnode_throw(frame, status);
+}
+
+napi_value sgnode_error_info(napi_env env, const segue_error *error)
+{
+    napi_value list;
+    size_t len = 0;
+    if (!error)
+        return sgnode_null(env);
+    const char *data = segue_error_data(error, &len);
+    const napi_value parts[] = {
+        sgnode_number(env, segue_error_status(error)),
+        sgnode_string(env, segue_error_message(error)),
+        sgnode_number(env, segue_error_rpc_code(error)),
+        sgnode_text(env, data, len),
+        sgnode_bool(env, segue_error_is_retryable(error)),
+    };
+    if (napi_create_array_with_length(env, 5, &list) != napi_ok)
+        return NULL;
+    for (uint32_t i = 0; i < 5; i++)
+        if (!parts[i] || napi_set_element(env, list, i, parts[i]) != napi_ok)
+            return NULL;
+    return list;
+}
+
+/* ---- in ---- */
+
+napi_valuetype sgnode_typeof(sgnode_frame *frame, napi_value value)
+{
+    napi_valuetype type = napi_undefined;
+    napi_typeof(frame->env, value, &type);
+    return type;
+}
+
+bool sgnode_is_none(sgnode_frame *frame, napi_value value)
+{
+    napi_valuetype type = sgnode_typeof(frame, value);
+    return type == napi_undefined || type == napi_null;
+}
+
+/* A string that may have been longer than what was read of it. */
+static bool read_all(sgnode_frame *frame, napi_value value, const char **text,
+                     size_t *len)
+{
+    size_t size;
+    if (napi_get_value_string_utf8(frame->env, value, NULL, 0, &size) != napi_ok)
+        return false;
+    char *place = sgnode_scratch(frame, size + 1);
+    if (!place ||
+        napi_get_value_string_utf8(frame->env, value, place, size + 1, len) != napi_ok)
+        return false;
+    *text = place;
+    return true;
+}
+
+static bool read_string(sgnode_frame *frame, napi_value value, const char **text,
+                        size_t *len)
+{
+    char *place = sgnode_scratch(frame, FIRST_READ);
+    if (!place ||
+        napi_get_value_string_utf8(frame->env, value, place, FIRST_READ, len) != napi_ok)
+        return false;
+    *text = place;
+    return *len < FIRST_READ - LAST_BYTES || read_all(frame, value, text, len);
+}
+
+static bool read_bytes(sgnode_frame *frame, napi_value value, const char **text,
+                       size_t *len)
+{
+    napi_typedarray_type type;
+    bool is_array = false;
+    void *data;
+    if (napi_is_typedarray(frame->env, value, &is_array) != napi_ok || !is_array ||
+        napi_get_typedarray_info(frame->env, value, &type, len, &data, NULL, NULL) !=
+            napi_ok ||
+        type != napi_uint8_array)
+        return false;
+    *text = *len ? data : "";
+    return true;
+}
+
+bool sgnode_view(sgnode_frame *frame, napi_value value, bool optional, const char **text,
+                 size_t *len)
+{
+    *text = NULL;
+    *len = 0;
+    switch (sgnode_typeof(frame, value)) {
+    case napi_string:
+        if (read_string(frame, value, text, len))
+            return true;
+        break;
+    case napi_object:
+        if (read_bytes(frame, value, text, len))
+            return true;
+        break;
+    case napi_undefined:
+    case napi_null:
+        if (optional)
+            return true;
+        break;
+    default:
+        break;
+    }
+    sgnode_type_error(frame, "a string or a Uint8Array", "argument");
+    return false;
+}
+
+bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const char **text)
+{
+    size_t len;
+    *text = NULL;
+    if (optional && sgnode_is_none(frame, value))
+        return true;
+    if (sgnode_typeof(frame, value) != napi_string) {
+        sgnode_type_error(frame, "a string", "argument");
+        return false;
+    }
+    if (!read_string(frame, value, text, &len))
+        return false;
+    if (strlen(*text) != len) {
+        sgnode_type_error(frame, "a string without NUL", "argument");
+        return false;
+    }
+    return true;
+}
+
+bool sgnode_names(sgnode_frame *frame, napi_value value, const char *const **names,
+                  size_t *count)
+{
+    uint32_t size;
+    bool is_array = false;
+    napi_value item;
+    if (napi_is_array(frame->env, value, &is_array) != napi_ok || !is_array ||
+        napi_get_array_length(frame->env, value, &size) != napi_ok) {
+        sgnode_type_error(frame, "an array of strings", "argument");
+        return false;
+    }
+    const char **list = sgnode_scratch(frame, ((size_t)size + 1) * sizeof *list);
+    for (uint32_t i = 0; list && i < size; i++)
+        if (napi_get_element(frame->env, value, i, &item) != napi_ok ||
+            !sgnode_name(frame, item, false, &list[i]))
+            return false;
+    if (!list)
+        return false;
+    list[size] = NULL;
+    *names = list;
+    *count = size;
+    return true;
+}
+
+bool sgnode_double(sgnode_frame *frame, napi_value value, double fallback, double *number)
+{
+    bool truth;
+    if (napi_get_value_double(frame->env, value, number) == napi_ok)
+        return true;
+    if (sgnode_is_none(frame, value)) {
+        *number = fallback;
+        return true;
+    }
+    if (napi_get_value_bool(frame->env, value, &truth) == napi_ok) {
+        *number = truth;
+        return true;
+    }
+    sgnode_type_error(frame, "a number", "argument");
+    return false;
+}
+
+bool sgnode_int64(sgnode_frame *frame, napi_value value, int64_t fallback,
+                  int64_t *number)
+{
+    double real;
+    if (!sgnode_double(frame, value, (double)fallback, &real))
+        return false;
+    if (!(real >= -MAX_SAFE && real <= MAX_SAFE) || real != floor(real)) {
+        napi_throw_range_error(frame->env, "ERR_OUT_OF_RANGE",
+                               "a whole number of at most 53 bits is needed");
+        return false;
+    }
+    *number = (int64_t)real;
+    return true;
+}
+
+bool sgnode_int32(sgnode_frame *frame, napi_value value, int32_t fallback,
+                  int32_t *number)
+{
+    int64_t wide;
+    if (!sgnode_int64(frame, value, fallback, &wide))
+        return false;
+    if (wide != (int32_t)wide) {
+        napi_throw_range_error(frame->env, "ERR_OUT_OF_RANGE",
+                               "a whole number of 32 bits is needed");
+        return false;
+    }
+    *number = (int32_t)wide;
+    return true;
+}
+
+bool sgnode_flag(sgnode_frame *frame, napi_value value, bool *flag)
+{
+    *flag = false;
+    if (sgnode_is_none(frame, value) ||
+        napi_get_value_bool(frame->env, value, flag) == napi_ok)
+        return true;
+    sgnode_type_error(frame, "a boolean", "argument");
+    return false;
+}
+
+/* ---- out ---- */
+
+static bool is_ascii(const char *text, size_t len)
+{
+    unsigned char all = 0;
+    for (size_t i = 0; i < len; i++)
+        all |= (unsigned char)text[i];
+    return all < 0x80;
+}
+
+napi_value sgnode_text(napi_env env, const char *text, size_t len)
+{
+    napi_value value;
+    if (!text)
+        return sgnode_null(env);
+    napi_status status = is_ascii(text, len)
+                             ? napi_create_string_latin1(env, text, len, &value)
+                             : napi_create_string_utf8(env, text, len, &value);
+    return status == napi_ok ? value : NULL;
+}
+
+napi_value sgnode_string(napi_env env, const char *text)
+{
+    return sgnode_text(env, text, text ? strlen(text) : 0);
+}
+
+napi_value sgnode_bytes(napi_env env, const void *data, size_t len)
+{
+    napi_value value;
+    if (!data)
+        return sgnode_null(env);
+    return napi_create_buffer_copy(env, len, data, NULL, &value) == napi_ok ? value
+                                                                            : NULL;
+}
+
+napi_value sgnode_number(napi_env env, double number)
+{
+    napi_value value;
+    return napi_create_double(env, number, &value) == napi_ok ? value : NULL;
+}
+
+napi_value sgnode_bool(napi_env env, bool truth)
+{
+    napi_value value;
+    return napi_get_boolean(env, truth, &value) == napi_ok ? value : NULL;
+}
+
+napi_value sgnode_null(napi_env env)
+{
+    napi_value value;
+    return napi_get_null(env, &value) == napi_ok ? value : NULL;
+}
+
+segue_status sgnode_read_text(napi_env env, void *handle, sgnode_read_fn read,
+                              napi_value *text)
+{
+    char first[256], *buf = first;
+    size_t room = sizeof first, len = room;
+    segue_status status = read(handle, buf, &len);
+    while (status == SEGUE_E_TOO_SMALL) {
+        if (buf != first)
+            free(buf);
+        room = len = len + 1;
+        buf = malloc(room);
+        status = buf ? read(handle, buf, &len) : SEGUE_E_NOMEM;
+    }
+    if (status == SEGUE_OK) {
+        *text = sgnode_text(env, buf, len);
+        if (!*text)
+            status = SEGUE_E_NOMEM;
+    }
+    if (buf != first)
+        free(buf);
+    return status;
+}

@@ -1,0 +1,80 @@
+// Compiles the package: build.mjs DIRECTORY. CommonJS is the one implementation, and ES
+// modules get a wrapper of each entry that names the same exports: whoever imports the
+// package by either way has the same classes and the same runtime.
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const root = path.dirname(here);
+const require = createRequire(path.join(root, "package.json"));
+const ts = require("typescript");
+
+const host = {
+    getCanonicalFileName: (name) => name,
+    getCurrentDirectory: () => process.cwd(),
+    getNewLine: () => "\n",
+};
+
+function report(diagnostics) {
+    if (diagnostics.length === 0) return;
+    console.error(ts.formatDiagnostics(diagnostics, host));
+    process.exitCode = 1;
+}
+
+/** The entries that package.json names: "index", "adapters/mcp". */
+function entries() {
+    return Object.values(require("./package.json").exports)
+        .filter((entry) => typeof entry === "object")
+        .map((entry) => entry.require.default.replace(/^\.\/dist\/|\.js$/g, ""));
+}
+
+/** The names that exist when the program runs, not only for types. */
+function valuesOf(program, entry) {
+    const checker = program.getTypeChecker();
+    const source = program.getSourceFile(path.join(root, "src", `${entry}.ts`));
+    const module = source && checker.getSymbolAtLocation(source);
+    if (!module) throw new Error(`src/${entry}.ts is no module`);
+    return checker
+        .getExportsOfModule(module)
+        .filter((symbol) => isValue(symbol, checker))
+        .map((symbol) => symbol.name)
+        .sort();
+}
+
+function isValue(symbol, checker) {
+    if (symbol.declarations?.some((made) => ts.isTypeOnlyImportOrExportDeclaration(made)))
+        return false;
+    const alias = symbol.flags & ts.SymbolFlags.Alias;
+    const target = alias ? checker.getAliasedSymbol(symbol) : symbol;
+    return (target.flags & ts.SymbolFlags.Value) !== 0;
+}
+
+function wrap(directory, entry, names) {
+    const base = path.basename(entry);
+    const wrapper = `import module from "./${base}.js";\n
+export const {\n${names.map((name) => `    ${name},\n`).join("")}} = module;\n`;
+    writeFileSync(path.join(directory, `${entry}.mjs`), wrapper);
+    writeFileSync(
+        path.join(directory, `${entry}.d.mts`),
+        `export * from "./${base}.js";\n`,
+    );
+}
+
+function main() {
+    const directory = path.resolve(process.argv[2], "dist");
+    const config = ts.getParsedCommandLineOfConfigFile(
+        path.join(root, "tsconfig.json"),
+        { outDir: directory },
+        { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (one) => report([one]) },
+    );
+    const program = ts.createProgram(config.fileNames, config.options);
+    const emitted = program.emit();
+    report([...ts.getPreEmitDiagnostics(program), ...emitted.diagnostics]);
+    for (const entry of entries()) {
+        wrap(directory, entry, valuesOf(program, entry));
+    }
+}
+
+main();

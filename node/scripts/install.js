@@ -1,0 +1,82 @@
+// Run by npm when the package has been installed. The addon that the package brought is
+// taken where it can be loaded; else one is built from the C sources in native/ with the
+// system's libraries. npm_config_build_from_source=true builds in any case.
+"use strict";
+const { spawnSync } = require("node:child_process");
+const fs = require("node:fs");
+const os = require("node:os");
+const path = require("node:path");
+
+const root = path.dirname(__dirname);
+const native = path.join(root, "native");
+const work = path.join(root, "build", "cmake");
+const wanted = path.join(root, "build", "Release", "segue.node");
+const PACKAGES =
+    "apt-get install build-essential cmake ninja-build pkg-config libev-dev " +
+    "libwebsockets-dev libwebsockets-evlib-ev libsqlite3-dev libcurl4-openssl-dev " +
+    "libhiredis-dev libssl-dev";
+
+function fail(message) {
+    console.error(`segue-mcp: ${message}`);
+    process.exit(1);
+}
+
+/** Why the addon cannot be loaded; null when it can. In a process of its own, as one that
+ * is loaded stays loaded. */
+function whyNot(files) {
+    const program = "require(process.argv[1]).loadAddon(process.argv.slice(2))";
+    const loader = path.join(root, "dist", "loader.js");
+    const done = spawnSync(process.execPath, ["-e", program, loader, ...files], {
+        encoding: "utf8",
+        env: { ...process.env, SEGUE_NODE_ADDON: "" },
+    });
+    if (done.status === 0) return null;
+    return /AddonError: (.*)/.exec(done.stderr)?.[1] ?? done.stderr.trim();
+}
+
+function has(program) {
+    return spawnSync(program, ["--version"], { stdio: "ignore" }).status === 0;
+}
+
+function run(program, args) {
+    const done = spawnSync(program, args, { encoding: "utf8", maxBuffer: 1 << 26 });
+    if (done.status === 0) return;
+    const lines = `${done.stdout ?? ""}${done.stderr ?? ""}`.trim().split("\n");
+    console.error(lines.slice(-40).join("\n"));
+    fail(`${program} failed. The build needs, on Debian 12: ${PACKAGES}`);
+}
+
+function build() {
+    const missing = ["cmake", "cc"].filter((program) => !has(program));
+    if (missing.length > 0) {
+        fail(`to build the addon, ${missing.join(" and ")} must be there: ${PACKAGES}`);
+    }
+    const jobs = process.env.CMAKE_BUILD_PARALLEL_LEVEL ?? String(os.cpus().length);
+    fs.rmSync(work, { recursive: true, force: true });
+    run("cmake", [
+        ...["-S", native, "-B", work, "-DCMAKE_BUILD_TYPE=Release", "-DSEGUE_NODE=ON"],
+        ...["-DSEGUE_TESTS=OFF", "-DSEGUE_INSTALL=OFF"],
+        `-DSEGUE_NODE_HEADERS=${path.join(native, "headers")}`,
+        ...(has("ninja") ? ["-G", "Ninja"] : []),
+    ]);
+    run("cmake", ["--build", work, "--target", "segue_node", "--parallel", jobs]);
+    fs.mkdirSync(path.dirname(wanted), { recursive: true });
+    fs.copyFileSync(path.join(work, "bindings", "node", "segue.node"), wanted);
+    fs.rmSync(work, { recursive: true, force: true });
+}
+
+function main() {
+    const place = `${process.platform}-${process.arch}-glibc`;
+    const brought = path.join(root, "prebuilds", place, "segue.node");
+    const anew = process.env.npm_config_build_from_source === "true";
+    const reason = anew || !fs.existsSync(brought) ? "" : whyNot([brought]);
+    if (reason === null) return;
+    if (process.platform !== "linux") fail("only Linux with glibc is supported");
+    if (!fs.existsSync(native)) fail(reason || "the package has no C sources to build");
+    if (reason) console.error(`segue-mcp: ${reason}\nsegue-mcp: so it is built here`);
+    build();
+    const still = whyNot([wanted]);
+    if (still !== null) fail(still);
+}
+
+main();

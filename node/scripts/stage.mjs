@@ -1,0 +1,53 @@
+// Puts together what `npm pack` packs: stage.mjs DIRECTORY. JavaScript and types, the C
+// sources as far as a build of the addon needs them, and the headers of Node-API. An
+// addon may be put beside it, in prebuilds/.
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const root = path.dirname(here);
+const tree = path.dirname(root);
+const directory = path.resolve(process.argv[2]);
+const require = createRequire(path.join(root, "package.json"));
+
+function copy(from, to, filter = () => true) {
+    cpSync(from, path.join(directory, to), { recursive: true, filter });
+}
+
+/** Of core: sources, the tables they are made from, and the CMake files. */
+function isSource(file) {
+    const inside = path.relative(path.join(tree, "core"), file);
+    if (inside.startsWith("examples")) return false;
+    return !path.extname(inside) || /\.(c|h|def|cmake|in)$/.test(inside);
+}
+
+function stageManifest() {
+    const manifest = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+    const cmake = readFileSync(path.join(tree, "CMakeLists.txt"), "utf8");
+    const version = /project\(Segue VERSION ([0-9.]+)/.exec(cmake)?.[1];
+    if (manifest.version !== version) {
+        throw new Error(`package.json has ${manifest.version}, the library ${version}`);
+    }
+    manifest.devDependencies = undefined;
+    const text = `${JSON.stringify(manifest, null, 2)}\n`;
+    writeFileSync(path.join(directory, "package.json"), text);
+}
+
+rmSync(directory, { recursive: true, force: true });
+mkdirSync(directory, { recursive: true });
+stageManifest();
+execFileSync(process.execPath, [path.join(here, "build.mjs"), directory], {
+    stdio: "inherit",
+});
+copy(path.join(root, "README.md"), "README.md");
+copy(path.join(tree, "LICENSE"), "LICENSE");
+copy(path.join(here, "install.js"), "scripts/install.js");
+copy(path.join(tree, "CMakeLists.txt"), "native/CMakeLists.txt");
+copy(path.join(tree, "core"), "native/core", isSource);
+copy(path.join(tree, "bindings", "node"), "native/bindings/node");
+const headers = path.dirname(require.resolve("node-api-headers/package.json"));
+copy(path.join(headers, "include"), "native/headers", (file) => !/\.def$/.test(file));
+copy(path.join(headers, "LICENSE"), "native/headers/LICENSE");

@@ -1,0 +1,186 @@
+/**
+ * What a server has: tools, resources, templates, prompts, and what reading them gives.
+ *
+ * Plain objects as the wire has them (2026-07-28 schema; older revisions have fewer
+ * members). What is required of them was checked when they came.
+ */
+
+import type { PromptMessage, ResourceContents } from "../content.js";
+import { ProtocolError } from "../errors.js";
+import type { JsonObject } from "../questions.js";
+import { isObject } from "./peer.js";
+
+/** What all items have. */
+export interface Item {
+    name: string;
+    title?: string;
+    description?: string;
+    icons?: JsonObject[];
+    _meta?: JsonObject;
+}
+
+/** A tool as `tools/list` has it. */
+export interface Tool extends Item {
+    inputSchema: JsonObject;
+    outputSchema?: JsonObject;
+    annotations?: JsonObject;
+    execution?: JsonObject;
+}
+
+/** A resource as `resources/list` has it. */
+export interface Resource extends Item {
+    uri: string;
+    mimeType?: string;
+    /** Bytes. */
+    size?: number;
+    annotations?: JsonObject;
+}
+
+/** A family of resources. */
+export interface ResourceTemplate extends Item {
+    /** By RFC 6570. */
+    uriTemplate: string;
+    mimeType?: string;
+    annotations?: JsonObject;
+}
+
+/** An argument of a prompt; its value is a string. */
+export interface PromptArgument {
+    name: string;
+    title?: string;
+    description?: string;
+    required?: boolean;
+}
+
+/** A prompt as `prompts/list` has it. */
+export interface Prompt extends Item {
+    arguments?: PromptArgument[];
+}
+
+/** The answer to `resources/read`. */
+export class ReadResult {
+    readonly contents: ResourceContents[];
+    /** How long it stays fresh, in milliseconds, where the server says so. */
+    readonly ttlMs: number | undefined;
+    readonly cacheScope: string | undefined;
+    readonly _meta: JsonObject | undefined;
+
+    /** @internal */
+    constructor(told: JsonObject) {
+        this.contents = told.contents as ResourceContents[];
+        this.ttlMs = typeof told.ttlMs === "number" ? told.ttlMs : undefined;
+        this.cacheScope =
+            typeof told.cacheScope === "string" ? told.cacheScope : undefined;
+        this._meta = isObject(told._meta) ? told._meta : undefined;
+    }
+
+    /** The texts of all contents, one behind the other. */
+    get text(): string {
+        return this.contents.map((one) => one.text ?? "").join("");
+    }
+
+    /** The bytes of all contents; of texts in UTF-8. */
+    get bytes(): Buffer {
+        const parts = this.contents.map((one) =>
+            one.blob === undefined
+                ? Buffer.from(one.text ?? "", "utf8")
+                : Buffer.from(one.blob, "base64"),
+        );
+        return Buffer.concat(parts);
+    }
+}
+
+/** The answer to `prompts/get`. */
+export interface PromptResult {
+    messages: PromptMessage[];
+    description?: string;
+    _meta?: JsonObject;
+}
+
+/** Suggested values of an argument, the best first; at most 100. */
+export interface Completion {
+    values: string[];
+    /** How many there are, where the server knows it. */
+    total?: number;
+    hasMore: boolean;
+}
+
+/** Parses what a server answered: an object. */
+export function parseObject(raw: string, method: string): JsonObject {
+    let told: unknown;
+    try {
+        told = JSON.parse(raw);
+    } catch (error) {
+        throw new ProtocolError(`${method}: ${(error as Error).message}`);
+    }
+    if (!isObject(told)) throw new ProtocolError(`${method}: the result is no object`);
+    return told;
+}
+
+/** One page of a list: each of its items has these members, which are texts. */
+export function readPage(
+    raw: string,
+    method: string,
+    member: string,
+    required: readonly string[],
+): { items: JsonObject[]; next: string | undefined } {
+    const told = parseObject(raw, method);
+    const items = told[member];
+    if (!Array.isArray(items)) throw new ProtocolError(`${method}: ${member} is no list`);
+    items.forEach((item: unknown, i) => {
+        for (const name of required) {
+            if (!isObject(item) || typeof item[name] !== "string") {
+                throw new ProtocolError(`${method}: ${member}[${i}] has no ${name}`);
+            }
+        }
+    });
+    const next = told.nextCursor;
+    if (next !== undefined && next !== null && typeof next !== "string") {
+        throw new ProtocolError(`${method}: nextCursor is no text`);
+    }
+    return { items, next: next ?? undefined };
+}
+
+/** Of `resources/read`. */
+export function readContents(raw: string): ReadResult {
+    const told = parseObject(raw, "resources/read");
+    const fits = (one: unknown): boolean =>
+        isObject(one) &&
+        typeof one.uri === "string" &&
+        (one.text === undefined || typeof one.text === "string") &&
+        (one.blob === undefined || typeof one.blob === "string");
+    if (!Array.isArray(told.contents) || !told.contents.every(fits)) {
+        throw new ProtocolError("resources/read: contents is no list of contents");
+    }
+    return new ReadResult(told);
+}
+
+/** Of `prompts/get`; blocks of an unknown type are kept as they are. */
+export function readPrompt(raw: string): PromptResult {
+    const told = parseObject(raw, "prompts/get");
+    const fits = (one: unknown): boolean =>
+        isObject(one) &&
+        (one.role === "user" || one.role === "assistant") &&
+        isObject(one.content) &&
+        typeof one.content.type === "string";
+    if (!Array.isArray(told.messages) || !told.messages.every(fits)) {
+        throw new ProtocolError("prompts/get: messages is no list of messages");
+    }
+    return told as unknown as PromptResult;
+}
+
+/** Of `completion/complete`. */
+export function readCompletion(raw: string): Completion {
+    const told = parseObject(raw, "completion/complete").completion;
+    const values = isObject(told) ? told.values : undefined;
+    const isText = (one: unknown): boolean => typeof one === "string";
+    if (!isObject(told) || !Array.isArray(values) || !values.every(isText)) {
+        throw new ProtocolError("completion/complete: values is no list of texts");
+    }
+    const made: Completion = {
+        values: values as string[],
+        hasMore: told.hasMore === true,
+    };
+    if (typeof told.total === "number") made.total = told.total;
+    return made;
+}

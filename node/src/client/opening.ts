@@ -1,0 +1,392 @@
+/** How a session comes to be: the target, its transport, the options. */
+
+import fs from "node:fs";
+import path from "node:path";
+import {
+    InvalidError,
+    NotFoundError,
+    RequestTimeoutError,
+    type SegueError,
+    SpawnError,
+} from "../errors.js";
+import {
+    type Runtime as Handle,
+    Kind,
+    native,
+    type SpawnOptions,
+    type Transport,
+} from "../native.js";
+import { Runtime } from "../runtime.js";
+import { OAuth, Redirects } from "./auth.js";
+import type { Line } from "./conversation.js";
+import {
+    answersOf,
+    type ConnectOptions,
+    check,
+    httpOptions,
+    sessionOptions,
+    validator,
+} from "./options.js";
+import type { Answering } from "./questions.js";
+import { Session } from "./session.js";
+import type { Task } from "./task.js";
+
+/** A program that is started, and spoken to over its standard input and output. */
+export interface Command {
+    command: string;
+    args?: readonly string[] | undefined;
+    /** Variables, beside our own. */
+    env?: { readonly [name: string]: string | undefined } | undefined;
+    /** Its directory. */
+    cwd?: string | undefined;
+}
+
+/** A `Server` of this process. */
+export interface InProcess {
+    /** @internal */
+    _attach(transport: Transport): unknown;
+}
+
+/** Whoever makes the transport himself. */
+export interface OwnTransport {
+    /** @internal */
+    _transport(runtime: Handle): Transport;
+}
+
+/** A URL (http, https, `unix:/run/x.sock:/mcp`); a command with its arguments; or a
+ * `Server` of this process. */
+export type Target =
+    | string
+    | URL
+    | readonly string[]
+    | Command
+    | InProcess
+    | OwnTransport;
+
+const PATIENCE = 30_000;
+
+/** The transport of a session, and what lives as long as it. */
+class Track implements Line {
+    readonly runtime = Runtime.current();
+    /** Rejects when the session cannot come to be for a reason of this side. */
+    failed: ((error: unknown) => void) | undefined;
+    private redirects: Redirects | undefined;
+    private attach: (() => unknown) | undefined;
+    private session: Session | undefined;
+
+    constructor(
+        private readonly target: Target,
+        private readonly options: ConnectOptions,
+    ) {}
+
+    /** What has to be there before the transport is. */
+    async prepare(): Promise<void> {
+        const { auth } = this.options;
+        if (auth instanceof OAuth && auth.grant === "code" && !auth.redirectUri) {
+            this.redirects = await Redirects.listen(auth.port, (query) =>
+                this.cameBack(query),
+            );
+        }
+    }
+
+    /** The transport, not attached yet. */
+    make(session: Session): Transport {
+        this.session = session;
+        const { target, runtime } = this;
+        if (typeof target === "string" || target instanceof URL) {
+            return this.http(String(target));
+        }
+        if (Array.isArray(target)) {
+            const [command, ...args] = target as readonly string[];
+            return this.spawn({ command: command ?? "", args });
+        }
+        if (typeof target === "object" && target !== null) {
+            if ("command" in target) return this.spawn(target);
+            if ("_transport" in target) return target._transport(runtime.handle);
+            if ("_attach" in target) {
+                const [near, far] = native.transportPair(runtime.handle);
+                this.attach = () => target._attach(far);
+                return near;
+            }
+        }
+        throw new TypeError(`not a URL, a command or a server: ${String(target)}`);
+    }
+
+    /** Has a server of this process serve its end. */
+    async attached(): Promise<void> {
+        await this.attach?.();
+    }
+
+    // ---- a child process
+
+    private spawn(command: Command): Transport {
+        const { options } = this;
+        const words = [command.command, ...(command.args ?? [])];
+        if (!words.every((word) => typeof word === "string") || words[0] === "") {
+            throw new TypeError("a command is a text, and so are its arguments");
+        }
+        const cwd = command.cwd ?? options.cwd;
+        if (!isProgram(command.command, cwd)) {
+            throw new SpawnError(
+                `cannot start ${command.command}: there is no such program`,
+            );
+        }
+        const told: SpawnOptions = { argv: words, restart: options.restart ?? true };
+        const env = { ...options.env, ...command.env };
+        if (Object.keys(env).length > 0) {
+            const all = Object.entries({ ...process.env, ...env });
+            told.env = all.flatMap(([k, v]) => (v === undefined ? [] : [`${k}=${v}`]));
+        }
+        told.workingDir = cwd;
+        const { onStderr } = options;
+        if (onStderr === undefined)
+            return native.transportSpawn(this.runtime.handle, told);
+        return native.transportSpawn(this.runtime.handle, told, (kind, line: string) => {
+            if (kind === Kind.STDERR) this.session?.run(onStderr, line);
+        });
+    }
+
+    // ---- HTTP
+
+    private http(target: string): Transport {
+        const { options } = this;
+        const told = httpOptions(options);
+        let url = target;
+        if (target.startsWith("unix:")) {
+            // as a listener tells it: unix:/run/x.sock:/mcp
+            const end = target.lastIndexOf(":");
+            told.unixSocket = target.slice(5, end);
+            url = `http://localhost${target.slice(end + 1)}`;
+        } else if (!/^https?:\/\/[^/]/i.test(target)) {
+            throw new TypeError(
+                `not a URL of http or https: ${JSON.stringify(target)}; ` +
+                    "a command is an array of words",
+            );
+        }
+        const { auth } = options;
+        const onHeaders = typeof auth === "function" ? tokenSetter(auth) : null;
+        const made = native.transportHttp(this.runtime.handle, url, told, onHeaders);
+        for (const [name, value] of Object.entries(options.headers ?? {})) {
+            native.transportSetHeader(made, name, value);
+        }
+        if (typeof auth === "string") {
+            native.transportSetHeader(made, "Authorization", `Bearer ${auth}`);
+        } else if (auth instanceof OAuth) {
+            this.setOauth(made, auth);
+        }
+        return made;
+    }
+
+    private setOauth(transport: Transport, oauth: OAuth): void {
+        const { storage } = oauth;
+        native.transportSetOauth(
+            transport,
+            oauth.told(oauth.redirectUri ?? this.redirects?.url),
+            (_kind, url: string) => void this.browse(oauth, url),
+            oauth.assertion,
+            storage ? (key) => storage.load(key) : null,
+            storage ? (key, json) => storage.save(key, json) : null,
+        );
+    }
+
+    private async browse(oauth: OAuth, url: string): Promise<void> {
+        try {
+            await oauth.browse(url);
+        } catch (error) {
+            // without one nobody can agree: the connection need not wait for it
+            if (this.failed !== undefined) this.failed(error);
+            else this.runtime.report(error);
+        }
+    }
+
+    private cameBack(query: string): boolean {
+        try {
+            native.runtimeAuthorize(this.runtime.handle, query);
+            return true;
+        } catch (error) {
+            if (error instanceof NotFoundError || error instanceof InvalidError)
+                return false;
+            throw error;
+        }
+    }
+
+    // ---- the end
+
+    close(): void {
+        this.redirects?.close();
+    }
+
+    async closed(): Promise<void> {}
+}
+
+/** Whether there is such a program. */
+function isProgram(name: string, cwd = "."): boolean {
+    const places = name.includes("/")
+        ? [path.resolve(cwd, name)]
+        : (process.env.PATH ?? "").split(":").map((one) => path.resolve(cwd, one, name));
+    return places.some((place) => {
+        try {
+            fs.accessSync(place, fs.constants.X_OK);
+            return fs.statSync(place).isFile();
+        } catch {
+            return false;
+        }
+    });
+}
+
+function tokenSetter(
+    ask: (status: number) => string | null | undefined,
+): (transport: Transport, status: number) => void {
+    return (transport, status) => {
+        const token = ask(status);
+        if (token !== null && token !== undefined) {
+            native.transportSetHeader(transport, "Authorization", `Bearer ${token}`);
+        }
+    };
+}
+
+/** A session that is connecting, and what it stands on. */
+interface Begun {
+    session: Session;
+    track: Track;
+}
+
+/** @internal Opens a session; `answers` instead of the callbacks of the options. */
+export async function begin(
+    target: Target,
+    options: ConnectOptions,
+    answers: Answering = answersOf(options),
+): Promise<Begun> {
+    check(options);
+    const track = new Track(target, options);
+    await track.prepare();
+    try {
+        const session = new Session(track.runtime, track, {
+            answers,
+            onLog: options.onLog,
+            logLevel: options.logLevel ?? (options.onLog ? "info" : undefined),
+            onNotification: options.onNotification,
+            timeoutMs: options.timeoutMs,
+            throwOnError: options.throwOnError ?? true,
+        });
+        session.handle = native.sessionOpen(
+            track.runtime.handle,
+            track.make(session),
+            sessionOptions(options, answers),
+            (kind, a, b) => session.onEvent(kind, a, b),
+            -1,
+            options.validate ? validator(options.validate) : null,
+        );
+        return { session, track };
+    } catch (error) {
+        track.close();
+        throw error;
+    }
+}
+
+/** @internal As {@link connect}. */
+export async function openSession(
+    target: Target,
+    options: ConnectOptions,
+    answers?: Answering,
+): Promise<Session> {
+    const { signal, connectTimeoutMs: patience = PATIENCE } = options;
+    signal?.throwIfAborted();
+    const { session, track } = await begin(target, options, answers);
+    const giveUp = new AbortController();
+    const onAbort = (): void => giveUp.abort(signal?.reason);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    track.failed = (error) => giveUp.abort(error);
+    const timer = setTimeout(() => giveUp.abort(late(target, patience)), patience);
+    try {
+        await track.attached();
+        await session.opened(giveUp.signal);
+        if (options.onLog && session.peer.era === "legacy") {
+            if ("logging" in session.peer.capabilities) {
+                await session.setLogLevel(options.logLevel ?? "info", {
+                    signal: giveUp.signal,
+                });
+            }
+        }
+        return session;
+    } catch (error) {
+        await session.close();
+        throw error;
+    } finally {
+        track.failed = undefined;
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+    }
+}
+
+function late(target: Target, patience: number): SegueError {
+    const isText = typeof target === "string" || target instanceof URL;
+    const name = isText ? target : Array.isArray(target) ? target[0] : "the server";
+    return new RequestTimeoutError(`no connection to ${name} within ${patience} ms`);
+}
+
+/**
+ * Connects to a server:
+ *
+ * ```ts
+ * const session = await connect("http://127.0.0.1:8000/mcp");
+ * console.log((await session.call("greet", { name: "Ada" })).text);
+ * await session.close();
+ * ```
+ *
+ * or `await using session = await connect(...)`. Which revision the server speaks is found
+ * out.
+ *
+ * @param target - a URL (http, https, `unix:/run/x.sock:/mcp`); a command with its
+ *     arguments, as an array or a {@link Command}, which is started and spoken to over its
+ *     standard input and output; or a `Server` of this process.
+ * @throws TypeError: the target or an option is none.
+ * @throws SpawnError: the command cannot be started.
+ * @throws UnauthorizedError: the server wants an authorization that could not be had.
+ * @throws NegotiationError: the server speaks no revision that is known here.
+ * @throws RequestTimeoutError: there was no connection within `connectTimeoutMs`.
+ */
+export async function connect(
+    target: Target,
+    options: ConnectOptions = {},
+): Promise<Session> {
+    return openSession(target, options);
+}
+
+/**
+ * Connects, and goes on with a request of an earlier time:
+ *
+ * ```ts
+ * const task = await resume(token, url);
+ * for await (const segment of task) ...
+ * ```
+ *
+ * The session is closed when the task has ended, or with `task.close()`, which lets a task
+ * that has not ended go on.
+ */
+export async function resume(
+    token: string,
+    target: Target,
+    options: ConnectOptions = {},
+): Promise<Task> {
+    const session = await openSession(target, options);
+    try {
+        const task = session.resume(token);
+        task.own(session);
+        return task;
+    } catch (error) {
+        await session.close();
+        throw error;
+    }
+}
+
+/**
+ * Hands in the URL that a browser came back to, of an `OAuth` with a `redirectUri` of its
+ * own.
+ *
+ * @throws NotFoundError: nobody waits for it (any more).
+ * @throws InvalidError: it is none.
+ */
+export function authorize(redirectUrl: string | URL): void {
+    native.runtimeAuthorize(Runtime.current().handle, String(redirectUrl));
+}

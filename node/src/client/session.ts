@@ -1,0 +1,256 @@
+/** One client's conversation with one server, over all reconnects. */
+
+import { ProtocolError } from "../errors.js";
+import type { JsonObject } from "../questions.js";
+import { Calls } from "./calls.js";
+import { Changes, type Interests, type SubscribeOptions } from "./changes.js";
+import { LEVELS, type LogLevel, type RawRequestOptions } from "./conversation.js";
+import {
+    type Completion,
+    type Prompt,
+    type PromptResult,
+    type ReadResult,
+    type Resource,
+    type ResourceTemplate,
+    readCompletion,
+    readContents,
+    readPage,
+    readPrompt,
+    type Tool,
+} from "./items.js";
+
+const MOST_PAGES = 10_000;
+
+/** What can be completed: a prompt, a template, the text of a template (it has a brace),
+ * the name of a prompt, or a reference as the protocol has it. */
+export type Reference =
+    | Prompt
+    | ResourceTemplate
+    | string
+    | { type: "ref/prompt"; name: string }
+    | { type: "ref/resource"; uri: string };
+
+/** The options of requests that carry `_meta`. */
+export interface MetaOptions extends RawRequestOptions {
+    /** `_meta` of the request. */
+    meta?: JsonObject | undefined;
+}
+
+/** The options of `session.complete`. */
+export interface CompleteOptions extends RawRequestOptions {
+    /** Values of the other arguments. */
+    context?: { readonly [name: string]: string } | undefined;
+}
+
+/**
+ * A list that comes in pages: `await` gives all of it, `for await` one after the other,
+ * asking for the next page when it is needed. Each use asks anew.
+ */
+export class Listing<T> implements PromiseLike<T[]>, AsyncIterable<T> {
+    private readonly pages: () => AsyncGenerator<T[], void, undefined>;
+
+    /** @internal */
+    constructor(pages: () => AsyncGenerator<T[], void, undefined>) {
+        this.pages = pages;
+    }
+
+    async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+        for await (const page of this.pages()) yield* page;
+    }
+
+    /** All of it. */
+    async all(): Promise<T[]> {
+        const found: T[] = [];
+        for await (const page of this.pages()) found.push(...page);
+        return found;
+    }
+
+    // biome-ignore lint/suspicious/noThenProperty: to be awaited is what it is for
+    then<A = T[], B = never>(
+        onfulfilled?: ((value: T[]) => A | PromiseLike<A>) | null,
+        onrejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+    ): Promise<A | B> {
+        return this.all().then(onfulfilled, onrejected);
+    }
+}
+
+/**
+ * A conversation with a server; made by `connect`.
+ *
+ * Calls may run at the same time, as many as you like. When the connection breaks the
+ * session makes a new one: tasks and streams go on behind the last segment that came, and
+ * calls that the server can recognise by their idempotency key are sent again. Only what
+ * cannot go on ends with `DisconnectedError`.
+ *
+ * An open session does not keep the process alive; a promise of it that has not settled
+ * does. At the end of the process a child process is told to end.
+ */
+export class Session extends Calls {
+    // ---- lists
+
+    /**
+     * The tools.
+     *
+     * @throws RemoteError: the server has no tools at all (-32601).
+     * @throws ProtocolError: what it lists are none.
+     */
+    listTools(options: RawRequestOptions = {}): Listing<Tool> {
+        return this.listing("tools/list", "tools", ["name"], options);
+    }
+
+    /** The resources; errors as of {@link listTools}. */
+    listResources(options: RawRequestOptions = {}): Listing<Resource> {
+        return this.listing("resources/list", "resources", ["name", "uri"], options);
+    }
+
+    /** The templates of resources; errors as of {@link listTools}. */
+    listResourceTemplates(options: RawRequestOptions = {}): Listing<ResourceTemplate> {
+        const required = ["name", "uriTemplate"];
+        const method = "resources/templates/list";
+        return this.listing(method, "resourceTemplates", required, options);
+    }
+
+    /** The prompts; errors as of {@link listTools}. */
+    listPrompts(options: RawRequestOptions = {}): Listing<Prompt> {
+        return this.listing("prompts/list", "prompts", ["name"], options);
+    }
+
+    private listing<T>(
+        method: string,
+        member: string,
+        required: readonly string[],
+        options: RawRequestOptions,
+    ): Listing<T> {
+        return new Listing(() => allPages<T>(this, method, member, required, options));
+    }
+
+    // ---- resources, prompts, completion
+
+    /**
+     * Reads a resource.
+     *
+     * @throws RemoteError: there is none (-32002, -32602), or it cannot be read.
+     */
+    async readResource(uri: string, options: MetaOptions = {}): Promise<ReadResult> {
+        const params = { uri, _meta: options.meta };
+        return readContents(await this.requestRaw("resources/read", params, options));
+    }
+
+    /**
+     * Makes the messages of a prompt; its arguments are strings.
+     *
+     * @throws RemoteError: there is none, or an argument is missing (-32602).
+     */
+    async getPrompt(
+        name: string,
+        args?: { readonly [name: string]: string },
+        options: MetaOptions = {},
+    ): Promise<PromptResult> {
+        const params = { name, arguments: args, _meta: options.meta };
+        return readPrompt(await this.requestRaw("prompts/get", params, options));
+    }
+
+    /**
+     * Suggests values for an argument of a prompt or of a template.
+     *
+     * @param of - see {@link Reference}.
+     * @param argument - its name.
+     * @param value - what was typed of it.
+     * @throws RemoteError: there is no such thing (-32602), or no completion (-32601).
+     */
+    async complete(
+        of: Reference,
+        argument: string,
+        value = "",
+        options: CompleteOptions = {},
+    ): Promise<Completion> {
+        const { context, ...rest } = options;
+        const params = {
+            ref: referenceOf(of),
+            argument: { name: argument, value },
+            context: context === undefined ? undefined : { arguments: context },
+        };
+        return readCompletion(await this.requestRaw("completion/complete", params, rest));
+    }
+
+    // ---- changes
+
+    /**
+     * Subscribes to changes, of one resource, of several, or of lists; see {@link Changes}.
+     *
+     * @throws UnsupportedError: the server has nothing like it.
+     * @throws RemoteError: it refuses.
+     */
+    async subscribe(
+        to: string | readonly string[] | Interests,
+        options: SubscribeOptions = {},
+    ): Promise<Changes> {
+        const changes = new Changes(this, interestsOf(to), options);
+        await changes.open(options.signal);
+        return changes;
+    }
+
+    // ---- the rest
+
+    /**
+     * Asks whether the server is there, and waits for its answer. 2026-07-28 has no ping;
+     * there it is asked who it is.
+     */
+    async ping(options: RawRequestOptions = {}): Promise<void> {
+        const method = this.peer.era === "modern" ? "server/discover" : "ping";
+        await this.requestRaw(method, null, { ...options, noCache: true });
+    }
+
+    /**
+     * Asks for log messages from this level on; they go to `onLog`.
+     *
+     * @throws RemoteError: the server does not log (before 2026-07-28).
+     */
+    async setLogLevel(level: LogLevel, options: RawRequestOptions = {}): Promise<void> {
+        if (!LEVELS.includes(level)) {
+            throw new TypeError(`no level of a log: ${JSON.stringify(level)}`);
+        }
+        if (this.peer.era === "legacy") {
+            await this.requestRaw("logging/setLevel", { level }, options);
+        }
+        this.logLevel = level;
+    }
+}
+
+async function* allPages<T>(
+    session: Session,
+    method: string,
+    member: string,
+    required: readonly string[],
+    options: RawRequestOptions,
+): AsyncGenerator<T[], void, undefined> {
+    const seen = new Set<string>();
+    let cursor: string | undefined;
+    for (let count = 0; count < MOST_PAGES; count += 1) {
+        const params = cursor === undefined ? null : { cursor };
+        const raw = await session.requestRaw(method, params, options);
+        const page = readPage(raw, method, member, required);
+        yield page.items as T[];
+        cursor = page.next;
+        if (cursor === undefined) return;
+        if (seen.has(cursor)) break;
+        seen.add(cursor);
+    }
+    throw new ProtocolError(`${method}: the pages do not end`);
+}
+
+function interestsOf(to: string | readonly string[] | Interests): Interests {
+    if (typeof to === "string") return { uris: [to] };
+    return Array.isArray(to) ? { uris: to } : (to as Interests);
+}
+
+function referenceOf(of: Reference): object {
+    if (typeof of === "string") {
+        return of.includes("{")
+            ? { type: "ref/resource", uri: of }
+            : { type: "ref/prompt", name: of };
+    }
+    if ("type" in of) return of;
+    if ("uriTemplate" in of) return { type: "ref/resource", uri: of.uriTemplate };
+    return { type: "ref/prompt", name: of.name };
+}

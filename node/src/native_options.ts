@@ -1,0 +1,207 @@
+/**
+ * Options that cross to the library: the members of the structs of `segue.h`, which tells
+ * what each means, in camelCase. What is missing, undefined or null has the default of the
+ * library; a name that is none of these is a TypeError. Durations are milliseconds, sizes
+ * bytes.
+ *
+ * A test compares them with the tables of the addon, and those with the header.
+ */
+import type { Server, Store } from "./native.js";
+
+type Members<T> = { [Name in keyof T]?: T[Name] | null | undefined };
+
+/** `segue_runtime_options` */
+export type RuntimeOptions = Members<{
+    logLevel: number;
+    maxMessageBytes: number;
+    maxDepth: number;
+    maxQueueBytes: number;
+}>;
+
+/** `segue_spawn_options` */
+export type SpawnOptions = Members<{
+    argv: readonly string[];
+    /** "NAME=value" */
+    env: readonly string[];
+    workingDir: string;
+    restart: boolean;
+    closeTimeoutMs: number;
+    terminateTimeoutMs: number;
+}>;
+
+/** `segue_http_options` */
+export type HttpOptions = Members<{
+    caFile: string;
+    certFile: string;
+    keyFile: string;
+    keyPassword: string;
+    proxy: string;
+    unixSocket: string;
+    insecure: boolean;
+    http1: boolean;
+    maxConnections: number;
+    connectTimeoutMs: number;
+    silenceTimeoutMs: number;
+}>;
+
+/** `segue_oauth_options` */
+export type OauthOptions = Members<{
+    /** 0 = code, 1 = client_credentials, 2 = assertion */
+    grant: number;
+    clientId: string;
+    clientSecret: string;
+    privateKey: string;
+    issuer: string;
+    clientMetadataUrl: string;
+    clientName: string;
+    redirectUri: string;
+    scope: string;
+    authMethod: string;
+    noRegistration: boolean;
+    consentTimeoutMs: number;
+}>;
+
+/** `segue_store_options` */
+export type StoreOptions = Members<{
+    /** 0 = normal, 1 = full */
+    durability: number;
+    maxBytes: number;
+    busyTimeoutMs: number;
+}>;
+
+/** `segue_server_options` */
+export type ServerOptions = Members<{
+    name: string;
+    version: string;
+    title: string;
+    instructions: string;
+    store: Store;
+    pageSize: number;
+    maxResultBytes: number;
+    maxLogBytes: number;
+    maxSegments: number;
+    maxInputs: number;
+    maxTasks: number;
+    maxRequests: number;
+    maxStreams: number;
+    maxTtlMs: number;
+    graceMs: number;
+    lookupsPerSecond: number;
+    inputWaitMs: number;
+    dialectsOn: number;
+    dialectsOff: number;
+    fetchesPerSecond: number;
+    listTtlMs: number;
+    listScope: number;
+    sealKey: Uint8Array;
+    sealKeyBefore: Uint8Array;
+    questionTtlMs: number;
+    maxEvents: number;
+    maxEventBytes: number;
+    eventTtlMs: number;
+}>;
+
+/** `segue_item_options` */
+export type ItemOptions = Members<{
+    flags: number;
+    /** 0 = never, 1 = may, 2 = must */
+    task: number;
+    ttlMs: number;
+    pollMs: number;
+    promoteAfterMs: number;
+    readTtlMs: number;
+    readScope: number;
+    scopes: string;
+    resumeMinWaitMs: number;
+    resumeMaxWaitMs: number;
+}>;
+
+/** `segue_listen_options` */
+export type ListenOptions = Members<{
+    address: string;
+    port: number;
+    reusePort: boolean;
+    path: string;
+    healthPath: string;
+    certFile: string;
+    keyFile: string;
+    clientCaFile: string;
+    clientCertRequired: boolean;
+    hosts: string;
+    origins: string;
+    cors: boolean;
+    unauthenticatedTasks: boolean;
+    maxHeaderBytes: number;
+    maxConnections: number;
+    maxStreams: number;
+    maxSessions: number;
+    sessionIdleMs: number;
+    idleTimeoutMs: number;
+    headerTimeoutMs: number;
+    bodyTimeoutMs: number;
+    writeTimeoutMs: number;
+    keepaliveMs: number;
+    streamAfterMs: number;
+    drainMs: number;
+}>;
+
+/** `segue_bearer_options` */
+export type BearerOptions = Members<{
+    resource: string;
+    authorizationServers: string;
+    scopesSupported: string;
+    requiredScopes: string;
+    impliedScopes: string;
+    resourceName: string;
+    documentation: string;
+    checkTimeoutMs: number;
+    issuer: string;
+    audience: string;
+    algorithms: string;
+    jwks: string;
+    jwksFile: string;
+    jwksUrl: string;
+    caFile: string;
+    accessTokensOnly: boolean;
+    leewayMs: number;
+    jwksAgeMs: number;
+    jwksRefreshMs: number;
+    maxTokens: number;
+}>;
+
+/** `segue_session_options` */
+export type SessionOptions = Members<{
+    name: string;
+    version: string;
+    /** JSON object */
+    capabilities: string;
+    /** 0 = auto, 1 = modern, 2 = legacy */
+    era: number;
+    probeTimeoutMs: number;
+    requestTimeoutMs: number;
+    maxReconnects: number;
+    firstAttempts: number;
+    maxResultBytes: number;
+    maxRequests: number;
+    noIdempotency: boolean;
+    noTasks: boolean;
+    fillDefaults: boolean;
+    cacheBytes: number;
+    dialectsOff: number;
+    dialectsOn: number;
+    host: Server;
+}>;
+
+/** `segue_request_options` */
+export type RequestOptions = Members<{
+    timeoutMs: number;
+    /** 0 = leave a task running, 1 = cancel it */
+    onTimeout: number;
+    credit: number;
+    discard: boolean;
+    logLevel: string;
+    idempotencyKey: string;
+    ttlMs: number;
+    unordered: boolean;
+    noCache: boolean;
+}>;

@@ -1,0 +1,273 @@
+/**
+ * Schemas: what describes arguments and results, and checks them.
+ *
+ * Three forms are taken: a Standard Schema (zod 4, arktype, valibot and others; see
+ * https://standardschema.dev), a JSON Schema as it stands, and both beside each other for
+ * libraries that cannot tell theirs as JSON Schema.
+ *
+ * @module
+ */
+
+import { compile } from "./jsonschema.js";
+
+/** A JSON Schema (2020-12 unless `$schema` says otherwise). */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** One thing that is wrong with a value. */
+export interface Issue {
+    readonly message: string;
+    readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+type Verdict<T> =
+    | { readonly value: T; readonly issues?: undefined }
+    | { readonly issues: readonly Issue[] };
+
+/** A Standard Schema, version 1, with its JSON Schema where the library knows it. */
+export interface StandardSchema<In = unknown, Out = In> {
+    readonly "~standard": {
+        readonly version: 1;
+        readonly vendor: string;
+        // biome-ignore lint/suspicious/noExplicitAny: options differ among the libraries
+        readonly validate: (value: unknown, options?: any) => any;
+        readonly types?: { readonly input: In; readonly output: Out } | undefined;
+        // biome-ignore lint/suspicious/noExplicitAny: see above
+        readonly jsonSchema?: any;
+    };
+}
+
+/** A schema that checks, and the JSON Schema that is told. */
+export interface SchemaPair<S extends StandardSchema = StandardSchema> {
+    readonly schema: S;
+    readonly jsonSchema: JsonSchema;
+}
+
+/** An object by its members: `{ name: z.string() }`. */
+export type SchemaShape = { readonly [member: string]: StandardSchema };
+
+/** Whatever describes a value. */
+export type SchemaLike = StandardSchema | SchemaPair | SchemaShape | JsonSchema;
+
+type StandardOutput<S> = S extends {
+    readonly "~standard": { readonly types?: { readonly output: infer Out } | undefined };
+}
+    ? Out
+    : unknown;
+type StandardInput<S> = S extends {
+    readonly "~standard": { readonly types?: { readonly input: infer In } | undefined };
+}
+    ? In
+    : unknown;
+type Optional<S, K extends keyof S = keyof S> = K extends K
+    ? undefined extends StandardOutput<S[K]>
+        ? K
+        : never
+    : never;
+type ShapeOutput<S> = {
+    -readonly [K in Exclude<keyof S, Optional<S>>]: StandardOutput<S[K]>;
+} & {
+    -readonly [K in Optional<S>]?: StandardOutput<S[K]>;
+};
+
+/** What a schema makes of a value: the type of a handler's arguments. */
+export type SchemaOutput<S> = S extends StandardSchema
+    ? StandardOutput<S>
+    : S extends SchemaPair<infer T>
+      ? StandardOutput<T>
+      : S extends SchemaShape
+        ? ShapeOutput<S>
+        : Record<string, unknown>;
+
+/** What a schema takes. */
+export type SchemaInput<S> = S extends StandardSchema
+    ? StandardInput<S>
+    : S extends SchemaPair<infer T>
+      ? StandardInput<T>
+      : S extends SchemaShape
+        ? { [K in keyof S]: StandardInput<S[K]> }
+        : unknown;
+
+/** A schema at work. */
+export interface Schema {
+    /** What is told. */
+    readonly json: JsonSchema;
+    /** Checks a value, and gives what the schema makes of it. */
+    readonly check: (value: unknown) => Verdict<unknown> | Promise<Verdict<unknown>>;
+}
+
+/** A value does not fit its schema; the message says where and why. */
+export class SchemaError extends TypeError {
+    override readonly name = "SchemaError";
+    constructor(readonly issues: readonly Issue[]) {
+        super(reasonOf(issues));
+    }
+}
+
+/** One line that says why a value does not fit. */
+export function reasonOf(issues: readonly Issue[]): string {
+    const told = issues.slice(0, 8).map((issue) => {
+        const path = (issue.path ?? []).map((step) =>
+            String(typeof step === "object" ? step.key : step),
+        );
+        return path.length ? `${path.join(".")}: ${issue.message}` : issue.message;
+    });
+    if (issues.length > told.length) told.push(`and ${issues.length - told.length} more`);
+    return told.join("; ").replace(/\s*\n\s*/g, " ") || "it does not fit";
+}
+
+/** What a schema makes of a value. @throws SchemaError when it does not fit. */
+export function checked(schema: Schema, value: unknown): unknown {
+    const verdict = schema.check(value);
+    return verdict instanceof Promise ? verdict.then(outcome) : outcome(verdict);
+}
+
+function outcome(verdict: Verdict<unknown>): unknown {
+    if (verdict.issues) throw new SchemaError(verdict.issues);
+    return verdict.value;
+}
+
+/** Whether a value is a Standard Schema. Those of arktype are functions. */
+export function isStandard(value: unknown): value is StandardSchema {
+    return (
+        ((typeof value === "object" && value !== null) || typeof value === "function") &&
+        "~standard" in value
+    );
+}
+
+function isPair(value: SchemaLike): value is SchemaPair {
+    return isStandard((value as SchemaPair).schema) && "jsonSchema" in value;
+}
+
+function isShape(value: SchemaLike): value is SchemaShape {
+    const members = Object.values(value);
+    return members.length > 0 && members.every(isStandard);
+}
+
+/**
+ * Makes a schema of what a user gave.
+ *
+ * @param side - whether values come in (defaults may be missing), or go out.
+ * @param what - what it is of, for errors: "tool paint".
+ * @throws TypeError when it is none, or its library does not tell a JSON Schema.
+ */
+export function schemaOf(
+    given: SchemaLike,
+    side: "input" | "output",
+    what: string,
+): Schema {
+    if (isStandard(given)) return standard(given, jsonOf(given, side, what));
+    if (typeof given !== "object" || given === null || Array.isArray(given)) {
+        throw new TypeError(`${what}: a schema is an object`);
+    }
+    if (isPair(given)) return standard(given.schema, given.jsonSchema);
+    if (isShape(given)) return shape(given, side, what);
+    return { json: given as JsonSchema, check: compile(given as JsonSchema) };
+}
+
+function standard(given: StandardSchema, json: JsonSchema): Schema {
+    const { validate } = given["~standard"];
+    return { json, check: (value) => validate(value) as Verdict<unknown> };
+}
+
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+function jsonOf(
+    given: StandardSchema,
+    side: "input" | "output",
+    what: string,
+): JsonSchema {
+    const props = given["~standard"];
+    let made: JsonSchema | undefined;
+    const tell = props.jsonSchema?.[side];
+    if (typeof tell === "function") {
+        made = tell({ target: "draft-2020-12" }) as JsonSchema;
+    } else if (typeof (given as { toJSONSchema?: unknown }).toJSONSchema === "function") {
+        const zod = given as unknown as { toJSONSchema(options: object): JsonSchema };
+        made = zod.toJSONSchema({ io: side });
+    }
+    if (!made) throw new TypeError(`${what}: ${advice(props.vendor)}`);
+    if (made.$schema !== DIALECT && "$schema" in made) return { ...made };
+    const { $schema: _, ...rest } = made;
+    return rest;
+}
+
+function advice(vendor: string): string {
+    const begin = `the schema does not tell its JSON Schema (a Standard Schema of "${vendor}")`;
+    const how: Record<string, string> = {
+        zod:
+            'use zod 4.2 or newer ("zod/v4" has it in zod 3.25 as z.toJSONSchema), or pass ' +
+            "{ schema, jsonSchema: z.toJSONSchema(schema) }; of zod 3 " +
+            '{ schema, jsonSchema: zodToJsonSchema(schema) } of "zod-to-json-schema"',
+        valibot: 'pass toStandardJsonSchema(schema) of "@valibot/to-json-schema"',
+    };
+    return `${begin}; ${how[vendor] ?? "pass { schema, jsonSchema } instead"}`;
+}
+
+// ---- an object by its members
+
+type Member = readonly [name: string, schema: Schema];
+
+function shape(given: SchemaShape, side: "input" | "output", what: string): Schema {
+    const members: Member[] = Object.entries(given).map(([name, one]) => [
+        name,
+        schemaOf(one, side, `${what}, ${name}`),
+    ]);
+    const required = members.filter((one) => isRequired(one[1])).map(([name]) => name);
+    const properties = Object.fromEntries(members.map(([name, one]) => [name, one.json]));
+    return {
+        json: { type: "object", properties, ...(required.length && { required }) },
+        check: (value) => checkMembers(members, value),
+    };
+}
+
+/** A member that may be missing is one that `undefined` fits. */
+function isRequired(schema: Schema): boolean {
+    const verdict = schema.check(undefined);
+    if (verdict instanceof Promise) {
+        verdict.catch(() => undefined);
+        return !("default" in schema.json);
+    }
+    return verdict.issues !== undefined;
+}
+
+function checkMembers(
+    members: readonly Member[],
+    value: unknown,
+): Verdict<unknown> | Promise<Verdict<unknown>> {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+        return { issues: [{ message: "expected an object" }] };
+    }
+    const given = value as Record<string, unknown>;
+    const found = members.map(([name, schema]) =>
+        schema.check(Object.hasOwn(given, name) ? given[name] : undefined),
+    );
+    return found.some((one) => one instanceof Promise)
+        ? Promise.all(found).then((all) => joined(members, all))
+        : joined(members, found as Verdict<unknown>[]);
+}
+
+function joined(members: readonly Member[], found: Verdict<unknown>[]): Verdict<unknown> {
+    const issues: Issue[] = [];
+    const made: Record<string, unknown> = {};
+    for (const [at, verdict] of found.entries()) {
+        const name = members[at]?.[0] as string;
+        if (verdict.issues) {
+            for (const { message, path } of verdict.issues) {
+                issues.push({ message, path: [name, ...(path ?? [])] });
+            }
+        } else if (verdict.value !== undefined) {
+            Object.defineProperty(made, name, {
+                value: verdict.value,
+                enumerable: true,
+                writable: true,
+                configurable: true,
+            });
+        }
+    }
+    return issues.length ? { issues } : { value: made };
+}
+
+/** Whether a schema says that its values are objects: what a structured result is. */
+export function isObjectSchema(schema: JsonSchema): boolean {
+    return schema.type === "object";
+}

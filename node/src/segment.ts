@@ -1,0 +1,74 @@
+/** One piece of a streamed result, as it comes from the addon. */
+
+/** Values of one segment in a raw SEGMENTS event: number, index, replaces, text, data. */
+const STRIDE = 5;
+
+/** One piece of a streamed result: a content block, or the beginning or the next part of
+ * one. A value that never changes. */
+export class Segment {
+    /** 1, 2, 3, ... without holes. */
+    readonly number: number;
+    /** Place in the content of the result, from 0: several segments may have one, the text
+     * of the later ones goes on where that of the first ends. */
+    readonly index: number;
+    /** What came before it is void. */
+    readonly replaces: boolean;
+    /** Of a text block, decoded; else null. */
+    readonly text: string | null;
+    readonly #json: string | null;
+
+    /** @internal json null: a block of nothing but type and text. */
+    constructor(
+        number: number,
+        index: number,
+        replaces: boolean,
+        text: string | null,
+        json: string | null,
+    ) {
+        this.number = number;
+        this.index = index;
+        this.replaces = replaces;
+        this.text = text;
+        this.#json = json;
+    }
+
+    /** The block as JSON text. */
+    get data(): string {
+        return this.#json ?? JSON.stringify({ type: "text", text: this.text });
+    }
+
+    /** The block, decoded: anew each time. */
+    // biome-ignore lint/suspicious/noExplicitAny: any JSON object
+    get content(): any {
+        if (this.#json === null) return { type: "text", text: this.text };
+        return JSON.parse(this.#json);
+    }
+
+    /** Type of the block, such as "text"; "" when it has none. */
+    get type(): string {
+        if (this.#json === null) return "text";
+        const { type } = this.content;
+        return typeof type === "string" ? type : "";
+    }
+
+    toString(): string {
+        return this.text ?? "";
+    }
+}
+
+/** @internal Makes the segments of a raw event. */
+export function readSegments(raw: unknown[]): Segment[] {
+    const segments: Segment[] = [];
+    for (let at = 0; at < raw.length; at += STRIDE) {
+        segments.push(
+            new Segment(
+                raw[at] as number,
+                raw[at + 1] as number,
+                raw[at + 2] as boolean,
+                raw[at + 3] as string | null,
+                raw[at + 4] as string | null,
+            ),
+        );
+    }
+    return segments;
+}

@@ -1,0 +1,89 @@
+/**
+ * Suggestions for the arguments of prompts and templates (completion/complete).
+ *
+ * @module
+ */
+
+import type { JsonSchema } from "../schema.js";
+import type { Completer } from "./options.js";
+
+/** Of one answer (2025-11-25 server/utilities/completion). */
+const MAX_VALUES = 100;
+
+interface Params {
+    argument: { name: string; value?: string };
+    context?: { arguments?: Record<string, string> };
+}
+
+/** What is answered. */
+export interface Suggested {
+    values: string[];
+    /** How many there are. */
+    total: number;
+    hasMore: boolean;
+}
+
+/** The completers of an item, by argument. */
+export class Suggestions {
+    readonly #of: string;
+    readonly #names: readonly string[];
+    readonly #byName = new Map<string, Completer>();
+
+    /** @throws TypeError for an argument that there is not. */
+    constructor(
+        of: string,
+        names: readonly string[],
+        given: Readonly<Record<string, Completer>> = {},
+    ) {
+        this.#of = of;
+        this.#names = names;
+        for (const [name, completer] of Object.entries(given)) this.set(name, completer);
+    }
+
+    get size(): number {
+        return this.#byName.size;
+    }
+
+    /** @throws TypeError when there is no such argument. */
+    set(name: string, completer: Completer): void {
+        if (!this.#names.includes(name)) {
+            throw new TypeError(`there is no argument "${name}" of "${this.#of}"`);
+        }
+        this.#byName.set(name, completer);
+    }
+
+    /** The choices of an enum are suggested, unless somebody else does it. */
+    addChoices(properties: Record<string, JsonSchema>): void {
+        for (const [name, { enum: choices }] of Object.entries(properties)) {
+            if (!Array.isArray(choices) || this.#byName.has(name)) continue;
+            this.#byName.set(name, choices.map(String));
+        }
+    }
+
+    /** Answers a request by its params. */
+    async answer(params: string): Promise<Suggested> {
+        const { argument, context } = JSON.parse(params) as Params;
+        const completer = this.#byName.get(argument.name);
+        const typed = argument.value ?? "";
+        const found = completer
+            ? await suggest(completer, typed, context?.arguments ?? {})
+            : [];
+        return {
+            values: found.slice(0, MAX_VALUES),
+            total: found.length,
+            hasMore: found.length > MAX_VALUES,
+        };
+    }
+}
+
+async function suggest(
+    completer: Completer,
+    typed: string,
+    others: Readonly<Record<string, string>>,
+): Promise<string[]> {
+    if (typeof completer === "function") {
+        return Array.from(await completer(typed, others), String);
+    }
+    const begin = typed.toLocaleLowerCase();
+    return completer.filter((one) => one.toLocaleLowerCase().startsWith(begin));
+}

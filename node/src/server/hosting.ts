@@ -1,0 +1,146 @@
+/**
+ * A server at work: the handle of C, the calls that run, and its end.
+ *
+ *     Server -- one for each store --> Hosting --> native.Server
+ *                                         |
+ *                    Servings: listeners, standard input and output, attached ends
+ *
+ * A hosting lives as long as it has servings. When the last one has gone its connections
+ * are ended, which cancels plain calls. Tasks that run then are aborted and let go: what
+ * is stored of them belongs to the next process on the store, which runs them again, or
+ * fails them.
+ *
+ * @module
+ */
+
+import { ClosedError, ExistsError } from "../errors.js";
+import {
+    type Call,
+    type Server as Handle,
+    type Handler,
+    Kind,
+    native,
+} from "../native.js";
+import { Runtime } from "../runtime.js";
+import type { Context } from "./context.js";
+import type { Item } from "./item.js";
+import type { Server } from "./server.js";
+import type { Store } from "./stores.js";
+
+/** What the caller of {@link Hosting.report} tells of where something failed. */
+type Where = Pick<Item, "what" | "key"> | { what: string; key: string };
+
+/** A server at work, on one store. */
+export class Hosting {
+    readonly server: Server;
+    readonly runtime: Runtime;
+    readonly handle: Handle;
+    /** Held as long as this is. */
+    readonly store: Store | undefined;
+    /** Contexts of the calls that run. */
+    readonly running = new Set<Context>();
+    readonly maxCalls: number;
+    isDraining = false;
+    isClosed = false;
+    /** Servings that use it. */
+    users = 0;
+    /** Called each time when the last conversation has ended. */
+    readonly onIdle = new Set<() => void>();
+    readonly #abandoned: Call[] = [];
+    readonly #quiet = new Set<() => void>();
+    readonly #forget: () => void;
+
+    constructor(server: Server, store: Store | undefined) {
+        this.server = server;
+        this.store = store;
+        this.maxCalls = server.maxCalls;
+        this.runtime = Runtime.current();
+        const tell: Handler = (kind) => {
+            if (kind === Kind.IDLE) for (const one of [...this.onIdle]) one();
+        };
+        this.handle = native.serverNew(
+            this.runtime.handle,
+            { ...server.nativeOptions, store: store?.handle },
+            tell,
+            server.principalHook,
+        );
+        this.#forget = this.runtime.beforeClose(() => this.close());
+        for (const item of server.items) this.add(item);
+    }
+
+    // ---- items
+
+    /** @throws ExistsError when there is such an item already. */
+    add(item: Item): void {
+        const { kind, told, options, completes } = item;
+        const handler = item.handler(this);
+        const json = JSON.stringify(told);
+        try {
+            native.serverAdd(this.handle, kind, json, options, handler, completes);
+        } catch (error) {
+            if (!(error instanceof ExistsError)) throw error;
+            throw new ExistsError(`there is a ${item.what} "${item.key}" already`);
+        }
+    }
+
+    remove(item: Item): void {
+        native.serverRemove(this.handle, item.kind, item.key);
+    }
+
+    // ---- calls
+
+    /** A handler has come to its end. */
+    ended(context: Context): void {
+        this.running.delete(context);
+        if (this.running.size || !this.#quiet.size) return;
+        const all = [...this.#quiet];
+        this.#quiet.clear();
+        for (const tell of all) tell();
+    }
+
+    /** Something failed that was not meant for a caller. */
+    report(error: unknown, { what, key }: Where): void {
+        this.server.report(error, { what, name: key });
+    }
+
+    /** Leaves a call as it is. It is not freed before the runtime is, since that would be
+     * its end. */
+    abandon(call: Call): void {
+        if (!this.#abandoned.length) this.runtime.keep(this.#abandoned);
+        this.#abandoned.push(call);
+    }
+
+    // ---- the end
+
+    /** Takes no more calls, and waits until none runs, or so long. */
+    async drain(patienceMs: number): Promise<void> {
+        this.isDraining = true;
+        if (!this.running.size || patienceMs <= 0) return;
+        let timer: NodeJS.Timeout | undefined;
+        await new Promise<void>((resolve) => {
+            this.#quiet.add(resolve);
+            timer = setTimeout(() => {
+                this.#quiet.delete(resolve);
+                resolve();
+            }, patienceMs);
+        });
+        clearTimeout(timer);
+    }
+
+    /** Ends the connections after what is queued has been sent, and plain calls with them;
+     * what runs then is aborted. */
+    close(): void {
+        if (this.isClosed) return;
+        this.isClosed = true;
+        this.#forget();
+        const reason = new DOMException("The server has ended", "AbortError");
+        for (const context of [...this.running]) context.abort(reason);
+        for (const end of [native.serverClose, native.serverFree]) {
+            try {
+                end(this.handle);
+            } catch (error) {
+                if (!(error instanceof ClosedError)) throw error; // the runtime was first
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/**
+ * The server: tools, resources and prompts, and the ways into it.
+ *
+ * @module
+ */
+
+export type { AccessToken, BearerAuth, Caller, Verdict } from "./auth.js";
+export { Context, type LogLevelName, Resumed } from "./context.js";
+export type { AskOptions, Elicited, Sampled, SampleOptions } from "./forms.js";
+export type {
+    Completer,
+    Failure,
+    ItemOptions,
+    ListenOptions,
+    PromptHandler,
+    PromptOptions,
+    PromptReturn,
+    Readable,
+    ResourceHandler,
+    ResourceOptions,
+    Sendable,
+    ServeOptions,
+    ServerOptions,
+    TaskPolicy,
+    ToolAnnotations,
+    ToolHandler,
+    ToolOptions,
+    ToolReturn,
+    Variables,
+} from "./options.js";
+export { type Registered, Server } from "./server.js";
+export type { CloseOptions, Listener, Serving } from "./serving.js";
+export type { SignalOptions } from "./signals.js";
+export { type Store, type StoreOptions, stores } from "./stores.js";

@@ -1,0 +1,343 @@
+/**
+ * What a server serves, and how a handler of it is run.
+ *
+ *     event CALL -- arguments --> handler --> value, promise ------> reply
+ *                                        `--> generator -- drain --> reply
+ *
+ * The library has given the call away with its event: each way through here ends it
+ * once, by a reply or a failure, and frees it. Only a call that is under way when its
+ * server ends is left alone: what it has stored as a task belongs to the next process.
+ *
+ * @module
+ */
+
+import {
+    ClosedError,
+    EndedError,
+    InvalidError,
+    NotFoundError,
+    RequestCancelledError,
+    SegueError,
+} from "../errors.js";
+import { RpcError, ToolError } from "../failures.js";
+import { type Call, type Handler, type ItemOptions, Kind, native } from "../native.js";
+import { Context } from "./context.js";
+import type { Hosting } from "./hosting.js";
+import { blocksOf } from "./values.js";
+
+const { callFree, callSendText } = native;
+
+/** JSON-RPC codes. */
+export const INVALID_PARAMS = -32602;
+export const INTERNAL = -32603;
+export const NOT_FOUND = -32002;
+
+/** A generator may go on so long before others have their turn, in milliseconds. */
+const TURN_MS = 2;
+/** ... and the clock is looked at after so many segments. */
+const CLOCK_EVERY = 16;
+
+/** A handler was given what it cannot take; the message says what is wrong. */
+export class BadArguments extends Error {}
+
+/** What a handler of an item is, as far as running it goes. */
+// biome-ignore lint/suspicious/noExplicitAny: arguments are checked before
+export type Run = (args: any, ctx: Context) => unknown;
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+    return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
+}
+
+type Steps = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
+
+/** What is drained: generators of both sorts, and whatever is iterated asynchronously.
+ * Lists and strings are values. */
+function stepsOf(value: unknown): Steps | undefined {
+    if (typeof value !== "object" || value === null) return undefined;
+    const asynchronous = (value as AsyncIterable<unknown>)[Symbol.asyncIterator];
+    if (typeof asynchronous === "function") return asynchronous.call(value);
+    const steps = value as Partial<Iterator<unknown> & Iterable<unknown>>;
+    const isIterator = typeof steps.next === "function" && Symbol.iterator in steps;
+    return isIterator ? (steps as Iterator<unknown>) : undefined;
+}
+
+/** Whether a function is a generator, of either sort. */
+export function isGenerator(run: unknown): boolean {
+    const name = (run as { constructor?: { name?: string } }).constructor?.name ?? "";
+    return name.endsWith("GeneratorFunction");
+}
+
+/** A tool, a resource, a template or a prompt. */
+export abstract class Item {
+    /** Its sort, for the library. */
+    abstract readonly kind: number;
+    /** Its sort, for people. */
+    abstract readonly what: string;
+    /** What it is found by: a name, a URI, a template. */
+    readonly key: string;
+    /** As clients see it in a list. */
+    abstract readonly told: object;
+    abstract readonly options: ItemOptions;
+    /** Whether it suggests values of arguments. */
+    abstract readonly completes: boolean;
+    readonly run: Run;
+
+    constructor(key: string, run: Run) {
+        if (typeof key !== "string" || !key) {
+            throw new TypeError("a name, or a URI, is a string, not empty");
+        }
+        if (typeof run !== "function") {
+            throw new TypeError(`"${key}" needs a function that handles its calls`);
+        }
+        this.key = key;
+        this.run = run;
+    }
+
+    /** The arguments, or a promise of them. @throws BadArguments */
+    abstract arguments(call: Call, params: string): unknown;
+
+    /** Ends the call with what the handler returned, and frees it. */
+    abstract reply(call: Call, value: unknown): void | Promise<void>;
+
+    /** What is told of an exception: a ToolError, or an RpcError. */
+    abstract explain(error: unknown, isExposed: boolean): SegueError;
+
+    /** Answers completion/complete. */
+    abstract complete(host: Hosting, call: Call, params: string): Promise<void>;
+
+    // ---- a call
+
+    /** Who gets the events of this item in a server. */
+    handler(host: Hosting): Handler {
+        const { running, maxCalls } = host;
+        return (kind: number, call: Call, params: string) => {
+            if (kind === Kind.COMPLETION) void this.complete(host, call, params);
+            else if (running.size >= maxCalls || host.isDraining) refuse(host, call);
+            else this.#begin(host, call, params);
+        };
+    }
+
+    #begin(host: Hosting, call: Call, params: string): void {
+        const context = new Context(call, host);
+        host.running.add(context);
+        const run = new Running(this, host, call, context);
+        try {
+            const args = this.arguments(call, params);
+            if (!isPromise(args)) run.given(this.run(args, context));
+            else
+                args.then((made) => run.given(this.run(made, context))).then(
+                    null,
+                    run.fail,
+                );
+        } catch (error) {
+            run.fail(error);
+        }
+    }
+
+    // ---- generators
+
+    /** What of a value that was yielded is kept for the end. */
+    lastWord(_value: unknown, last: unknown): unknown {
+        return last;
+    }
+}
+
+/** One call on its way to its end. */
+class Running {
+    readonly #item: Item;
+    readonly #host: Hosting;
+    readonly #call: Call;
+    readonly #context: Context;
+    /** The handler has returned: what fails from here on is the reply. */
+    #replies = false;
+
+    constructor(item: Item, host: Hosting, call: Call, context: Context) {
+        this.#item = item;
+        this.#host = host;
+        this.#call = call;
+        this.#context = context;
+    }
+
+    /** The handler has given something. */
+    given(value: unknown): void {
+        if (isPromise(value)) {
+            value.then((one) => this.given(one)).then(null, this.fail);
+            return;
+        }
+        const steps = stepsOf(value);
+        if (steps)
+            this.#drain(steps)
+                .then((last) => this.#end(last))
+                .then(null, this.fail);
+        else this.#end(value);
+    }
+
+    #end(value: unknown): void {
+        this.#replies = true;
+        try {
+            const replied = this.#item.reply(this.#call, value);
+            if (replied) replied.then(() => this.#ended(), this.fail);
+            else this.#ended();
+        } catch (error) {
+            this.fail(error);
+        }
+    }
+
+    #ended(): void {
+        this.#host.ended(this.#context);
+    }
+
+    /** Sends what comes, and gives what ends the result. */
+    async #drain(steps: Steps): Promise<unknown> {
+        const context = this.#context;
+        context.watch();
+        let last: unknown;
+        let since = performance.now();
+        for (let count = 1; !context.cancelled; count++) {
+            const step = steps.next();
+            const { value, done } = isPromise(step) ? await step : step;
+            if (done) return value === undefined ? last : value;
+            if (typeof value !== "string" || !this.#send(value)) {
+                last = this.#item.lastWord(value, last);
+                await this.#sent(steps, value as object);
+            }
+            if (count % CLOCK_EVERY === 0 && performance.now() - since > TURN_MS) {
+                await new Promise(setImmediate);
+                since = performance.now();
+            }
+        }
+        await steps.return?.();
+        throw new RequestCancelledError();
+    }
+
+    #send(text: string): boolean {
+        return !this.#context.cancelled && callSendText(this.#call, text);
+    }
+
+    async #sent(steps: Steps, value: object): Promise<void> {
+        try {
+            await this.#context.send(value);
+        } catch (error) {
+            await steps.return?.(); // its finally blocks run
+            throw error;
+        }
+    }
+
+    // ---- failures
+
+    /** Ends a call that came to no good end, and frees it. */
+    readonly fail = (error: unknown): void => {
+        const { isClosed } = this.#host;
+        try {
+            if (isClosed && this.#context.cancelled) {
+                this.#host.abandon(this.#call);
+                return;
+            }
+            if (!this.#context.cancelled) this.#tell(error);
+        } catch (why) {
+            if (!isUsual(why)) this.#host.report(why, this.#item);
+        } finally {
+            this.#ended();
+        }
+        try {
+            callFree(this.#call);
+        } catch {
+            // The reply that told it did so, or the runtime has ended.
+        }
+    };
+
+    #tell(error: unknown): void {
+        const { server } = this.#host;
+        const told = this.#item.explain(error, server.exposesErrors);
+        if (this.#replies ? !isOfReplies(error) : !isMeant(error)) {
+            this.#host.report(error, this.#item);
+        }
+        if (told instanceof ToolError) {
+            const content = told.result?.content ?? [told.message];
+            const { structured } = told.result ?? {};
+            const json = structured === undefined ? null : JSON.stringify(structured);
+            native.callReply(this.#call, null, blocksOf(content), json, true);
+            return;
+        }
+        const { rpcCode, message, dataJson } = told;
+        try {
+            native.callFail(this.#call, rpcCode || INTERNAL, message, dataJson);
+        } catch (why) {
+            if (!(why instanceof InvalidError)) throw why;
+            // A code that the protocol reserves for something else.
+            this.#host.report(why, this.#item);
+            native.callFail(this.#call, INTERNAL, message, dataJson);
+        }
+    }
+}
+
+/** The call, or all, has ended meanwhile: nobody's mistake. */
+function isUsual(error: unknown): boolean {
+    return (
+        error instanceof EndedError ||
+        error instanceof RequestCancelledError ||
+        error instanceof ClosedError
+    );
+}
+
+/** What was thrown for the caller. */
+function isMeant(error: unknown): boolean {
+    return (
+        error instanceof BadArguments || error instanceof SegueError || isMissing(error)
+    );
+}
+
+/** What a reply may throw without that anything is wrong. */
+function isOfReplies(error: unknown): boolean {
+    return error instanceof ToolError || error instanceof RpcError || isUsual(error);
+}
+
+/** Whether an exception says that there is no such thing. */
+export function isMissing(error: unknown): boolean {
+    return (
+        error instanceof NotFoundError ||
+        (error instanceof Error && (error as NodeJS.ErrnoException).code === "ENOENT")
+    );
+}
+
+/** Answers a call that does not run. */
+function refuse(host: Hosting, call: Call): void {
+    try {
+        if (host.isDraining)
+            native.callFail(call, INTERNAL, "The server is about to end");
+        else
+            native.callFail(
+                call,
+                INTERNAL,
+                "Too many calls at once",
+                '{"reason":"limit"}',
+            );
+        callFree(call);
+    } catch (error) {
+        if (!isUsual(error)) throw error;
+    }
+}
+
+/**
+ * The message of an exception that nobody wrote for the caller, or what stands for it.
+ */
+export function safeText(error: unknown, isExposed: boolean, instead: string): string {
+    if (!isExposed) return instead;
+    const message = error instanceof Error ? error.message || error.name : String(error);
+    return message || instead;
+}
+
+/** What is told of an exception where results have no isError: a JSON-RPC error. */
+export function rpcError(error: unknown, isExposed: boolean): SegueError {
+    if (error instanceof BadArguments) return new RpcError(INVALID_PARAMS, error.message);
+    if (error instanceof ToolError) return new RpcError(INTERNAL, error.message);
+    if (error instanceof SegueError) return error;
+    return new RpcError(INTERNAL, safeText(error, isExposed, "Internal error"));
+}
+
+/** What is thrown for a member that is undefined is left out of what is told. */
+export function compact<T extends object>(given: T): T {
+    return Object.fromEntries(
+        Object.entries(given).filter(([, value]) => value !== undefined),
+    ) as T;
+}

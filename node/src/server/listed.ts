@@ -1,0 +1,206 @@
+/**
+ * Resources, templates of resources, and prompts.
+ *
+ * @module
+ */
+
+import { ClosedError, EndedError, type SegueError } from "../errors.js";
+import { RpcError } from "../failures.js";
+import { type Call, type ItemOptions, native, Item as Sort } from "../native.js";
+import type { JsonSchema, Schema } from "../schema.js";
+import { reasonOf, schemaOf } from "../schema.js";
+import { joined } from "./auth.js";
+import { Suggestions } from "./completion.js";
+import type { Hosting } from "./hosting.js";
+import {
+    BadArguments,
+    compact,
+    INTERNAL,
+    Item,
+    isGenerator,
+    isMissing,
+    NOT_FOUND,
+    type Run,
+    rpcError,
+    safeText,
+} from "./item.js";
+import type { PromptOptions, ResourceOptions } from "./options.js";
+import { jsonText, messagesOf, readOf } from "./values.js";
+
+/** An item whose arguments may have suggestions. */
+export abstract class Completing extends Item {
+    abstract readonly suggestions: Suggestions;
+
+    constructor(key: string, run: Run) {
+        super(key, run);
+        if (isGenerator(run)) {
+            throw new TypeError(`"${key}" is no tool: its handler cannot be a generator`);
+        }
+    }
+
+    override get completes(): boolean {
+        return this.suggestions.size > 0;
+    }
+
+    override async complete(host: Hosting, call: Call, params: string): Promise<void> {
+        try {
+            const { values, total, hasMore } = await this.suggestions.answer(params);
+            native.callSetCompletion(call, values, total, hasMore);
+            native.callComplete(call);
+        } catch (error) {
+            if (!(error instanceof EndedError || error instanceof ClosedError)) {
+                host.report(error, { what: "completion", key: this.key });
+                const text = safeText(error, host.server.exposesErrors, "Internal error");
+                attempt(() => native.callFail(call, INTERNAL, text));
+            }
+        } finally {
+            attempt(() => native.callFree(call));
+        }
+    }
+}
+
+/** Does what may come too late: the call, or all, has ended. */
+function attempt(deed: () => void): void {
+    try {
+        deed();
+    } catch {
+        // Nobody is there to be told.
+    }
+}
+
+// ---- resources
+
+const VARIABLE = /\{\+?([^{}]*)\}/g;
+
+/** A resource, or a template of resources if its URI has variables. */
+export class Resource extends Completing {
+    readonly kind: number;
+    readonly what = "resource";
+    readonly told: object;
+    readonly options: ItemOptions;
+    readonly suggestions: Suggestions;
+    readonly #variables: readonly string[];
+    readonly #mimeType: string | undefined;
+
+    constructor(uri: string, given: ResourceOptions, run: Run) {
+        super(uri, run);
+        this.#variables = [...uri.matchAll(VARIABLE)].map((found) => found[1] ?? "");
+        const isTemplate = this.#variables.length > 0;
+        this.kind = isTemplate ? Sort.RESOURCE_TEMPLATE : Sort.RESOURCE;
+        this.#mimeType = given.mimeType;
+        this.suggestions = new Suggestions(uri, this.#variables, given.complete);
+        this.options = {
+            readTtlMs: given.readTtlMs,
+            readScope: given.readScope === "public" ? 1 : 0,
+            scopes: joined(given.scopes),
+        };
+        const { title, description, mimeType, size, annotations, icons, _meta } = given;
+        this.told = compact({
+            [isTemplate ? "uriTemplate" : "uri"]: uri,
+            name: given.name ?? uri,
+            ...{ title, description, mimeType, size, annotations, icons, _meta },
+        });
+    }
+
+    override arguments(call: Call): Record<string, string> {
+        const given: Record<string, string> = {};
+        for (const name of this.#variables) {
+            given[name] = native.callArgumentText(call, name) ?? "";
+        }
+        return given;
+    }
+
+    override reply(call: Call, value: unknown): void {
+        if (value === undefined || value === null) {
+            throw new RpcError(NOT_FOUND, "Resource not found");
+        }
+        const uri = native.callName(call);
+        native.callReply(call, null, readOf(value, uri, this.#mimeType));
+    }
+
+    override explain(error: unknown, isExposed: boolean): SegueError {
+        if (isMissing(error)) return new RpcError(NOT_FOUND, "Resource not found");
+        return rpcError(error, isExposed);
+    }
+}
+
+// ---- prompts
+
+interface Argument {
+    name: string;
+    title?: string | undefined;
+    description?: string | undefined;
+    required?: boolean | undefined;
+}
+
+/** A prompt. */
+export class Prompt extends Completing {
+    readonly kind = Sort.PROMPT;
+    readonly what = "prompt";
+    readonly told: object;
+    readonly options: ItemOptions;
+    readonly suggestions: Suggestions;
+    readonly #input: Schema | undefined;
+
+    constructor(name: string, given: PromptOptions, run: Run) {
+        super(name, run);
+        const { input, complete, scopes, title, description, icons, _meta } = given;
+        this.#input = input && schemaOf(input, "input", `prompt ${name}, input`);
+        const properties = (this.#input?.json.properties ?? {}) as Record<
+            string,
+            JsonSchema
+        >;
+        this.suggestions = new Suggestions(name, Object.keys(properties), complete);
+        this.suggestions.addChoices(properties);
+        this.options = { scopes: joined(scopes) };
+        this.told = compact({
+            ...{ name, title, description, icons, _meta },
+            arguments: argumentsOf(this.#input?.json, properties),
+        });
+    }
+
+    override arguments(_call: Call, params: string): unknown {
+        const given = (JSON.parse(params) as { arguments?: unknown }).arguments ?? {};
+        if (!this.#input) return given;
+        const verdict = this.#input.check(given);
+        if (verdict instanceof Promise) return verdict.then((one) => this.#checked(one));
+        return this.#checked(verdict);
+    }
+
+    #checked(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
+        if (!verdict.issues) return verdict.value;
+        const why = reasonOf(verdict.issues);
+        throw new BadArguments(`Invalid arguments for prompt ${this.key}: ${why}`);
+    }
+
+    override reply(call: Call, value: unknown): void {
+        const messages = messagesOf(value);
+        if (typeof value === "object" && value !== null && "messages" in value) {
+            const { description } = value as { description?: unknown };
+            if (description !== undefined) {
+                native.callSetField(call, "description", jsonText(description));
+            }
+        }
+        native.callReply(call, null, messages);
+    }
+
+    override explain(error: unknown, isExposed: boolean): SegueError {
+        return rpcError(error, isExposed);
+    }
+}
+
+function argumentsOf(
+    json: JsonSchema | undefined,
+    properties: Record<string, JsonSchema>,
+): Argument[] | undefined {
+    if (!json) return undefined;
+    const required = Array.isArray(json.required) ? json.required : [];
+    return Object.entries(properties).map(([name, { title, description }]) =>
+        compact({
+            name,
+            title: title === undefined ? undefined : String(title),
+            description: description === undefined ? undefined : String(description),
+            required: required.includes(name) || undefined,
+        }),
+    );
+}

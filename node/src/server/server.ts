@@ -1,0 +1,387 @@
+/**
+ * What a server serves, and how it is run.
+ *
+ * @module
+ */
+
+import { asyncDispose } from "../dispose.js";
+import { NotFoundError } from "../errors.js";
+import { native, type Principal, Item as Sort, type Transport } from "../native.js";
+import type { ServerOptions as NativeOptions } from "../native_options.js";
+import type { JsonSchema, SchemaLike } from "../schema.js";
+import { principalHook } from "./auth.js";
+import { Hosting } from "./hosting.js";
+import { compact, type Item, type Run } from "./item.js";
+import { Completing, Prompt, Resource } from "./listed.js";
+import type {
+    ArgsOf,
+    Completer,
+    Failure,
+    ListenOptions,
+    PromptHandler,
+    PromptOptions,
+    ResourceHandler,
+    ResourceOptions,
+    ServeOptions,
+    ServerOptions,
+    ToolHandler,
+    ToolOptions,
+    ToolReturn,
+    Variables,
+} from "./options.js";
+import { type CloseOptions, Listener, type Serving, Stdio } from "./serving.js";
+import { closeOnSignals, type SignalOptions } from "./signals.js";
+import { Store, stores } from "./stores.js";
+import { Tool } from "./tool.js";
+
+/** An item of a server. */
+export interface Registered {
+    /** Its name; of a resource its URI. */
+    readonly name: string;
+    /** Takes it away. Calls that run go on. Does nothing the second time. */
+    remove(): void;
+}
+
+/**
+ * An MCP server: tools, resources and prompts, made of functions.
+ *
+ * It may be served several times, in several ways. What is added or removed while it is
+ * served is told to the clients that listen.
+ */
+export class Server {
+    readonly name: string;
+    readonly version: string;
+    /** @internal */
+    readonly maxCalls: number;
+    /** @internal */
+    readonly exposesErrors: boolean;
+    /** @internal */
+    readonly nativeOptions: NativeOptions;
+    /** @internal */
+    readonly principalHook: Principal | null;
+    readonly #onError: (error: unknown, failure: Failure) => void;
+    readonly #store: Store | string | undefined;
+    readonly #items = new Map<string, Item>();
+    readonly #hosts = new Set<Hosting>();
+    readonly #servings = new Set<Serving>();
+    readonly #opened = new Map<string, Store>();
+    /** Of transports that were attached. */
+    #attached: Hosting | undefined;
+
+    constructor(options: ServerOptions) {
+        const { store, listScope, maxCalls, principal, onError, exposeErrors, ...rest } =
+            options;
+        if (typeof rest.name !== "string" || !rest.name) {
+            throw new TypeError("a server has a name");
+        }
+        this.name = rest.name;
+        this.version = rest.version ?? "0";
+        this.maxCalls = maxCalls ?? 16_384;
+        if (!(this.maxCalls >= 1)) throw new RangeError("maxCalls is at least 1");
+        this.exposesErrors = exposeErrors ?? false;
+        this.#store = store;
+        this.#onError = onError ?? printError;
+        this.principalHook = principal ? principalHook(principal) : null;
+        this.nativeOptions = compact({
+            ...rest,
+            version: this.version,
+            listScope:
+                listScope === undefined ? undefined : listScope === "public" ? 1 : 0,
+        });
+    }
+
+    // ---- tools
+
+    /**
+     * Makes a function a tool.
+     *
+     * The function is plain, async, or a generator of either sort: each `yield` is a
+     * segment of the result, which a client sees as it comes, and what it returns is
+     * the end. What is given: text, blocks (`image()`, ...), a list of these, a
+     * `Result`, or a value that has a form in JSON.
+     *
+     * What it throws becomes a result with `isError`: a `ToolError` with its message, an
+     * `RpcError` (and any other `SegueError`) a JSON-RPC error, and all else a text that
+     * tells nothing of it (`onError` gets it).
+     *
+     * @param name - what a model calls it.
+     * @throws ExistsError when there is one already; TypeError for options that are none.
+     */
+    tool(
+        name: string,
+        handler: ToolHandler<Record<string, unknown>, ToolReturn<never>>,
+    ): Registered;
+    tool<In extends SchemaLike = JsonSchema, Out extends SchemaLike = never>(
+        name: string,
+        options: ToolOptions<In, Out>,
+        handler: ToolHandler<ArgsOf<In>, ToolReturn<Out>>,
+    ): Registered;
+    tool(name: string, ...rest: unknown[]): Registered {
+        const [options, run] = split<ToolOptions>(rest);
+        return this.#add(new Tool(name, options, run));
+    }
+
+    // ---- resources, prompts, completion
+
+    /**
+     * Makes a function a resource, or a template: `server.resource("note://{id}", ...)`.
+     *
+     * The function gets the variables of the template. Their values come from strangers
+     * and may hold anything, "../" too. It gives text, bytes (a blob), contents, a list
+     * of these, or a value that is JSON then; nothing means that there is no such
+     * resource.
+     */
+    resource<Uri extends string>(
+        uri: Uri,
+        handler: ResourceHandler<Variables<Uri>>,
+    ): Registered;
+    resource<Uri extends string>(
+        uri: Uri,
+        options: ResourceOptions,
+        handler: ResourceHandler<Variables<Uri>>,
+    ): Registered;
+    resource(uri: string, ...rest: unknown[]): Registered {
+        const [options, run] = split<ResourceOptions>(rest);
+        return this.#add(new Resource(uri, options, run));
+    }
+
+    /**
+     * Makes a function a prompt. It gives text (a message of the user), a block, messages
+     * (`user()`, `assistant()`), or a list of these.
+     */
+    prompt(name: string, handler: PromptHandler<Record<string, string>>): Registered;
+    prompt<In extends SchemaLike = JsonSchema>(
+        name: string,
+        options: PromptOptions<In>,
+        handler: PromptHandler<ArgsOf<In>>,
+    ): Registered;
+    prompt(name: string, ...rest: unknown[]): Registered {
+        const [options, run] = split<PromptOptions>(rest);
+        return this.#add(new Prompt(name, options, run));
+    }
+
+    /**
+     * Suggests values of an argument of a prompt, or a variable of a template, that is
+     * there already. The same as `complete` among its options.
+     *
+     * @throws NotFoundError without such a prompt or template, TypeError without such an
+     *     argument.
+     */
+    completion(of: string, argument: string, completer: Completer): void {
+        const item =
+            this.#items.get(keyOf(Sort.PROMPT, of)) ??
+            this.#items.get(keyOf(Sort.RESOURCE_TEMPLATE, of));
+        if (!(item instanceof Completing)) {
+            throw new NotFoundError(`there is no prompt or template "${of}"`);
+        }
+        const had = item.completes;
+        item.suggestions.set(argument, completer);
+        if (had) return;
+        for (const host of this.#hosts) {
+            host.remove(item);
+            host.add(item);
+        }
+    }
+
+    // ---- items that come and go
+
+    #add(item: Item): Registered {
+        const key = keyOf(item.kind, item.key);
+        const done: Hosting[] = [];
+        if (!this.#hosts.size && this.#items.has(key)) this.#exists(item);
+        try {
+            for (const host of this.#hosts) {
+                host.add(item);
+                done.push(host);
+            }
+        } catch (error) {
+            for (const host of done) host.remove(item);
+            throw error;
+        }
+        this.#items.set(key, item);
+        return { name: item.key, remove: () => this.#drop(item) };
+    }
+
+    #exists(item: Item): never {
+        throw new TypeError(`there is a ${item.what} "${item.key}" already`);
+    }
+
+    #drop(item: Item | undefined): boolean {
+        const key = item && keyOf(item.kind, item.key);
+        if (!key || this.#items.get(key) !== item) return false;
+        this.#items.delete(key);
+        for (const host of this.#hosts) host.remove(item);
+        return true;
+    }
+
+    #remove(name: string, kinds: readonly number[]): boolean {
+        return kinds.some((kind) => this.#drop(this.#items.get(keyOf(kind, name))));
+    }
+
+    /** Takes a tool away. Calls that run go on. @returns false when there is none. */
+    removeTool(name: string): boolean {
+        return this.#remove(name, [Sort.TOOL]);
+    }
+
+    /** Takes a resource, or a template, away; as {@link removeTool}. */
+    removeResource(uri: string): boolean {
+        return this.#remove(uri, [Sort.RESOURCE, Sort.RESOURCE_TEMPLATE]);
+    }
+
+    /** Takes a prompt away; as {@link removeTool}. */
+    removePrompt(name: string): boolean {
+        return this.#remove(name, [Sort.PROMPT]);
+    }
+
+    /** Tells the clients that subscribed to a resource that it has changed. */
+    resourceUpdated(uri: string): void {
+        for (const host of this.#hosts) native.serverResourceUpdated(host.handle, uri);
+    }
+
+    // ---- serving
+
+    /**
+     * Serves over HTTP, at one URL all revisions of Streamable HTTP at once. It keeps the
+     * process alive until it is closed, or `unref`d.
+     *
+     * Without TLS or `auth`, a name under which the server is known has to be in
+     * `hosts`: it keeps other pages out. A path in `host` that begins with "unix:" is a
+     * Unix socket.
+     *
+     * @returns what listens, with its `url`.
+     * @throws InputOutputError when the address cannot be had, or a certificate not be
+     *     used; StoreError when the store cannot be opened.
+     */
+    async listenHttp(options: ListenOptions = {}): Promise<Listener> {
+        const host = this.#host(options.store);
+        return this.#served(new Listener(host, options, (one) => this.#leave(one)));
+    }
+
+    /**
+     * Serves standard input and output, until the input ends; `close` and `signal` end
+     * it, too. What the program prints (`console.log`) goes to standard error
+     * meanwhile.
+     *
+     * @returns when it has ended.
+     */
+    async serveStdio(options: ServeOptions = {}): Promise<void> {
+        const host = this.#newHost(options.store);
+        await this.#served(new Stdio(host, options, (one) => this.#leave(one))).closed;
+    }
+
+    #served<T extends Serving>(serving: T): T {
+        this.#servings.add(serving);
+        void serving.closed.then(() => this.#servings.delete(serving));
+        return serving;
+    }
+
+    /** @internal Serves the other end of a transport, as long as the server lives. */
+    _attach(transport: Transport): void {
+        const had = this.#attached;
+        if (!had || had.isClosed) {
+            this.#attached = this.#host(undefined);
+            this.#attached.users++; // its tasks stay for who comes again
+        }
+        native.serverAttach((this.#attached as Hosting).handle, transport);
+    }
+
+    /** @internal Serves on a host of its own: the handle of a native server. */
+    _host(): Hosting {
+        return this.#host(undefined);
+    }
+
+    /**
+     * Ends all that serves: no new calls, those that run may end within `drainMs`. Then
+     * their signals abort; what is stored of tasks that still run is let go, for the next
+     * process on the store.
+     */
+    async close(options: CloseOptions = {}): Promise<void> {
+        await Promise.all([...this.#servings].map((serving) => serving.close(options)));
+        for (const host of [...this.#hosts]) this.#leave(host);
+        this.#attached = undefined;
+        for (const store of this.#opened.values()) store.close();
+        this.#opened.clear();
+    }
+
+    /** As {@link close}. */
+    [asyncDispose](): Promise<void> {
+        return this.close();
+    }
+
+    /**
+     * Has SIGINT and SIGTERM end the server in good order, and then the process; a second
+     * signal ends it at once.
+     *
+     * @returns what takes the signals no more.
+     */
+    closeOnSignals(options: SignalOptions = {}): () => void {
+        return closeOnSignals(this, options);
+    }
+
+    // ---- what the parts ask
+
+    /** @internal */
+    get items(): Iterable<Item> {
+        return this.#items.values();
+    }
+
+    /** @internal */
+    report(error: unknown, failure: Failure): void {
+        this.#onError(error, failure);
+    }
+
+    #open(given: Store | string | undefined): Store | undefined {
+        const store = given ?? this.#store;
+        if (store === undefined || store instanceof Store) return store;
+        const had = this.#opened.get(store) ?? stores.sqlite(store);
+        this.#opened.set(store, had);
+        return had;
+    }
+
+    #host(given: Store | string | undefined): Hosting {
+        const store = this.#open(given);
+        for (const host of this.#hosts) {
+            const isFit = host.store === store && !host.isDraining && !host.isClosed;
+            if (isFit && !this.#own.has(host)) return host;
+        }
+        return this.#keep(new Hosting(this, store));
+    }
+
+    /** Hosts that nobody shares: of standard input, whose end is theirs. */
+    readonly #own = new WeakSet<Hosting>();
+
+    #newHost(given: Store | string | undefined): Hosting {
+        const host = this.#keep(new Hosting(this, this.#open(given)));
+        this.#own.add(host);
+        return host;
+    }
+
+    #keep(host: Hosting): Hosting {
+        this.#hosts.add(host);
+        return host;
+    }
+
+    #leave(host: Hosting): void {
+        host.close();
+        this.#hosts.delete(host);
+    }
+}
+
+function keyOf(kind: number, name: string): string {
+    return `${kind} ${name}`;
+}
+
+/** The options, which may be missing, and the handler behind them. */
+function split<T extends object>(rest: readonly unknown[]): [T, Run] {
+    const [options, run] = rest.length > 1 ? rest : [{}, rest[0]];
+    if (typeof options !== "object" || options === null) {
+        throw new TypeError(
+            "the options are an object, and the handler comes behind them",
+        );
+    }
+    return [options as T, run as Run];
+}
+
+function printError(error: unknown, { what, name }: Failure): void {
+    console.error(`segue: the ${what} "${name}" failed:`, error);
+}

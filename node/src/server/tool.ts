@@ -1,0 +1,186 @@
+/**
+ * Tools: functions that a model calls.
+ *
+ * @module
+ */
+
+import { Result } from "../content.js";
+import { SegueError } from "../errors.js";
+import { RpcError, ToolError } from "../failures.js";
+import {
+    type Call,
+    type ItemOptions,
+    native,
+    Item as Sort,
+    ToolFlag,
+} from "../native.js";
+import {
+    type JsonSchema,
+    reasonOf,
+    type Schema,
+    SchemaError,
+    schemaOf,
+} from "../schema.js";
+import { joined } from "./auth.js";
+import {
+    BadArguments,
+    compact,
+    INTERNAL,
+    Item,
+    isGenerator,
+    type Run,
+    safeText,
+} from "./item.js";
+import type { ToolOptions } from "./options.js";
+import { blocksOf, isPiece, jsonText, pieceOf, resultOf } from "./values.js";
+
+const { callReply } = native;
+const POLICIES = { never: 0, may: 1, must: 2 } as const;
+const ANYTHING: JsonSchema = { type: "object" };
+
+/** A tool. `Server.tool` makes them and says what the options mean. */
+export class Tool extends Item {
+    readonly kind = Sort.TOOL;
+    readonly what = "tool";
+    readonly completes = false;
+    readonly told: object;
+    readonly options: ItemOptions;
+    readonly #input: Schema;
+    readonly #output: Schema | undefined;
+    readonly #streams: boolean;
+
+    constructor(name: string, given: ToolOptions, run: Run) {
+        super(name, run);
+        const { input, output, task = "never", ...rest } = given;
+        if (!Object.hasOwn(POLICIES, task)) {
+            throw new TypeError(`tool ${name}: task is "never", "may" or "must"`);
+        }
+        this.#input = inputOf(
+            schemaOf(input ?? ANYTHING, "input", `tool ${name}, input`),
+        );
+        this.#output = output && schemaOf(output, "output", `tool ${name}, output`);
+        this.#streams = isGenerator(run);
+        const flags =
+            ((rest.incremental ?? this.#streams) ? ToolFlag.INCREMENTAL : 0) |
+            (rest.restartable ? ToolFlag.RESTARTABLE : 0) |
+            (rest.unstoppable ? ToolFlag.UNSTOPPABLE : 0) |
+            (rest.resumable ? ToolFlag.RESUMABLE : 0);
+        const { ttlMs, pollMs, promoteAfterMs, resumeMinWaitMs, resumeMaxWaitMs } = rest;
+        this.options = {
+            ...{ ttlMs, pollMs, promoteAfterMs, resumeMinWaitMs, resumeMaxWaitMs },
+            flags,
+            task: POLICIES[task],
+            scopes: joined(rest.scopes),
+        };
+        const { title, description, annotations, icons, _meta } = rest;
+        this.told = compact({
+            ...{ name, title, description, annotations, icons, _meta },
+            inputSchema: this.#input.json,
+            outputSchema: this.#output?.json,
+        });
+    }
+
+    // ---- a call
+
+    override arguments(_call: Call, params: string): unknown {
+        const given = (JSON.parse(params) as { arguments?: unknown }).arguments ?? {};
+        const verdict = this.#input.check(given);
+        if (verdict instanceof Promise) return verdict.then((one) => this.#checked(one));
+        return this.#checked(verdict);
+    }
+
+    #checked(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
+        if (!verdict.issues) return verdict.value;
+        const why = reasonOf(verdict.issues);
+        throw new BadArguments(`Invalid arguments for tool ${this.key}: ${why}`);
+    }
+
+    override reply(call: Call, value: unknown): void | Promise<void> {
+        if (this.#output) {
+            if (value === undefined && this.#streams) callReply(call);
+            else return this.#replyChecked(call, value);
+        } else if (typeof value === "string") callReply(call, value);
+        else if (value === undefined || value === null) callReply(call);
+        else if (isPiece(value)) {
+            const { text, json } = pieceOf(value);
+            if (json === undefined) callReply(call, text);
+            else callReply(call, null, [json]);
+        } else if (Array.isArray(value) && value.every(isPiece)) {
+            callReply(call, null, blocksOf(value));
+        } else {
+            const result = resultOf(value);
+            if (result) this.#replyResult(call, result, result.structured);
+            else this.#replyJson(call, value);
+        }
+    }
+
+    #replyJson(call: Call, value: unknown): void {
+        const { text } = pieceOf(value);
+        const isObject = text?.startsWith("{") === true;
+        callReply(call, text ?? null, null, isObject ? text : null);
+    }
+
+    /** With a schema of the result: what it says is what is sent. */
+    #replyChecked(call: Call, value: unknown): void | Promise<void> {
+        const result = resultOf(value) ?? new Result([], { structured: value });
+        if (result.isError && result.structured === undefined) {
+            this.#replyResult(call, result, undefined);
+            return;
+        }
+        const verdict = (this.#output as Schema).check(result.structured);
+        if (verdict instanceof Promise) {
+            return verdict.then((one) =>
+                this.#replyResult(call, result, this.#given(one)),
+            );
+        }
+        this.#replyResult(call, result, this.#given(verdict));
+    }
+
+    #given(verdict: Awaited<ReturnType<Schema["check"]>>): unknown {
+        if (!verdict.issues) return verdict.value;
+        const why = reasonOf(verdict.issues);
+        throw new RpcError(
+            INTERNAL,
+            `The result of ${this.key} is not what it declares: ${why}`,
+        );
+    }
+
+    #replyResult(call: Call, result: Result, structured: unknown): void {
+        const { content, isError, meta } = result;
+        if (meta !== undefined) native.callSetField(call, "_meta", jsonText(meta));
+        const json = structured === undefined ? null : jsonText(structured);
+        const isBare = !content.length && !this.#streams;
+        callReply(call, isBare ? json : null, blocksOf(content), json, isError);
+    }
+
+    /** Of a Result that is yielded the blocks are sent; the rest waits for the end. */
+    override lastWord(value: unknown, last: unknown): unknown {
+        const result = typeof value === "object" ? resultOf(value) : undefined;
+        if (!result) return last;
+        const before = last instanceof Result ? last : new Result();
+        const meta = { ...before.meta, ...result.meta };
+        return new Result([], {
+            structured: result.structured ?? before.structured,
+            isError: result.isError || before.isError,
+            meta: Object.keys(meta).length ? meta : undefined,
+        });
+    }
+
+    override explain(error: unknown, isExposed: boolean): SegueError {
+        if (error instanceof BadArguments) return new ToolError(error.message);
+        if (error instanceof SegueError) return error;
+        const instead = `The tool ${this.key} failed`;
+        const isWritten = error instanceof SchemaError;
+        return new ToolError(safeText(error, isExposed || isWritten, instead));
+    }
+
+    override async complete(): Promise<void> {}
+}
+
+/**
+ * The schema of arguments is one of an object, also where its library does not say so.
+ */
+function inputOf(schema: Schema): Schema {
+    if (schema.json.type === "object") return schema;
+    return { json: { type: "object", ...schema.json }, check: schema.check };
+}

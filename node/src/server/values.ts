@@ -1,0 +1,192 @@
+/**
+ * What handlers give, as blocks on their way to the library.
+ *
+ * A block is a string, which is a block of text, or JSON text of any other. Text goes
+ * as it is: no JSON is made of it here.
+ *
+ * @module
+ */
+
+import {
+    type Content,
+    contentsOf,
+    isBlock,
+    type PromptMessage,
+    type ResourceContents,
+    Result,
+    type TextContent,
+    type WireResult,
+} from "../content.js";
+import { Segment } from "../segment.js";
+
+/** A block: its text, or its JSON. */
+export type Piece =
+    | { readonly text: string; readonly json?: undefined }
+    | { readonly json: string; readonly text?: undefined };
+
+/** A value as JSON. @throws TypeError when it has no form in JSON. */
+export function jsonText(value: unknown): string {
+    const made = JSON.stringify(value, plain);
+    if (made === undefined) throw new TypeError(`${nameOf(value)} has no form in JSON`);
+    return made;
+}
+
+/** Maps and sets would be `{}`, and bytes an object of numbers: that is never meant. */
+function plain(_: string, value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    if (value instanceof Map) return Object.fromEntries(value);
+    if (value instanceof Set) return [...value];
+    return value;
+}
+
+function nameOf(value: unknown): string {
+    if (typeof value === "object") return value?.constructor?.name ?? "null";
+    return `a ${typeof value}`;
+}
+
+function isBytes(value: unknown): boolean {
+    return ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
+}
+
+/** Whether a value is a block by itself: text, content, or a segment to pass on. */
+export function isPiece(value: unknown): value is string | Content | Segment {
+    return typeof value === "string" || value instanceof Segment || isBlock(value);
+}
+
+/**
+ * One value as one block: a string is text, content is itself, a segment the block that
+ * it came with, and anything else its JSON as text.
+ *
+ * @throws TypeError when it is bytes, which say not what they are, or has no form in
+ *     JSON.
+ */
+export function pieceOf(value: unknown): Piece {
+    if (typeof value === "string") return { text: value };
+    if (value instanceof Segment) return { json: value.data };
+    if (isBlock(value)) {
+        if (isBareText(value)) return { text: value.text };
+        return { json: jsonText(value) };
+    }
+    if (isBytes(value)) {
+        throw new TypeError(
+            "bytes do not say what they are: use image(), audio() or embedded()",
+        );
+    }
+    return { text: jsonText(value) };
+}
+
+function isBareText(block: Content): block is TextContent {
+    for (const member in block) if (member !== "type" && member !== "text") return false;
+    return block.type === "text" && typeof block.text === "string";
+}
+
+/** Several values as JSON of blocks. */
+export function blocksOf(values: readonly unknown[]): string[] {
+    return values.map((value) => {
+        const piece = pieceOf(value);
+        return piece.json ?? jsonText({ type: "text", text: piece.text });
+    });
+}
+
+/** Whether a value is the result of a tool as it is on the wire. */
+export function isWireResult(value: object): value is WireResult {
+    const { content } = value as { content?: unknown };
+    return (
+        Array.isArray(content) &&
+        content.every((one) => typeof (one as Content | null)?.type === "string") &&
+        Object.keys(value).every((member) => RESULT_MEMBERS.has(member))
+    );
+}
+
+const RESULT_MEMBERS = new Set(["content", "structuredContent", "isError", "_meta"]);
+
+/** A result, if the value is one in either form. */
+export function resultOf(value: unknown): Result | undefined {
+    if (value instanceof Result) return value;
+    if (typeof value !== "object" || value === null || !isWireResult(value)) {
+        return undefined;
+    }
+    return Result.of(value);
+}
+
+// ---- resources
+
+function isContents(value: unknown): value is ResourceContents {
+    return (
+        typeof value === "object" &&
+        value !== null &&
+        typeof (value as ResourceContents).uri === "string" &&
+        ("text" in value || "blob" in value)
+    );
+}
+
+function contents(value: unknown, uri: string, mimeType?: string): ResourceContents {
+    if (isContents(value)) return value;
+    if (typeof value === "string" || isBytes(value)) {
+        return contentsOf(uri, bytesOf(value), mimeType);
+    }
+    if (isBlock(value) && value.type === "resource") return value.resource;
+    return contentsOf(uri, jsonText(value), mimeType ?? "application/json");
+}
+
+function bytesOf(value: unknown): string | Uint8Array {
+    if (typeof value === "string" || value instanceof Uint8Array) return value;
+    if (value instanceof ArrayBuffer) return new Uint8Array(value);
+    const { buffer, byteOffset, byteLength } = value as ArrayBufferView;
+    return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/**
+ * What a resource gave, as the items of `contents`: text, bytes as a blob, anything
+ * else as JSON; a list of contents, and the result on the wire, are several.
+ */
+export function readOf(value: unknown, uri: string, mimeType?: string): string[] {
+    let values = [value];
+    if (Array.isArray(value) && value.length && value.every(isContents)) values = value;
+    else if (typeof value === "object" && value !== null && "contents" in value) {
+        const { contents: given } = value;
+        if (Array.isArray(given) && given.every(isContents)) values = given;
+    }
+    return values.map((one) => jsonText(contents(one, uri, mimeType)));
+}
+
+// ---- prompts
+
+function isMessage(value: unknown): value is PromptMessage {
+    return typeof value === "object" && value !== null && "role" in value;
+}
+
+function message(value: unknown): string {
+    if (!isMessage(value)) {
+        const piece = pieceOf(value);
+        if (piece.json === undefined) {
+            return jsonText({
+                role: "user",
+                content: { type: "text", text: piece.text },
+            });
+        }
+        return `{"role":"user","content":${piece.json}}`;
+    }
+    const { role, content } = value as { role: string; content: unknown };
+    if (typeof content === "string") {
+        return jsonText({ ...value, role, content: { type: "text", text: content } });
+    }
+    if (typeof content !== "object" || content === null || Array.isArray(content)) {
+        throw new TypeError("the content of a message is a string or one block");
+    }
+    return jsonText(value);
+}
+
+/**
+ * What a prompt gave, as its messages: a string or a block is one of the user.
+ *
+ * @throws TypeError for a message without content, or with a list of blocks.
+ */
+export function messagesOf(value: unknown): string[] {
+    if (Array.isArray(value)) return value.map(message);
+    if (typeof value === "object" && value !== null && "messages" in value) {
+        const { messages } = value;
+        if (Array.isArray(messages)) return messages.map(message);
+    }
+    return [message(value)];
+}

@@ -1,0 +1,367 @@
+/**
+ * Where a program keeps the tokens of its tasks: one private file.
+ *
+ * A token (`task.token`) is all it takes to come back to a task from another process, so
+ * it is kept as carefully as a password: the file and its directory are their owner's
+ * alone (0600, 0700), a change replaces the file in one step, and a lock keeps processes
+ * apart. The command line `segue` of the Python package uses the same file.
+ *
+ * ```ts
+ * const tokens = new TokenFile();
+ * const saved = await tokens.put({ target: url, tool: "report", token: task.token });
+ * ...
+ * const again = await tokens.get(saved.id);
+ * ```
+ *
+ * @module
+ */
+
+import { randomBytes, randomInt } from "node:crypto";
+import fs, { type FileHandle } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { native } from "./native.js";
+
+/** The file cannot be used: damaged, full, locked for too long, or not ours; or there is
+ * no such task in it. */
+export class TokenFileError extends Error {
+    /** `"ERR_SEGUE_TOKENS"`, or `"ERR_SEGUE_NO_TASK"`: no such task. */
+    readonly code: "ERR_SEGUE_TOKENS" | "ERR_SEGUE_NO_TASK";
+
+    constructor(message: string, code: TokenFileError["code"] = "ERR_SEGUE_TOKENS") {
+        super(message);
+        this.name = "TokenFileError";
+        this.code = code;
+    }
+}
+
+/** In which era a task was made: tasks of one are not known in the other. */
+export type SavedEra = "auto" | "modern" | "legacy";
+
+/** One task that somebody may come back to. */
+export interface SavedTask {
+    /** Short name, unique in the file. */
+    readonly id: string;
+    /** What `resume` takes. A secret. */
+    readonly token: string;
+    /** URL of the server, or the command that starts it. */
+    readonly target: string | readonly string[];
+    /** Name of the tool that was called. */
+    readonly tool: string;
+    /** Seconds since 1970. */
+    readonly created: number;
+    /** The server's name of the task, where it has one. */
+    readonly taskId: string | undefined;
+    readonly era: SavedEra;
+    /** What was last known of it: `"working"`, `"completed"`, ... */
+    readonly status: string;
+    /** Seconds since 1970 of the last change. */
+    readonly updated: number;
+}
+
+/** What is said of a task that is saved. */
+export interface NewTask {
+    target: string | readonly string[];
+    tool: string;
+    token: string;
+    taskId?: string | undefined;
+    era?: SavedEra | undefined;
+    status?: string | undefined;
+}
+
+/** As the file has it. */
+interface Stored {
+    id: string;
+    token: string;
+    target: string | string[];
+    tool: string;
+    created: number;
+    task_id?: string | null;
+    era?: SavedEra;
+    status?: string;
+    updated?: number;
+}
+
+const MAX_BYTES = 16 * 1024 * 1024;
+const LOCK_MS = 5000;
+const LOCK_PAUSE_MS = 10;
+const FORMAT = 1;
+/** States in which a task has nothing more to tell. */
+const ENDED = new Set(["completed", "failed", "cancelled", "lost"]);
+/** Easy to read aloud and to type: no letters that look like digits. */
+const LETTERS = "abcdefghjkmnpqrstuvwxyz23456789";
+const { O_RDONLY, O_RDWR, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } =
+    fs.constants;
+
+/**
+ * The file that is used when none is named: `$SEGUE_TOKENS`, else `segue/tasks.json` in
+ * `$XDG_STATE_HOME`, by default `~/.local/state`.
+ */
+export function defaultTokenPath(): string {
+    const chosen = process.env.SEGUE_TOKENS;
+    if (chosen) return chosen;
+    const state = process.env.XDG_STATE_HOME;
+    const base = state || path.join(os.homedir(), ".local", "state");
+    return path.join(base, "segue", "tasks.json");
+}
+
+/** A private file of saved tasks. */
+export class TokenFile {
+    /** The file. It and its directory are made when the first task is put there. */
+    readonly path: string;
+    /** How many tasks it may hold. When it is full, tasks that have ended make room, oldest
+     * first; if there are none, `put` fails. */
+    readonly limit: number;
+
+    constructor(file: string = defaultTokenPath(), options: { limit?: number } = {}) {
+        this.path = path.resolve(file);
+        this.limit = options.limit ?? 1000;
+    }
+
+    /**
+     * All saved tasks, oldest first.
+     *
+     * @throws TokenFileError: the file is damaged or belongs to somebody else.
+     */
+    async all(): Promise<SavedTask[]> {
+        return (await this.read()).map(told);
+    }
+
+    /**
+     * The task with this id, server's task id, or unambiguous beginning of an id.
+     *
+     * @throws TokenFileError: none has it, or several begin with it; the message says
+     *     which.
+     */
+    async get(name: string): Promise<SavedTask> {
+        return told(find(await this.read(), name));
+    }
+
+    /**
+     * Saves a task under a new id.
+     *
+     * @throws TokenFileError: the file is full, damaged, or locked for 5 seconds.
+     */
+    async put(task: NewTask): Promise<SavedTask> {
+        if (typeof task.token !== "string" || task.token === "") {
+            throw new TypeError("a task without a token cannot be come back to");
+        }
+        const now = Date.now() / 1000;
+        return this.change((tasks) => {
+            let id = newId();
+            while (tasks.some((one) => one.id === id)) id = newId();
+            const saved: Stored = {
+                id,
+                token: task.token,
+                target: typeof task.target === "string" ? task.target : [...task.target],
+                tool: task.tool,
+                created: now,
+                status: task.status ?? "working",
+                updated: now,
+            };
+            if (task.taskId !== undefined) saved.task_id = task.taskId;
+            if (task.era !== undefined) saved.era = task.era;
+            this.makeRoom(tasks);
+            tasks.push(saved);
+            return saved;
+        });
+    }
+
+    /**
+     * Writes down what is new of a task.
+     *
+     * @throws TokenFileError: there is no such task, or as of {@link put}.
+     */
+    async update(
+        name: string,
+        news: {
+            token?: string | undefined;
+            taskId?: string | undefined;
+            status?: string | undefined;
+        },
+    ): Promise<SavedTask> {
+        return this.change((tasks) => {
+            const task = find(tasks, name);
+            if (news.token !== undefined) task.token = news.token;
+            if (news.taskId !== undefined) task.task_id = news.taskId;
+            if (news.status !== undefined) task.status = news.status;
+            task.updated = Date.now() / 1000;
+            return task;
+        });
+    }
+
+    /**
+     * Forgets a task; the task itself goes on.
+     *
+     * @throws TokenFileError: there is no such task, or as of {@link put}.
+     */
+    async remove(name: string): Promise<SavedTask> {
+        return this.change((tasks) => {
+            const task = find(tasks, name);
+            tasks.splice(tasks.indexOf(task), 1);
+            return task;
+        });
+    }
+
+    private makeRoom(tasks: Stored[]): void {
+        while (tasks.length >= this.limit) {
+            const ended = tasks.findIndex((one) => ENDED.has(one.status ?? ""));
+            if (ended < 0) {
+                throw new TokenFileError(
+                    `${this.path} is full: ${this.limit} tasks that have not ended`,
+                );
+            }
+            tasks.splice(ended, 1);
+        }
+    }
+
+    // ---- the file
+
+    private async read(): Promise<Stored[]> {
+        let file: FileHandle;
+        try {
+            // A link in the place of the file could point to a file of somebody else.
+            file = await fs.open(this.path, O_RDONLY | O_NOFOLLOW);
+        } catch (error) {
+            if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+            throw new TokenFileError(`${this.path}: ${(error as Error).message}`);
+        }
+        try {
+            return this.parse(await this.contents(file));
+        } finally {
+            await file.close();
+        }
+    }
+
+    private async contents(file: FileHandle): Promise<Buffer> {
+        const status = await file.stat();
+        if (!status.isFile()) throw new TokenFileError(`${this.path} is not a file`);
+        if (status.uid !== process.geteuid?.()) {
+            throw new TokenFileError(`${this.path} belongs to another user`);
+        }
+        if (status.size > MAX_BYTES) {
+            throw new TokenFileError(`${this.path} is larger than ${MAX_BYTES} bytes`);
+        }
+        if ((status.mode & 0o077) !== 0) await file.chmod(0o600);
+        return file.readFile();
+    }
+
+    private parse(data: Buffer): Stored[] {
+        let content: { format?: unknown; tasks?: unknown };
+        try {
+            const text = new TextDecoder("utf-8", { fatal: true }).decode(data);
+            content = Object(JSON.parse(text)) as typeof content;
+        } catch (error) {
+            throw this.damaged((error as Error).message);
+        }
+        if (typeof content.format !== "number" || !Array.isArray(content.tasks)) {
+            throw this.damaged("it has no tasks");
+        }
+        if (content.format !== FORMAT) {
+            throw new TokenFileError(`${this.path} is of a newer version of segue`);
+        }
+        if (!content.tasks.every(isStored)) throw this.damaged("a task lacks a member");
+        return content.tasks;
+    }
+
+    private damaged(why: string): TokenFileError {
+        return new TokenFileError(
+            `${this.path} is damaged (${why}); move it away to begin anew`,
+        );
+    }
+
+    private async change(change: (tasks: Stored[]) => Stored): Promise<SavedTask> {
+        const lock = await this.lock();
+        try {
+            const tasks = await this.read();
+            const changed = change(tasks);
+            await this.write(tasks);
+            return told(changed);
+        } finally {
+            await lock.close();
+        }
+    }
+
+    /** The lock is a file of its own, because the other one is replaced by each change. */
+    private async lock(): Promise<FileHandle> {
+        await fs.mkdir(path.dirname(this.path), { recursive: true, mode: 0o700 });
+        const flags = O_RDWR | O_CREAT | O_NOFOLLOW;
+        const lock = await fs.open(`${this.path}.lock`, flags, 0o600);
+        const deadline = performance.now() + LOCK_MS;
+        try {
+            while (!native.lockFile(lock.fd)) {
+                if (performance.now() >= deadline) {
+                    throw new TokenFileError(`${this.path} is locked by another process`);
+                }
+                await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+            }
+        } catch (error) {
+            await lock.close();
+            throw error;
+        }
+        return lock;
+    }
+
+    private async write(tasks: Stored[]): Promise<void> {
+        const directory = path.dirname(this.path);
+        const name = `.${path.basename(this.path)}.${randomBytes(6).toString("hex")}`;
+        const beside = path.join(directory, name);
+        try {
+            const file = await fs.open(beside, O_WRONLY | O_CREAT | O_EXCL, 0o600);
+            try {
+                const content = JSON.stringify({ format: FORMAT, tasks }, null, 1);
+                await file.writeFile(`${content}\n`);
+                await file.sync();
+            } finally {
+                await file.close();
+            }
+            await fs.rename(beside, this.path);
+        } catch (error) {
+            await fs.rm(beside, { force: true });
+            throw error;
+        }
+        const place = await fs.open(directory, O_RDONLY | O_DIRECTORY);
+        await place.sync().finally(() => place.close());
+    }
+}
+
+function told(task: Stored): SavedTask {
+    const { task_id: taskId, era = "auto", status = "working", updated = 0 } = task;
+    const { id, token, target, tool, created } = task;
+    const made = { id, target, tool, created, taskId: taskId ?? undefined, era, status };
+    // A secret: what prints the task does not print it.
+    return Object.defineProperty({ ...made, updated }, "token", {
+        value: token,
+    }) as SavedTask;
+}
+
+function isStored(one: unknown): one is Stored {
+    const task = Object(one) as Partial<Stored>;
+    const texts = [task.id, task.token, task.tool];
+    const { target } = task;
+    const isTarget =
+        typeof target === "string" ||
+        (Array.isArray(target) && target.every((word) => typeof word === "string"));
+    return (
+        isTarget &&
+        typeof task.created === "number" &&
+        texts.every((text) => typeof text === "string")
+    );
+}
+
+function newId(): string {
+    return Array.from({ length: 6 }, () => LETTERS[randomInt(LETTERS.length)]).join("");
+}
+
+function find(tasks: readonly Stored[], name: string): Stored {
+    const exact = tasks.find((one) => one.id === name || one.task_id === name);
+    if (exact !== undefined) return exact;
+    const near = name === "" ? [] : tasks.filter((one) => one.id.startsWith(name));
+    const [first] = near;
+    if (near.length === 1 && first !== undefined) return first;
+    const why =
+        near.length > 0
+            ? `${JSON.stringify(name)} is ambiguous: ${near.map((one) => one.id).join(", ")}`
+            : `no saved task ${JSON.stringify(name)}`;
+    throw new TokenFileError(why, "ERR_SEGUE_NO_TASK");
+}

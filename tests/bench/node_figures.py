@@ -1,0 +1,34 @@
+"""The Node SDK beside the official one (version 2).
+
+Needs .ci/node ready (or SEGUE_BENCH_NODE, a directory as that makes it) and
+.ci/setup-peers."""
+import os
+
+import sdk_figures
+from figures import ROOT
+from http_figures import PEERS, TS_SERVER
+
+ENV = os.environ.get("SEGUE_BENCH_NODE", os.path.join(ROOT, "build", "node", "env"))
+PROGRAMS = os.path.join(ENV, "tests", "bench", "node")
+OFFICIAL = {"server": TS_SERVER,
+            "client": os.path.join(ROOT, "tests", "bench", "node", "official_client.mjs")}
+
+
+def ours(role, *arguments):
+    return ["node", os.path.join(PROGRAMS, f"segue_{role}.js"), *arguments]
+
+
+def theirs(role, *arguments):
+    return ["node", OFFICIAL[role], PEERS, *arguments]
+
+
+SDK = sdk_figures.Sdk(
+    name="node", ours=ours, theirs=theirs,
+    needs={os.path.join(PROGRAMS, "segue_server.js"): ".ci/node ready",
+           os.path.join(PEERS, "node_modules"): ".ci/setup-peers"},
+    warm_ms=3000,  # until V8 has compiled what is hot
+    server_goal=8, client_goal=3, stream_goal=400000)
+
+
+def measure(programs, report, plan):
+    sdk_figures.measure(programs, report, plan, SDK)

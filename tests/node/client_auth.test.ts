@@ -1,0 +1,147 @@
+/** Who the client is, over HTTP: headers, tokens, OAuth with a browser, what is kept. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import {
+    authorize,
+    connect,
+    FileStorage,
+    NotFoundError,
+    OAuth,
+    UnauthorizedError,
+} from "segue-mcp";
+import { Authority, agree } from "./fake_authority.js";
+
+async function withAuthority(
+    work: (authority: Authority) => Promise<void>,
+): Promise<void> {
+    const authority = await Authority.start();
+    try {
+        await work(authority);
+    } finally {
+        await authority.stop();
+    }
+}
+
+/** Connects, sees who it is, and closes. */
+async function visit(url: string, auth: OAuth | string): Promise<void> {
+    const session = await connect(url, { auth });
+    assert.equal(session.peer.server.name, "guarded");
+    await session.close();
+}
+
+/** Follows the redirect of a user who agrees. */
+function browser(log: string[]): (url: string) => Promise<void> {
+    return async (url) => {
+        log.push(url);
+        const page = await fetch(url);
+        assert.match(await page.text(), /You can close this window/);
+    };
+}
+
+test("a bearer token", () =>
+    withAuthority(async (authority) => {
+        authority.tokens.add("secret");
+        await visit(authority.url, "secret");
+        const wrong = connect(authority.url, { auth: "wrong" });
+        await assert.rejects(wrong, UnauthorizedError);
+        await assert.rejects(connect(authority.url), UnauthorizedError);
+        const headers = { Authorization: "Bearer secret", "X-More": "7" };
+        const session = await connect(authority.url, { headers });
+        assert.equal(authority.headers["x-more"], "7");
+        await session.close();
+    }));
+
+test("a token that is asked for", () =>
+    withAuthority(async (authority) => {
+        authority.tokens.add("new");
+        const asked: number[] = [];
+        const auth = (status: number): string => {
+            asked.push(status);
+            return status === 0 ? "old" : "new";
+        };
+        const session = await connect(authority.url, { auth });
+        await session.close();
+        assert.deepEqual(asked.slice(0, 2), [0, 401]);
+    }));
+
+test("a user agrees in a browser", () =>
+    withAuthority(async (authority) => {
+        const directory = mkdtempSync(path.join(os.tmpdir(), "segue-auth-"));
+        const kept = path.join(directory, "kept");
+        const shown: string[] = [];
+        const oauth = new OAuth({
+            openBrowser: browser(shown),
+            storage: new FileStorage(kept),
+            clientName: "test",
+            clientSecret: "hush",
+        });
+        await visit(authority.url, oauth);
+        assert.equal(shown.length, 1);
+        assert.match(shown[0] ?? "", /code_challenge/);
+        await visit(authority.url, oauth); // with the token that was kept
+        assert.equal(shown.length, 1);
+        const files = readdirSync(kept).map((name) => path.join(kept, name));
+        assert.ok(files.length > 0);
+        for (const file of files) assert.equal(statSync(file).mode & 0o777, 0o600);
+        assert.equal(statSync(kept).mode & 0o777, 0o700);
+        assert.doesNotMatch(inspect(oauth, { depth: 5 }), /hush/);
+        rmSync(directory, { recursive: true });
+    }));
+
+test("a redirect of one's own", () =>
+    withAuthority(async (authority) => {
+        let came: (url: string) => void = () => undefined;
+        const shown = new Promise<string>((resolve) => {
+            came = resolve;
+        });
+        const oauth = new OAuth({
+            redirectUri: "http://127.0.0.1:9/callback",
+            openBrowser: (url) => came(url),
+        });
+        const connecting = connect(authority.url, { auth: oauth });
+        const location = await agree(await shown);
+        authorize(location);
+        const session = await connecting;
+        assert.throws(() => authorize(location), NotFoundError);
+        await session.close();
+    }));
+
+test("strangers at the redirect", () =>
+    withAuthority(async (authority) => {
+        const stranger = async (url: string): Promise<void> => {
+            const redirect = new URL(url).searchParams.get("redirect_uri");
+            for (const query of ["?code=x&state=wrong", "?state=", "", "/other?code=x"]) {
+                assert.equal((await fetch(`${redirect}${query}`)).status, 404);
+            }
+            assert.equal((await fetch(String(redirect), { method: "POST" })).status, 404);
+            await browser([])(url);
+        };
+        await visit(authority.url, new OAuth({ openBrowser: stranger }));
+    }));
+
+test("a browser that cannot be opened is the error of connecting", () =>
+    withAuthority(async (authority) => {
+        const openBrowser = (): never => {
+            throw new Error("no display");
+        };
+        const auth = new OAuth({ openBrowser });
+        await assert.rejects(connect(authority.url, { auth }), /no display/);
+    }));
+
+test("a client of its own", () =>
+    withAuthority(async (authority) => {
+        const clientSecret = "secret-of-me";
+        const oauth = new OAuth({ grant: "client", clientId: "me", clientSecret });
+        await visit(authority.url, oauth);
+        assert.deepEqual(authority.grants, ["client_credentials"]);
+        assert.doesNotMatch(inspect(oauth), /secret-of-me/);
+    }));
+
+test("options that do not go together", () => {
+    assert.throws(() => new OAuth({ grant: "password" as "code" }), /no such grant/);
+    assert.throws(() => new OAuth({ grant: "assertion" }), /go together/);
+});

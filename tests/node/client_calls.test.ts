@@ -1,0 +1,283 @@
+/** A tool is called: results, errors, progress, log messages, time, AbortSignal. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+    ClosedError,
+    connect,
+    DisconnectedError,
+    InvalidError,
+    type LogMessage,
+    type Progress,
+    RemoteError,
+    RequestTimeoutError,
+    Result,
+    SegueError,
+    SpawnError,
+    ToolError,
+} from "segue-mcp";
+import { uncaught, worldTest } from "./client_worlds.js";
+import { program, serverCommand } from "./programs.js";
+
+const NOWHERE = "http://127.0.0.1:1/mcp";
+
+worldTest("a call and its result", async (world) => {
+    await world.session({}, async (session) => {
+        const result = await session.call("greet", { name: "Ada" });
+        assert.ok(result instanceof Result);
+        assert.equal(result.text, "Hello, Ada!");
+        assert.equal(result.isError, false);
+        assert.equal(result.structured, undefined);
+        assert.equal((await session.call("greet")).text, "Hello, World!");
+        const sum = await session.call("add", { a: 2, b: 40 });
+        assert.deepEqual(sum.structured, { sum: 42 });
+        const types = (await session.call("media")).content.map((one) => one.type);
+        assert.ok(types.includes("image") && types.includes("audio"));
+    });
+});
+
+worldTest("a session that is closed", async (world) => {
+    const session = await connect(await world.target());
+    assert.equal(session.connections, 1);
+    await session.close();
+    await session.close();
+    await session.waitClosed();
+    await assert.rejects(session.call("greet"), ClosedError);
+    await assert.rejects(async () => session.listTools(), ClosedError);
+});
+
+worldTest("AS-41: a tool that fails", async (world) => {
+    await world.session({}, async (session) => {
+        await assert.rejects(session.call("fail"), (error) => {
+            assert.ok(error instanceof ToolError);
+            assert.equal(error.message, "failed on purpose");
+            assert.equal(error.result?.isError, true);
+            return true;
+        });
+        const result = await session.call("fail", {}, { throwOnError: false });
+        assert.ok(result.isError && result.text === "failed on purpose");
+    });
+    await world.session({ throwOnError: false }, async (session) => {
+        assert.ok((await session.call("fail")).isError);
+    });
+});
+
+worldTest("errors of the server", async (world) => {
+    await world.session({}, async (session) => {
+        const failure = async (work: Promise<unknown>): Promise<RemoteError> => {
+            const error = await work.then(
+                () => assert.fail("it went well"),
+                (error: unknown) => error,
+            );
+            assert.ok(error instanceof RemoteError, String(error));
+            return error;
+        };
+        assert.equal((await failure(session.call("no such tool"))).rpcCode, -32602);
+        const error = await failure(session.call("protocol_error_job"));
+        assert.equal(error.rpcCode, -32603);
+        assert.equal(error.code, "SEGUE_E_REMOTE");
+        assert.deepEqual(error.data, { hint: "on purpose" });
+        assert.equal((await failure(session.request("no/such/method"))).rpcCode, -32601);
+        assert.equal((await session.call("greet")).text, "Hello, World!");
+    });
+});
+
+worldTest("progress and log messages", async (world) => {
+    const logged: LogMessage[] = [];
+    const onLog = (message: LogMessage): void => void logged.push(message);
+    await world.session({ onLog, logLevel: "debug" }, async (session) => {
+        const told: Progress[] = [];
+        await session.call("steps", { n: 3 }, { onProgress: (one) => told.push(one) });
+        assert.deepEqual(
+            told.map((one) => one.progress),
+            [1, 2, 3],
+        );
+        await session.call("chatty", { n: 2 });
+        assert.ok(logged.length > 0 && logged.every((one) => "data" in one));
+        logged.length = 0;
+        const mine: LogMessage[] = [];
+        await session.call("chatty", { n: 2 }, { onLog: (one) => mine.push(one) });
+        assert.ok(mine.length + logged.length > 0);
+    });
+});
+
+worldTest("time is over", async (world) => {
+    await world.session({}, async (session) => {
+        await assert.rejects(
+            session.call("hang_plain", {}, { timeoutMs: 50 }),
+            (error) => {
+                assert.ok(error instanceof RequestTimeoutError && error.retryable);
+                return error.code === "SEGUE_E_TIMEOUT";
+            },
+        );
+        const wrong = session.call("greet", {}, { timeoutMs: -1 });
+        await assert.rejects(wrong, RangeError);
+    });
+    await world.session({ timeoutMs: 50 }, async (session) => {
+        await assert.rejects(session.call("hang_plain"), RequestTimeoutError);
+        assert.ok((await session.call("greet", {}, { timeoutMs: 0 })).text);
+    });
+});
+
+worldTest("a task goes on when time is over", async (world) => {
+    await world.session({}, async (session) => {
+        const args = { ms: 400, label: "late" };
+        const error = await session
+            .call("slow_compute", args, { timeoutMs: 100 })
+            .catch((error: unknown) => error);
+        assert.ok(error instanceof RequestTimeoutError && error.token !== undefined);
+        const result = await session.resume(error.token).result();
+        assert.equal(result.text, "Computed: late");
+    });
+});
+
+worldTest("a signal withdraws a call", async (world) => {
+    await world.session({}, async (session) => {
+        const reason = new Error("no longer wanted");
+        for (const tool of ["hang_plain", "hang"]) {
+            const stop = new AbortController();
+            const hanging = session.call(tool, {}, { signal: stop.signal });
+            await session.call("greet"); // it is under way by now
+            stop.abort(reason);
+            await assert.rejects(hanging, (error) => error === reason);
+        }
+        const before = AbortSignal.abort();
+        await assert.rejects(session.call("greet", {}, { signal: before }), {
+            name: "AbortError",
+        });
+        const late = new AbortController();
+        assert.ok((await session.call("greet", {}, { signal: late.signal })).text);
+        late.abort(); // of no effect
+        const signal = AbortSignal.timeout(50);
+        const slow = session.call("hang", {}, { signal });
+        await assert.rejects(slow, { name: "TimeoutError" });
+        await assert.rejects(session.request("tools/list", null, { signal }));
+        assert.equal((await session.call("greet")).text, "Hello, World!");
+    });
+});
+
+worldTest("the session is closed under a call", async (world) => {
+    let hanging: Promise<unknown> = Promise.resolve();
+    await world.session({}, async (session) => {
+        hanging = assert.rejects(session.call("hang_plain"), ClosedError);
+        await session.call("greet");
+    });
+    await hanging;
+});
+
+worldTest("many calls at once", async (world) => {
+    await world.session({}, async (session) => {
+        const names = Array.from({ length: 500 }, (_, i) => String(i));
+        const results = await Promise.all(
+            names.map((name) => session.call("greet", { name })),
+        );
+        assert.deepEqual(
+            results.map((one) => one.text),
+            names.map((name) => `Hello, ${name}!`),
+        );
+    });
+});
+
+worldTest("a callback that fails is an uncaught exception", async (world) => {
+    const found = await uncaught(() =>
+        world.session({}, async (session) => {
+            const onProgress = (): void => {
+                throw new Error("mine");
+            };
+            const later = async (): Promise<void> => {
+                throw new Error("later");
+            };
+            await session.call("steps", { n: 1 }, { onProgress });
+            await session.call("steps", { n: 1 }, { onProgress: later });
+        }),
+    );
+    assert.deepEqual(
+        found.map((error) => (error as Error).message),
+        ["mine", "later"],
+    );
+});
+
+worldTest("AS-38a: calls of the same key run once", async (world) => {
+    await world.session({}, async (session) => {
+        const args = { ms: 100, label: "once" };
+        const options = { idempotencyKey: "the-report-of-monday" };
+        const first = await session.start("slow_compute", args, options);
+        const second = await session.start("slow_compute", args, options);
+        const results = await Promise.all([first.result(), second.result()]);
+        assert.equal(results[0].text, results[1].text);
+        if (world.era === "modern") assert.equal(first.id, second.id);
+        const short = session.call("greet", {}, { idempotencyKey: "short" });
+        await assert.rejects(short, RangeError);
+    });
+});
+
+// ---- the target and the options
+
+test("targets and options that are none", async () => {
+    const wrong: unknown[] = ["example.com/mcp", "ftp://example.com/mcp", "", [], 7, {}];
+    for (const target of wrong) {
+        await assert.rejects(connect(target as string), TypeError, String(target));
+    }
+    const odd = { timeout: 1 } as object;
+    await assert.rejects(connect(NOWHERE, odd), /no option "timeout"/);
+    await assert.rejects(connect(NOWHERE, { era: "old" as "auto" }), /no such era/);
+    await assert.rejects(connect(NOWHERE, { headers: { "a b": "c" } }), InvalidError);
+    await assert.rejects(connect(["/no/such/program"]), SpawnError);
+    await assert.rejects(connect({ command: "no-such-program" }), SpawnError);
+});
+
+test("options of calls that are none", async () => {
+    const session = await connect(serverCommand());
+    const odd = { timeout: 1 } as object;
+    await assert.rejects(
+        session.call("greet", {}, odd),
+        /call\(\) has no option "timeout"/,
+    );
+    assert.throws(() => session.stream("greet", {}, odd), /stream\(\) has no option/);
+    await assert.rejects(session.start("greet", {}, odd), /start\(\) has no option/);
+    assert.throws(() => session.resume("x", odd), /resume\(\) has no option/);
+    assert.throws(() => session.task("x", odd), /task\(\) has no option/);
+    assert.throws(() => session.task(""), TypeError);
+    await assert.rejects(session.call("greet", [] as never), TypeError);
+    await session.close();
+});
+
+test("a server that is not there", async () => {
+    await assert.rejects(connect(NOWHERE), (error) => {
+        assert.ok(error instanceof DisconnectedError);
+        return /Failed to connect/.test(error.message);
+    });
+    const patient = connect(NOWHERE, { connectTimeoutMs: 300, connectAttempts: 100 });
+    await assert.rejects(patient, (error) => {
+        assert.ok(error instanceof RequestTimeoutError);
+        return /no connection to http/.test(error.message);
+    });
+    const signal = AbortSignal.timeout(50);
+    const aborted = connect(NOWHERE, { signal, connectAttempts: 100 });
+    await assert.rejects(aborted, { name: "TimeoutError" });
+    await assert.rejects(connect(["true"]), SegueError);
+    await assert.rejects(connect(["cat"], { connectTimeoutMs: 500 }), SegueError);
+});
+
+test("environment, directory and standard error of a child", async () => {
+    const lines: string[] = [];
+    const server = program("tools/fixture_server");
+    const script = `echo "$GREETING from $PWD" >&2; exec "${server}"`;
+    const command = { command: "sh", args: ["-c", script], cwd: "/" };
+    const session = await connect(
+        { ...command, env: { GREETING: "hello" } },
+        { onStderr: (line) => lines.push(line) },
+    );
+    assert.ok((await session.call("greet")).text);
+    await session.close();
+    assert.deepEqual(lines, ["hello from /"]);
+});
+
+test("two sessions of one process", async () => {
+    const [one, other] = await Promise.all([
+        connect(serverCommand()),
+        connect(serverCommand()),
+    ]);
+    const [a, b] = await Promise.all([one.call("greet"), other.call("greet")]);
+    assert.equal(a.text, b.text);
+    await Promise.all([one.close(), other.close()]);
+});

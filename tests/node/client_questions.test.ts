@@ -1,0 +1,134 @@
+/** The server asks: forms, models, roots; answers that fail or never come. */
+import assert from "node:assert/strict";
+import {
+    type ElicitResult,
+    type OnElicit,
+    type Question,
+    Refused,
+    RequestTimeoutError,
+} from "segue-mcp";
+import { uncaught, worldTest } from "./client_worlds.js";
+
+/** What a callback of the user throws. */
+class LookupFailure extends Error {}
+
+worldTest("a form is filled in", async (world) => {
+    const onElicit: OnElicit = async (asked, { key, signal }) => {
+        assert.ok(asked.message && asked.requestedSchema && key && !signal.aborted);
+        await new Promise((resolve) => setImmediate(resolve));
+        return { action: "accept", content: { name: "Ada" } };
+    };
+    await world.session({ onElicit }, async (session) => {
+        assert.match((await session.call("ask_name")).text, /"Ada"/);
+        const task = await session.start("confirm_delete");
+        assert.match((await task.result()).text, /Ada/);
+    });
+});
+
+for (const reply of [undefined, null, { action: "decline" } as ElicitResult]) {
+    worldTest(`the user declines (${JSON.stringify(reply)})`, async (world) => {
+        await world.session({ onElicit: () => reply }, async (session) => {
+            assert.match((await session.call("ask_name")).text, /decline/);
+        });
+    });
+}
+
+worldTest("a model and roots are asked", async (world) => {
+    const options = {
+        onSample: (asked: { maxTokens: number; messages: unknown[] }) => {
+            assert.equal(asked.maxTokens, 100);
+            assert.equal(asked.messages.length, 1);
+            const content = { type: "text", text: "something" };
+            return { role: "assistant" as const, content, model: "m-1" };
+        },
+        roots: async () => ["file:///a", { uri: "file:///b", name: "B" }],
+    };
+    await world.session(options, async (session) => {
+        assert.match((await session.call("ask_model")).text, /something/);
+        assert.match((await session.call("ask_roots")).text, /file:\/\/\/b/);
+    });
+    await world.session({ roots: ["file:///c"] }, async (session) => {
+        assert.match((await session.call("ask_roots")).text, /file:\/\/\/c/);
+        assert.match((await session.call("ask_model")).text, /cannot ask/);
+    });
+});
+
+worldTest("any question", async (world) => {
+    const asked: Question[] = [];
+    const onInput = (question: Question): object => {
+        asked.push(question);
+        return { action: "accept", content: { name: "any" } };
+    };
+    await world.session({ onInput }, async (session) => {
+        assert.match((await session.call("ask_name")).text, /"any"/);
+        const mine: string[] = [];
+        const other = (question: Question): object => {
+            mine.push(question.method);
+            return { action: "cancel" };
+        };
+        const result = await session.call("ask_name", {}, { onInput: other });
+        assert.match(result.text, /cancel/);
+        assert.deepEqual(mine, ["elicitation/create"]);
+    });
+    assert.equal(asked.length, 1);
+    assert.equal(asked[0]?.params.message, "Your name?");
+});
+
+worldTest("nobody can be asked", async (world) => {
+    await world.session({}, async (session) => {
+        assert.match((await session.call("ask_name")).text, /cannot ask/);
+    });
+});
+
+worldTest("a callback refuses", async (world) => {
+    const onElicit = (): never => {
+        throw new Refused("not now", -7);
+    };
+    await world.session({ onElicit }, async (session) => {
+        const said = (await session.call("ask_name")).text;
+        assert.match(said, world.era === "legacy" ? /not now/ : /cancel/);
+    });
+});
+
+for (const reply of [LookupFailure, 7, "yes", [1]]) {
+    worldTest(`a callback that fails (${typeof reply})`, async (world) => {
+        const onElicit = (): ElicitResult => {
+            if (reply === LookupFailure) throw new LookupFailure("mine");
+            return reply as unknown as ElicitResult;
+        };
+        const found = await uncaught(() =>
+            world.session({ onElicit }, async (session) => {
+                const said = (await session.call("ask_name")).text;
+                assert.match(said, /could not answer|cancel/);
+            }),
+        );
+        assert.equal(found.length, 1);
+        const expected = reply === LookupFailure ? /mine/ : /elicitation\/create/;
+        assert.match(String(found[0]), expected);
+    });
+}
+
+worldTest("an answer that never comes", async (world) => {
+    const ended: unknown[] = [];
+    const onElicit: OnElicit = (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => {
+                ended.push((signal.reason as Error).name);
+                reject(signal.reason);
+            });
+        });
+    await world.session({ onElicit }, async (session) => {
+        const asking = session.call("ask_name", {}, { timeoutMs: 100 });
+        await assert.rejects(asking, RequestTimeoutError);
+        assert.ok((await session.call("greet")).text);
+    });
+    assert.deepEqual(ended, ["AbortError"]);
+});
+
+worldTest("several questions of one call", async (world) => {
+    const onElicit = (): ElicitResult => ({ action: "accept", content: {} });
+    await world.session({ onElicit }, async (session) => {
+        assert.ok((await session.call("ask_both")).text);
+        assert.ok((await session.call("ask_rounds")).content);
+    });
+});

@@ -1,0 +1,212 @@
+/** Tasks: ids, tokens, states; coming back to them; servers and connections that die. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+    ClosedError,
+    connect,
+    InvalidError,
+    RemoteError,
+    RequestCancelledError,
+    resume,
+    type Segment,
+    SegueError,
+    StateError,
+    ToolError,
+} from "segue-mcp";
+import {
+    all,
+    isCancelled,
+    serverTest,
+    story,
+    World,
+    worldTest,
+} from "./client_worlds.js";
+import { CuttingProxy, serverCommand } from "./programs.js";
+
+const numbersTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
+
+worldTest("a task from its start to its result", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("slow_compute", { ms: 200, label: "x" });
+        assert.ok(task.id && task.token && !task.done);
+        const status = await task.status();
+        assert.equal(status.id, task.id);
+        assert.equal(status.status, "working");
+        assert.ok(status.raw.taskId === task.id && status.ttlMs && !status.isFinal);
+        const [one, other] = await Promise.all([task.result(), task.result()]);
+        assert.equal(one.text, "Computed: x");
+        assert.equal(one, other);
+        const after = await task.status();
+        assert.ok(after.status === "completed" && after.isFinal);
+    });
+});
+
+worldTest("a call that became no task", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("greet", { name: "Ada" });
+        assert.equal(task.id, undefined);
+        assert.deepEqual((await all<Segment>(task)).map(String), ["Hello, Ada!"]);
+        assert.equal((await task.result()).text, "Hello, Ada!");
+        await assert.rejects(task.status(), StateError);
+        await assert.rejects(session.start("no such tool"), RemoteError);
+    });
+});
+
+worldTest("a task is read, and break is no end of it", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("story", { n: 5, delayMs: 5 });
+        for await (const segment of task) if (segment.number === 2) break;
+        const rest = (await all<Segment>(task)).map((one) => one.number);
+        assert.deepEqual(rest, [3, 4, 5]);
+        assert.equal((await task.result()).text, story(1, 5).join(""));
+        const unread = await session.start("story", { n: 200 }, { window: 2 });
+        assert.equal((await unread.result()).text, story(1, 200).join(""));
+    });
+});
+
+worldTest("AS-41: a task that fails", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("failing_job", { ms: 50 });
+        await assert.rejects(task.result(), ToolError);
+        const wrong = async (): Promise<unknown> =>
+            (await session.start("protocol_error_job")).result();
+        await assert.rejects(wrong, (error) => {
+            assert.ok(error instanceof RemoteError);
+            return error.rpcCode === -32603;
+        });
+    });
+});
+
+worldTest("AS-54: a task is cancelled", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("hang");
+        await task.cancel();
+        await assert.rejects(task.result(), RequestCancelledError);
+        assert.ok(await isCancelled(task));
+        const other = await session.start("hang");
+        assert.ok(other.id);
+        await session.task(other.id).cancel();
+        await assert.rejects(other.result(), SegueError);
+        const stop = new AbortController();
+        const last = await session.start("hang", {}, { signal: stop.signal });
+        stop.abort(new Error("mine"));
+        await assert.rejects(last.result(), /mine/);
+        assert.ok(await isCancelled(last));
+    });
+});
+
+worldTest("waiting is given up, but not the task", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("slow_compute", { ms: 200, label: "x" });
+        const signal = AbortSignal.timeout(30);
+        await assert.rejects(task.result({ signal }), { name: "TimeoutError" });
+        assert.equal((await task.status()).status, "working");
+        await assert.rejects(task.status({ signal }), { name: "TimeoutError" });
+        assert.equal((await task.result()).text, "Computed: x");
+    });
+});
+
+worldTest("a task is found by its id", async (world) => {
+    await world.session({}, async (session) => {
+        const task = await session.start("story", { n: 5 });
+        await task.result();
+        assert.ok(task.id);
+        const again = session.task(task.id);
+        const numbers = (await all<Segment>(again)).map((one) => one.number);
+        assert.deepEqual(numbers, [1, 2, 3, 4, 5]);
+        assert.equal((await again.result()).text, story(1, 5).join(""));
+        await assert.rejects(session.task("no-such-task").result(), SegueError);
+    });
+});
+
+test("AS-71: detached, and resumed in another session", async () => {
+    const world = new World("stdio", "modern");
+    const command = (await world.target()) as string[];
+    const session = await connect(command);
+    const task = await session.start("story", { n: 8, delayMs: 10 });
+    for await (const segment of task) if (segment.number === 3) break;
+    const token = task.detach();
+    assert.equal(task.detach(), token);
+    assert.equal(task.token, token);
+    await session.close();
+    const again = await resume(token, command);
+    assert.ok(again.id === task.id && again.id);
+    const numbers = (await all<Segment>(again)).map((one) => one.number);
+    assert.deepEqual(numbers, [4, 5, 6, 7, 8]);
+    assert.equal((await again.result()).text, story(1, 8).join(""));
+    await again.close();
+    await assert.rejects(again.status(), ClosedError); // its session has ended with it
+    await assert.rejects(resume(`${token.slice(0, -1)}?`, command), InvalidError);
+    await world.end();
+});
+
+serverTest("leaving the session leaves the task", async (server) => {
+    const session = await connect(server.url);
+    const task = await session.start("slow_compute", { ms: 300, label: "x" });
+    const { token } = task;
+    await session.close();
+    assert.ok(token);
+    await assert.rejects(task.result(), ClosedError);
+    const again = await resume(token, server.url);
+    assert.equal((await again.result()).text, "Computed: x");
+    await again.close();
+});
+
+serverTest("AS-93b: a server that dies and comes back", async (server) => {
+    const session = await connect(server.url);
+    const task = await session.start("story", { n: 40, delayMs: 20 });
+    const numbers: number[] = [];
+    for await (const segment of task) {
+        numbers.push(segment.number);
+        if (segment.number === 5) {
+            await server.kill();
+            await server.start();
+        }
+    }
+    assert.deepEqual(numbers, numbersTo(40));
+    assert.equal((await task.result()).text, story(1, 40).join(""));
+    await session.close();
+});
+
+for (const how of ["fin", "rst"]) {
+    serverTest(`AS-28: connections that are cut (${how})`, async (server) => {
+        const proxy = await CuttingProxy.start(server);
+        const session = await connect(proxy.url);
+        const stream = session.stream("story", { n: 30, delayMs: 10 });
+        const numbers: number[] = [];
+        for await (const segment of stream) {
+            numbers.push(segment.number);
+            if (segment.number % 7 === 0) {
+                assert.match(await proxy.say(`cut ${how}`), /^cut/);
+            }
+        }
+        assert.deepEqual(numbers, numbersTo(30));
+        assert.equal(stream.result.text, story(1, 30).join(""));
+        await session.close();
+        await proxy.stop();
+    });
+}
+
+test("a child that dies is started again", async () => {
+    const world = new World("stdio", "modern");
+    const session = await connect(await world.target());
+    const task = await session.start("story", { n: 30, delayMs: 10 });
+    const numbers: number[] = [];
+    for await (const segment of task) {
+        numbers.push(segment.number);
+        if (segment.number === 5) await assert.rejects(session.call("die"), SegueError);
+    }
+    assert.deepEqual(numbers, numbersTo(30));
+    assert.equal((await session.call("greet")).text, "Hello, World!");
+    assert.equal(session.connections, 2);
+    await session.close();
+    await world.end();
+});
+
+test("a child that is not to be started again", async () => {
+    const session = await connect(serverCommand(), { restart: false });
+    await assert.rejects(session.call("die"), SegueError);
+    await assert.rejects(session.waitClosed(), SegueError);
+    assert.ok(session.isClosed);
+    await session.close();
+});

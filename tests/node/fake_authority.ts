@@ -1,0 +1,142 @@
+/** A server that wants a token, and the authorization server that gives it, in one: small
+ * HTTP on this machine, for tests of a client. Whoever is asked agrees. */
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+
+type Fields = Record<string, string>;
+interface Answer {
+    status: number;
+    headers?: Record<string, string>;
+    body?: unknown;
+}
+
+/** Both of them; `url` is the endpoint of the server. */
+export class Authority {
+    /** The access tokens that are good. */
+    readonly tokens = new Set<string>();
+    /** Of the last request to the endpoint. */
+    headers: http.IncomingHttpHeaders = {};
+    /** What tokens were asked for with, in order. */
+    readonly grants: string[] = [];
+    issuer = "";
+    private readonly codes = new Map<string, Fields>();
+    private readonly server = http.createServer((request, response) => {
+        let body = "";
+        request.on("data", (part) => {
+            body += String(part);
+        });
+        request.on("end", () => {
+            const made = this.answer(request, body);
+            const headers = { "Content-Type": "application/json", ...made.headers };
+            response.writeHead(made.status, headers);
+            response.end(made.body === undefined ? "" : JSON.stringify(made.body));
+        });
+    });
+
+    static async start(): Promise<Authority> {
+        const authority = new Authority();
+        await new Promise<void>((resolve) => {
+            authority.server.listen(0, "127.0.0.1", resolve);
+        });
+        const { port } = authority.server.address() as AddressInfo;
+        authority.issuer = `http://127.0.0.1:${port}`;
+        return authority;
+    }
+
+    get url(): string {
+        return `${this.issuer}/mcp`;
+    }
+
+    async stop(): Promise<void> {
+        this.server.closeAllConnections();
+        await new Promise((resolve) => this.server.close(resolve));
+    }
+
+    private answer(request: http.IncomingMessage, body: string): Answer {
+        const { pathname, search } = new URL(request.url ?? "", this.issuer);
+        const fields = Object.fromEntries(new URLSearchParams(search || body)) as Fields;
+        if (pathname === "/mcp") return this.endpoint(request, body);
+        if (pathname.startsWith("/.well-known/oauth-protected-resource")) {
+            const told = { resource: this.url, authorization_servers: [this.issuer] };
+            return { status: 200, body: told };
+        }
+        if (pathname === "/.well-known/oauth-authorization-server") {
+            return { status: 200, body: this.metadata() };
+        }
+        if (pathname === "/register") {
+            const told = { ...(JSON.parse(body) as object), client_id: "registered" };
+            return { status: 201, body: told };
+        }
+        if (pathname === "/authorize") {
+            const code = randomBytes(8).toString("hex");
+            this.codes.set(code, fields);
+            const back = { code, state: fields.state ?? "", iss: this.issuer };
+            const location = `${fields.redirect_uri}?${new URLSearchParams(back)}`;
+            return { status: 302, headers: { Location: location } };
+        }
+        return pathname === "/token" ? this.token(fields) : { status: 404 };
+    }
+
+    private metadata(): object {
+        return {
+            issuer: this.issuer,
+            authorization_endpoint: `${this.issuer}/authorize`,
+            token_endpoint: `${this.issuer}/token`,
+            registration_endpoint: `${this.issuer}/register`,
+            response_types_supported: ["code"],
+            grant_types_supported: ["authorization_code", "client_credentials"],
+            code_challenge_methods_supported: ["S256"],
+            token_endpoint_auth_methods_supported: ["none", "client_secret_post"],
+            authorization_response_iss_parameter_supported: true,
+        };
+    }
+
+    private token(fields: Fields): Answer {
+        this.grants.push(fields.grant_type ?? "");
+        if (fields.grant_type === "authorization_code") {
+            const asked = this.codes.get(fields.code ?? "");
+            const hash = createHash("sha256").update(fields.code_verifier ?? "");
+            assert.equal(hash.digest("base64url"), asked?.code_challenge);
+            assert.equal(fields.redirect_uri, asked?.redirect_uri);
+        } else {
+            assert.equal(fields.client_secret, "secret-of-me");
+        }
+        const token = randomBytes(8).toString("hex");
+        this.tokens.add(token);
+        const told = { access_token: token, token_type: "Bearer", expires_in: 600 };
+        return { status: 200, body: told };
+    }
+
+    private endpoint(request: http.IncomingMessage, body: string): Answer {
+        this.headers = request.headers;
+        const token = (request.headers.authorization ?? "").replace("Bearer ", "");
+        if (!this.tokens.has(token)) {
+            const where = `${this.issuer}/.well-known/oauth-protected-resource/mcp`;
+            const challenge = `Bearer resource_metadata="${where}"`;
+            return { status: 401, headers: { "WWW-Authenticate": challenge } };
+        }
+        if (request.method !== "POST") return { status: 405 };
+        const asked = JSON.parse(body) as { id?: unknown };
+        const info = { name: "guarded", version: "1" };
+        const result = {
+            resultType: "complete",
+            supportedVersions: ["2026-07-28"],
+            capabilities: { tools: {} },
+            serverInfo: info,
+            ttlMs: 0,
+            cacheScope: "private",
+            _meta: { "io.modelcontextprotocol/serverInfo": info },
+        };
+        return { status: 200, body: { jsonrpc: "2.0", id: asked.id, result } };
+    }
+}
+
+/** What a browser is sent back to. */
+export async function agree(url: string): Promise<string> {
+    const answer = await fetch(url, { redirect: "manual" });
+    const location = answer.headers.get("location");
+    assert.ok(location, "nobody was sent back");
+    return location;
+}

@@ -1,0 +1,30 @@
+// Pages in Markdown, as tests of what they say read them. No types and no packages: a test
+// in a clean directory uses it, too.
+
+/** [{before, language, code}] of each block of code; before: the last line above that is
+ * not empty. */
+export function blocks(text) {
+    const found = [];
+    let before = "";
+    let inside;
+    for (const line of text.split("\n")) {
+        if (inside && line === "```") {
+            inside.code = inside.lines.map((one) => `${one}\n`).join("");
+            found.push(inside);
+            inside = undefined;
+        } else if (inside) {
+            inside.lines.push(line);
+        } else if (line.startsWith("```")) {
+            inside = { before, language: line.slice(3), lines: [], code: "" };
+        } else if (line.trim()) {
+            before = line;
+        }
+    }
+    return found;
+}
+
+/** What stands below a heading of the second level. */
+export function section(text, title) {
+    const rest = text.split(`\n## ${title}\n`)[1] ?? "";
+    return rest.split("\n## ")[0];
+}

@@ -1,0 +1,458 @@
+/** What a handler does besides returning: segments, progress, logs, fields, questions, and
+ * how it hears that its caller has gone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+    assistant,
+    connect,
+    Declined,
+    type ElicitRequest,
+    image,
+    LimitError,
+    type LogMessage,
+    RemoteError,
+    Result,
+    Server,
+    UnsupportedError,
+} from "segue-mcp";
+import { z } from "zod";
+import { Gate, inEachWorld, serve } from "./server_worlds.js";
+
+inEachWorld("segments come as they are made", async (world) => {
+    const server = new Server({ name: "stream" });
+    const gates = [new Gate(), new Gate(), new Gate()];
+    server.tool("slow", async function* () {
+        for (const [at, gate] of gates.entries()) {
+            await gate.opened;
+            yield `${at + 1}`;
+        }
+    });
+    server.tool("sender", async (_, ctx) => {
+        await ctx.send("one", image(new Uint8Array([1])));
+        await ctx.send({ two: 2 });
+        return "three";
+    });
+    server.tool("results", function* () {
+        yield new Result(["a", image("AQ==")], { structured: { x: 1 } });
+        yield "b";
+        yield new Result([], { structured: { x: 2 }, isError: true });
+    });
+    await serve(world, server, async (session) => {
+        const stream = session.stream("slow");
+        const seen: (string | null)[] = [];
+        gates[0]?.open();
+        for await (const segment of stream) {
+            seen.push(segment.text);
+            gates[seen.length]?.open();
+        }
+        assert.deepEqual(seen, ["1", "2", "3"]);
+        assert.equal(stream.result.text, "123");
+        const result = await session.call("sender");
+        const types = result.content.map((block) => block.type);
+        assert.deepEqual(types, ["text", "image", "text", "text"]);
+        assert.equal(result.text, 'one{"two":2}three');
+        const last = await session.call("results", {}, { throwOnError: false });
+        assert.deepEqual(
+            [last.isError, last.text, last.structured],
+            [true, "ab", { x: 2 }],
+        );
+    });
+});
+
+inEachWorld("segments of another call are passed on", async (world) => {
+    const inner = new Server({ name: "inner" });
+    inner.tool("words", function* () {
+        yield "a ";
+        yield image("AQ==");
+        yield "b";
+    });
+    const server = new Server({ name: "outer" });
+    server.tool("proxy", async function* () {
+        const session = await connect(inner);
+        try {
+            for await (const segment of session.stream("words")) yield segment;
+        } finally {
+            await session.close();
+        }
+    });
+    await serve(world, server, async (session) => {
+        const result = await session.call("proxy");
+        assert.equal(result.text, "a b");
+        assert.deepEqual(result.content[1], {
+            type: "image",
+            data: "AQ==",
+            mimeType: "image/png",
+        });
+    });
+    await inner.close();
+});
+
+inEachWorld("a result that is made anew", async (world) => {
+    const server = new Server({ name: "anew" });
+    server.tool("draft", async (_, ctx) => {
+        await ctx.send("bad");
+        await ctx.replace("good");
+        await ctx.setField("structuredContent", { n: 1 });
+        await ctx.setField("_meta", { "example.org/k": 1 });
+    });
+    await serve(world, server, async (session) => {
+        const result = await session.call("draft");
+        assert.deepEqual([result.text, result.structured], ["good", { n: 1 }]);
+        assert.equal(result.meta?.["example.org/k"], 1);
+    });
+});
+
+test("AS: a slow reader makes the handler wait, and nothing is lost", async () => {
+    const server = new Server({ name: "much", maxResultBytes: 2 ** 30 });
+    const count = 300;
+    let waited = 0;
+    server.tool("much", async (_, ctx) => {
+        for (let number = 0; number < count; number++) {
+            let turned = false; // the loop has a turn only while this waits
+            const mark = setImmediate(() => {
+                turned = true;
+            });
+            await ctx.send(`${String(number).padStart(6, "0")}${"x".repeat(100_000)}`);
+            if (turned) waited++;
+            clearImmediate(mark);
+        }
+    });
+    server.tool("yields", async function* () {
+        for (let number = 0; number < count; number++) {
+            yield `${String(number).padStart(6, "0")}${"x".repeat(100_000)}`;
+        }
+    });
+    await serve({ way: "pair", era: "legacy" }, server, async (session) => {
+        for (const name of ["much", "yields"]) {
+            let seen = 0;
+            const options = { window: 1, collect: false };
+            for await (const { text } of session.stream(name, {}, options)) {
+                assert.equal(Number(text?.slice(0, 6)), seen++);
+            }
+            assert.equal(seen, count);
+        }
+    });
+    assert.ok(waited > 0);
+});
+
+test("R: a handler that does not await what it sends is told in the end", async () => {
+    const server = new Server({ name: "floods", maxResultBytes: 2 ** 30 });
+    const failures: unknown[] = [];
+    server.tool("flood", async (_, ctx) => {
+        const sent: Promise<void>[] = [];
+        for (let number = 0; number < 20_000; number++)
+            sent.push(ctx.send("x".repeat(4096)));
+        for (const one of await Promise.allSettled(sent)) {
+            if (one.status === "rejected") failures.push(one.reason);
+        }
+    });
+    await serve({ way: "pair", era: "modern" }, server, async (session) => {
+        let seen = 0;
+        const options = { window: 1, collect: false };
+        for await (const segment of session.stream("flood", {}, options)) {
+            seen += segment.text ? 1 : 0;
+        }
+        assert.equal(seen + failures.length, 20_000);
+        assert.ok(failures.length && failures[0] instanceof LimitError);
+    });
+});
+
+inEachWorld("progress and logs", async (world) => {
+    const server = new Server({ name: "talks" });
+    server.tool("talk", (_, ctx) => {
+        ctx.progress(1, 4, "begun");
+        ctx.log("said");
+        ctx.log({ n: 1 }, "error");
+        ctx.progress(2.5);
+    });
+    const logs: LogMessage[] = [];
+    const options = { onLog: (message: LogMessage) => logs.push(message) };
+    const work: Parameters<typeof serve>[2] = async (session) => {
+        const progress: unknown[][] = [];
+        await session.call("talk", {}, { onProgress: (...told) => progress.push(told) });
+        assert.deepEqual(progress[0]?.slice(0, 3), [1, 4, "begun"]);
+        assert.equal(progress[1]?.[0], 2.5);
+        assert.deepEqual(
+            logs.map(({ data, level }) => [data, level]),
+            [
+                ["said", "info"],
+                [{ n: 1 }, "error"],
+            ],
+        );
+    };
+    await serve(world, server, work, options);
+});
+
+inEachWorld("who and what", async (world) => {
+    const server = new Server({ name: "who", principal: () => "ada" });
+    server.tool("who", { input: { a: z.number() } }, (_, ctx) => ({
+        principal: ctx.principal,
+        method: ctx.method,
+        name: ctx.name,
+        arguments: ctx.params.arguments,
+        trace: ctx.meta.traceparent,
+        absent: ctx.meta.absent ?? null,
+        client: ctx.clientInfo?.name ?? null,
+        version: ctx.protocolVersion ?? null,
+        scope: ctx.hasScope("any"),
+        cancelled: ctx.cancelled,
+        aborted: ctx.signal.aborted,
+        resumed: ctx.resumed ?? null,
+    }));
+    const isModern = world.era === "modern";
+    await serve(
+        world,
+        server,
+        async (session) => {
+            const meta = { traceparent: "00-1-2-01" };
+            const result = await session.call("who", { a: 1 }, { meta });
+            assert.deepEqual(result.structured, {
+                principal: "ada",
+                method: "tools/call",
+                name: "who",
+                arguments: { a: 1 },
+                trace: "00-1-2-01",
+                absent: null,
+                client: isModern ? "tests" : null,
+                version: isModern ? "2026-07-28" : null,
+                scope: world.way === "pair",
+                cancelled: false,
+                aborted: false,
+                resumed: null,
+            });
+        },
+        { name: "tests" },
+    );
+});
+
+inEachWorld("AS: a caller that goes aborts the signal", async (world) => {
+    const server = new Server({ name: "goes" });
+    const began = new Gate();
+    const ended = new Gate();
+    const closed = new Gate();
+    let late: unknown;
+    server.tool("wait", async (_, ctx) => {
+        began.open();
+        await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+        assert.ok(ctx.cancelled && ctx.signal.reason instanceof DOMException);
+        await ctx.send("nobody hears this").catch((error: unknown) => {
+            late = error;
+        });
+        ended.open();
+        return "nor this";
+    });
+    const streams = new Gate();
+    server.tool("stream", async function* () {
+        try {
+            for (;;) {
+                streams.open();
+                yield "x".repeat(1000);
+            }
+        } finally {
+            closed.open();
+        }
+    });
+    await serve(world, server, async (session) => {
+        const leave = new AbortController();
+        const call = session.call("wait", {}, { signal: leave.signal });
+        await began.opened;
+        leave.abort();
+        await assert.rejects(call);
+        await ended.opened;
+        assert.ok(late instanceof Error);
+        const again = new AbortController();
+        const stream = session.call("stream", {}, { signal: again.signal });
+        await streams.opened;
+        again.abort();
+        await assert.rejects(stream);
+        await closed.opened;
+    });
+});
+
+inEachWorld("AS: a handler that ignores its cancellation does no harm", async (world) => {
+    const failures: unknown[] = [];
+    const server = new Server({ name: "deaf", onError: (error) => failures.push(error) });
+    const began = new Gate();
+    const go = new Gate();
+    const done = new Gate();
+    server.tool("deaf", async (_, ctx) => {
+        began.open();
+        await go.opened;
+        await ctx.send("late").catch(() => undefined);
+        ctx.progress(1);
+        ctx.log("late");
+        setImmediate(done.open);
+        return "late";
+    });
+    server.tool("throws", async () => {
+        began.open();
+        await go.opened;
+        throw new Error("late");
+    });
+    server.tool("hello", () => "hello");
+    await serve(world, server, async (session) => {
+        const leave = new AbortController();
+        const { signal } = leave;
+        const calls = ["deaf", "throws"].map((name) =>
+            session.call(name, {}, { signal }),
+        );
+        await began.opened;
+        leave.abort();
+        for (const call of calls) await assert.rejects(call);
+        await session.ping();
+        go.open();
+        await done.opened;
+        assert.equal((await session.call("hello")).text, "hello");
+    });
+    assert.ok(failures.length <= 1, String(failures)); // one may throw before it knows
+});
+
+inEachWorld("R: too many calls at once are refused", async (world) => {
+    const server = new Server({ name: "few", maxCalls: 2 });
+    const go = new Gate();
+    server.tool("wait", async () => {
+        await go.opened;
+        return "done";
+    });
+    await serve(world, server, async (session) => {
+        const calls = [1, 2, 3].map(() => session.call("wait"));
+        const error = await Promise.any(
+            calls.map((call) =>
+                call.then(
+                    () => Promise.reject(),
+                    (why: unknown) => why,
+                ),
+            ),
+        );
+        assert.ok(error instanceof RemoteError);
+        assert.deepEqual([error.rpcCode, error.data], [-32603, { reason: "limit" }]);
+        go.open();
+        const rest = await Promise.allSettled(calls);
+        assert.equal(rest.filter((one) => one.status === "fulfilled").length, 2);
+        assert.equal((await session.call("wait")).text, "done");
+    });
+});
+
+// ---- questions
+
+const Person = z.object({
+    name: z.string(),
+    age: z.number().int().default(30),
+    color: z.enum(["red", "blue"]).default("red"),
+    nick: z.string().nullable().optional(),
+});
+
+inEachWorld("AS: questions to a person", async (world) => {
+    const server = new Server({ name: "asks" });
+    server.tool("ask", async (_, ctx) => {
+        const name: string = await ctx.ask("Your name?");
+        const [agreed, number] = await Promise.all([
+            ctx.ask("Agreed?", z.boolean(), { key: "agreed" }),
+            ctx.ask("How many?", z.number().int()),
+        ]);
+        const person = await ctx.ask("Who?", Person);
+        const raw = await ctx.elicit("Raw?", { type: "object", properties: {} });
+        return [name, agreed, number, person.name, person.age, raw.content] as object;
+    });
+    const seen: ElicitRequest[] = [];
+    const answers: Record<string, Record<string, unknown>> = {
+        "Your name?": { value: "Ada" },
+        "Agreed?": { value: true },
+        "How many?": { value: 3 },
+        "Who?": { name: "Bob" },
+        "Raw?": { a: "b" },
+    };
+    const onElicit = async (request: ElicitRequest) => {
+        seen.push(request);
+        return { action: "accept" as const, content: answers[request.message] ?? {} };
+    };
+    await serve(
+        world,
+        server,
+        async (session) => {
+            const result = await session.call("ask");
+            assert.equal(result.text, '["Ada",true,3,"Bob",30,{"a":"b"}]');
+            const form = seen.find((one) => one.message === "Who?")?.requestedSchema;
+            // biome-ignore lint/suspicious/noExplicitAny: a schema
+            const { required, properties } = form as any;
+            assert.deepEqual(required, ["name"]);
+            assert.deepEqual(properties.color.enum, ["red", "blue"]);
+            assert.equal(properties.nick.type, "string");
+        },
+        { onElicit },
+    );
+});
+
+inEachWorld("answers that are none, and that do not fit", async (world) => {
+    const server = new Server({ name: "refused" });
+    server.tool("ask", async (_, ctx) => ctx.ask("Name?"));
+    server.tool("caught", async (_, ctx) => {
+        try {
+            return await ctx.ask("Name?");
+        } catch (error) {
+            assert.ok(error instanceof Declined);
+            return error.action;
+        }
+    });
+    server.tool(
+        "elicit",
+        async (_, ctx) => (await ctx.elicit("Name?", z.string())).action,
+    );
+    server.tool("misfit", async (_, ctx) => ctx.ask("Number?", z.number()));
+    server.tool("sample", async (_, ctx) => {
+        try {
+            return (await ctx.sample("hello", 3)).text;
+        } catch (error) {
+            assert.ok(error instanceof UnsupportedError);
+            return "cannot be asked";
+        }
+    });
+    server.tool("nested", async (_, ctx) => ctx.ask("?", z.object({ a: z.object({}) })));
+    const onElicit = (request: ElicitRequest) =>
+        request.message === "Number?"
+            ? { action: "accept" as const, content: { value: "x" } }
+            : { action: "decline" as const };
+    await serve(
+        world,
+        server,
+        async (session) => {
+            await assert.rejects(session.call("ask"), /The user declined/);
+            assert.equal((await session.call("caught")).text, "decline");
+            assert.equal((await session.call("elicit")).text, "decline");
+            await assert.rejects(session.call("misfit"), /The answer does not fit/);
+            assert.equal((await session.call("sample")).text, "cannot be asked");
+            await assert.rejects(session.call("nested"), /The tool nested failed/);
+        },
+        { onElicit },
+    );
+});
+
+inEachWorld("AS: questions to models and for roots", async (world) => {
+    const server = new Server({ name: "models" });
+    server.tool("think", async (_, ctx) => {
+        const messages = ["hello", assistant("yes?"), "go"];
+        const answer = await ctx.sample(messages, 5, { systemPrompt: "short" });
+        const [root] = await ctx.listRoots();
+        return `${answer.text} ${answer.model} ${answer.stopReason} ${root?.uri}`;
+    });
+    await serve(
+        world,
+        server,
+        async (session) => {
+            const told = (await session.call("think")).text;
+            assert.equal(told, "3 heard m1 endTurn file:///w");
+        },
+        {
+            onSample: ({ messages, maxTokens, systemPrompt }) => {
+                assert.deepEqual([maxTokens, systemPrompt], [5, "short"]);
+                return {
+                    role: "assistant",
+                    content: { type: "text", text: `${messages.length} heard` },
+                    model: "m1",
+                    stopReason: "endTurn",
+                };
+            },
+            roots: ["file:///w"],
+        },
+    );
+});

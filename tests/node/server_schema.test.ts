@@ -1,0 +1,223 @@
+/** Schemas of a server: what is taken for one, what is told of it, what fits. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import type { JsonSchema } from "segue-mcp";
+import type * as Json from "segue-mcp/jsonschema";
+import type * as Schemas from "segue-mcp/schema";
+import * as v from "valibot";
+import { z } from "zod";
+import { z as z3 } from "zod3";
+import { internal } from "./tree.js";
+
+const { schemaOf, reasonOf, SchemaError, checked } = internal<typeof Schemas>("schema");
+const { compile } = internal<typeof Json>("jsonschema");
+
+type Given = Parameters<typeof schemaOf>[0];
+
+function why(schema: Parameters<typeof compile>[0], value: unknown): string {
+    const verdict = compile(schema)(value);
+    return verdict.issues ? reasonOf(verdict.issues) : "";
+}
+
+test("Standard Schemas of three libraries are told and check", async () => {
+    const given: Given[] = [
+        z.object({ name: z.string(), size: z.number().optional() }),
+        type({ name: "string", "size?": "number" }),
+        toStandardJsonSchema(
+            v.object({ name: v.string(), size: v.optional(v.number()) }),
+        ),
+        { name: z.string(), size: z.number().optional() },
+    ];
+    for (const one of given) {
+        const schema = schemaOf(one, "input", "it");
+        assert.equal(schema.json.type, "object");
+        assert.deepEqual(schema.json.required, ["name"]);
+        assert.ok(!("$schema" in schema.json));
+        assert.deepEqual(await checked(schema, { name: "x" }), { name: "x" });
+        const verdict = await schema.check({ name: 3 });
+        assert.match(reasonOf(verdict.issues ?? []), /name/);
+    }
+});
+
+test("what a schema makes of a value is what counts; defaults need not come in", async () => {
+    const one = z.object({ n: z.coerce.number().default(3), s: z.string().trim() });
+    const schema = schemaOf(one, "input", "it");
+    assert.deepEqual(schema.json.required, ["s"]);
+    assert.deepEqual(await checked(schema, { s: " a " }), { n: 3, s: "a" });
+    const out = schemaOf(one, "output", "it");
+    assert.deepEqual([...(out.json.required as string[])].sort(), ["n", "s"]);
+    const later = z.object({ s: z.string().refine(async (s) => s === "a", "not a") });
+    const slow = schemaOf(later, "input", "it");
+    assert.deepEqual(await checked(slow, { s: "a" }), { s: "a" });
+    await assert.rejects(
+        async () => checked(slow, { s: "b" }),
+        (error) => error instanceof SchemaError && error.message === "s: not a",
+    );
+});
+
+test("a library that tells no JSON Schema is named, and what to pass instead", async () => {
+    const old = z3.object({ a: z3.string() });
+    assert.throws(() => schemaOf(old, "input", "tool t"), /tool t: .*"zod".*zod 4/);
+    const bare = v.object({ a: v.string() });
+    assert.throws(() => schemaOf(bare, "input", "tool t"), /toStandardJsonSchema/);
+    const jsonSchema = { type: "object", properties: { a: { type: "string" } } };
+    const pair = schemaOf({ schema: old, jsonSchema }, "input", "tool t");
+    assert.equal(pair.json, jsonSchema);
+    assert.deepEqual(await checked(pair, { a: "x", b: 1 }), { a: "x" });
+    for (const none of [null, 3, "x", [z.string()]]) {
+        assert.throws(() => schemaOf(none as unknown as Given, "input", "it"), TypeError);
+    }
+});
+
+test("a JSON Schema is told as it is, and checked", () => {
+    const json = {
+        type: "object",
+        required: ["a"],
+        properties: { a: { type: "integer" } },
+    };
+    const schema = schemaOf(json, "input", "it");
+    assert.equal(schema.json, json);
+    assert.equal(why(json, { a: 1 }), "");
+    assert.equal(why(json, {}), "a: is required");
+    assert.equal(why(json, { a: 1.5 }), "a: expected integer, got number");
+    assert.equal(why(json, []), "expected object, got array");
+});
+
+// Each keyword: a schema, what fits, what does not.
+const KEYWORDS: [schema: JsonSchema | boolean, fits: unknown[], not: unknown[]][] = [
+    [true, [1, null, {}], []],
+    [false, [], [1, null]],
+    [{ type: ["string", "null"] }, ["", null], [1, [], {}]],
+    [{ type: "integer" }, [1, 1.0, -3], [1.5, "1"]],
+    [{ type: "array" }, [[]], [{}, null]],
+    [
+        { enum: [1, "a", { x: [1] }] },
+        [1, "a", { x: [1] }],
+        [2, { x: [2] }, { x: [1], y: 1 }],
+    ],
+    [{ const: [1, { a: null }] }, [[1, { a: null }]], [[1], [1, { a: 0 }]]],
+    [{ minimum: 1, maximum: 3 }, [1, 3, "x"], [0, 4]],
+    [{ exclusiveMinimum: 1, exclusiveMaximum: 3 }, [2], [1, 3]],
+    [{ multipleOf: 0.01 }, [4.35, 19.99, 0], [0.005]],
+    [{ minLength: 2, maxLength: 3 }, ["ab", "😀😀", 1], ["a", "abcd", "😀"]],
+    [{ pattern: "^\\p{L}+$" }, ["é", 1], ["1", ""]],
+    [{ pattern: "(" }, ["what is no pattern is not checked"], []],
+    [{ items: { type: "number" } }, [[], [1, 2], "x"], [["a"], [1, "a"]]],
+    [
+        { prefixItems: [{ type: "number" }, true], items: false },
+        [[], [1], [1, "x"]],
+        [["x"], [1, 2, 3]],
+    ],
+    [{ prefixItems: [{ type: "number" }] }, [[1, "x"]], [["x"]]],
+    [
+        { items: [{ type: "number" }], additionalItems: { type: "string" } },
+        [[1, "x"]],
+        [["x"], [1, 2]],
+    ],
+    [{ minItems: 1, maxItems: 2 }, [[1], [1, 2]], [[], [1, 2, 3]]],
+    [
+        { uniqueItems: true },
+        [
+            [1, "1", true],
+            [{ a: 1 }, { a: 2 }],
+        ],
+        [
+            [1, 1],
+            [
+                { a: 1, b: 2 },
+                { b: 2, a: 1 },
+            ],
+        ],
+    ],
+    [{ contains: { const: 1 } }, [[0, 1]], [[], [0]]],
+    [
+        { contains: { const: 1 }, minContains: 2, maxContains: 2 },
+        [[1, 1]],
+        [[1], [1, 1, 1]],
+    ],
+    [{ contains: { const: 1 }, minContains: 0 }, [[]], []],
+    [{ required: ["a"] }, [{ a: undefined }, 1], [{}, { b: 1 }]],
+    [{ required: ["toString"] }, [{ toString: 1 }], [{}]],
+    [{ minProperties: 1, maxProperties: 1 }, [{ a: 1 }], [{}, { a: 1, b: 2 }]],
+    [{ properties: { a: { type: "number" } } }, [{}, { a: 1 }, { b: "x" }], [{ a: "x" }]],
+    [
+        { properties: { a: true }, additionalProperties: false },
+        [{}, { a: 1 }],
+        [{ a: 1, b: 2 }],
+    ],
+    [{ additionalProperties: { type: "number" } }, [{ a: 1 }], [{ a: "x" }]],
+    [
+        { patternProperties: { "^n": { type: "number" } }, additionalProperties: false },
+        [{ n1: 1 }],
+        [{ n1: "x" }, { m: 1 }],
+    ],
+    [{ propertyNames: { maxLength: 1 } }, [{ a: 1 }], [{ ab: 1 }]],
+    [{ dependentRequired: { a: ["b"] } }, [{}, { a: 1, b: 2 }], [{ a: 1 }]],
+    [{ dependentSchemas: { a: { required: ["b"] } } }, [{ b: 1 }], [{ a: 1 }]],
+    [{ dependencies: { a: ["b"], c: { required: ["d"] } } }, [{}], [{ a: 1 }, { c: 1 }]],
+    [{ allOf: [{ minimum: 1 }, { maximum: 2 }] }, [1, 2], [0, 3]],
+    [{ anyOf: [{ type: "string" }, { minimum: 5 }] }, ["x", 6], [1]],
+    [{ oneOf: [{ minimum: 1 }, { maximum: 3 }] }, [0, 4], [2]],
+    [{ oneOf: [{ type: "string" }, { type: "null" }] }, ["x", null], [2]],
+    [{ not: { type: "string" } }, [1], ["x"]],
+    [
+        // biome-ignore lint/suspicious/noThenProperty: a keyword
+        { if: { required: ["a"] }, then: { required: ["b"] }, else: { required: ["c"] } },
+        [{ a: 1, b: 1 }, { c: 1 }],
+        [{ a: 1 }, {}],
+    ],
+    [{ $ref: "#/$defs/n", $defs: { n: { type: "number" } } }, [1], ["x"]],
+    [{ $ref: "#n", $defs: { x: { $anchor: "n", type: "number" } } }, [1], ["x"]],
+    [{ $ref: "#/$defs/a~1b", $defs: { "a/b": { type: "number" } } }, [1], ["x"]],
+    [{ $ref: "https://elsewhere.example/s" }, [1, "is not fetched"], []],
+    [
+        { properties: { next: { $ref: "#" }, n: { type: "number" } }, required: ["n"] },
+        [{ n: 1, next: { n: 2 } }],
+        [{ n: 1, next: {} }],
+    ],
+    [{ format: "email" }, ["no email"], []],
+];
+
+for (const [schema, fits, not] of KEYWORDS) {
+    test(`JSON Schema ${JSON.stringify(schema)}`, () => {
+        for (const value of fits) {
+            assert.equal(why(schema, value), "", JSON.stringify(value));
+        }
+        for (const value of not) {
+            assert.notEqual(why(schema, value), "", JSON.stringify(value));
+        }
+    });
+}
+
+test("schemas that lead round and round, and values that are deep, end", () => {
+    assert.match(why({ $ref: "#" }, 1), /nested too deep/);
+    let deep: unknown = {};
+    for (let at = 0; at < 100_000; at++) deep = { next: deep };
+    assert.match(why({ properties: { next: { $ref: "#" } } }, deep), /nested too deep/);
+});
+
+test("reasons are one line each, in their order, and not without end", () => {
+    const schema = {
+        type: "object",
+        properties: { a: { enum: [1, 2] }, b: { type: "string", minLength: 2 } },
+        required: ["c"],
+    };
+    assert.equal(
+        why(schema, { a: 3, b: "x" }),
+        "c: is required; a: is none of 1, 2; b: needs at least 2 characters",
+    );
+    const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`p${i}`, "x"]));
+    const told = why({ additionalProperties: { type: "number" } }, many);
+    assert.equal(told.split("; ").length, 9);
+    assert.match(told, /and 12 more$/);
+    const either = { anyOf: [{ type: "null" }, { properties: { a: { type: "null" } } }] };
+    assert.equal(why(either, { a: 1 }), "a: expected null, got number");
+});
+
+test("patterns of a stranger's schema are not run", () => {
+    const schema = { type: "string", pattern: "^(a+)+$" };
+    const verdict = compile(schema, { patterns: false })(`${"a".repeat(60)}!`);
+    assert.ok(!verdict.issues);
+});

@@ -1,0 +1,307 @@
+/** Tools of a Node server: what they take, what they give, how they fail. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+    audio,
+    embedded,
+    image,
+    RemoteError,
+    Result,
+    RpcError,
+    resourceLink,
+    SegueError,
+    type Sendable,
+    Server,
+    ToolError,
+    text,
+} from "segue-mcp";
+import { z } from "zod";
+import { inEachWorld, serve } from "./server_worlds.js";
+
+inEachWorld("each sort of function", async (world) => {
+    const server = new Server({ name: "sorts" });
+    server.tool("plain", () => "plain");
+    server.tool("asynchronous", async () => "asynchronous");
+    server.tool("generator", function* () {
+        yield "gen";
+        yield "erator";
+    });
+    server.tool("async_generator", async function* () {
+        yield "async_";
+        yield "generator";
+    });
+    server.tool("iterable", () => ({
+        async *[Symbol.asyncIterator]() {
+            yield "iter";
+            yield "able";
+        },
+    }));
+    server.tool("thenable", () => Promise.resolve().then(() => "thenable"));
+    server.tool("returns", async function* () {
+        yield "with ";
+        return { structured: true };
+    });
+    await serve(world, server, async (session) => {
+        const names = ["plain", "asynchronous", "generator", "async_generator"];
+        for (const name of [...names, "iterable", "thenable"]) {
+            assert.equal((await session.call(name)).text, name);
+        }
+        const result = await session.call("returns");
+        assert.equal(result.text, 'with {"structured":true}');
+        assert.deepEqual(result.structured, { structured: true });
+    });
+});
+
+inEachWorld("what a tool gives", async (world) => {
+    const server = new Server({ name: "giver" });
+    const link = resourceLink("file:///x", "x");
+    const given: Record<string, Sendable> = {
+        nothing: undefined,
+        null: null,
+        text: "text",
+        number: 42,
+        image: image(Buffer.from([0, 1])),
+        mixed: ["one", audio(new Uint8Array([2])), link],
+        list: [1, 2, 3],
+        empty: [],
+        object: { a: [1, null] },
+        map: new Map([["a", 1]]),
+        date: new Date(0),
+        result: new Result("said", { structured: { a: 1 }, meta: { "e.org/k": "v" } }),
+        structured: new Result([], { structured: { a: 1 } }),
+        wire: { content: [{ type: "text", text: "wire" }], structuredContent: { a: 2 } },
+        annotated: text("t", { annotations: { audience: ["user"], priority: 0.5 } }),
+        embedded: embedded("file:///t", "in it", "text/x"),
+    };
+    for (const [name, value] of Object.entries(given)) server.tool(name, () => value);
+    await serve(world, server, async (session) => {
+        const found: Record<string, Result> = {};
+        for (const name of Object.keys(given)) found[name] = await session.call(name);
+        const of = (name: string): Result => found[name] as Result;
+        for (const name of ["nothing", "null", "empty"]) {
+            assert.deepEqual(of(name).content, []);
+        }
+        assert.deepEqual(of("text").content, [{ type: "text", text: "text" }]);
+        assert.deepEqual([of("number").text, of("number").structured], ["42", undefined]);
+        assert.deepEqual(of("image").content, [
+            { type: "image", data: "AAE=", mimeType: "image/png" },
+        ]);
+        assert.equal(of("mixed").text, "one");
+        assert.deepEqual(of("mixed").content[2], link);
+        assert.deepEqual(
+            [of("list").text, of("list").structured],
+            ["[1,2,3]", undefined],
+        );
+        assert.deepEqual(of("object").structured, { a: [1, null] });
+        assert.equal(of("object").text, '{"a":[1,null]}');
+        assert.deepEqual(of("map").structured, { a: 1 });
+        assert.equal(of("date").text, '"1970-01-01T00:00:00.000Z"');
+        assert.equal(of("result").text, "said");
+        assert.deepEqual(of("result").structured, { a: 1 });
+        assert.equal(of("result").meta?.["e.org/k"], "v");
+        assert.equal(of("structured").text, '{"a":1}');
+        assert.deepEqual([of("wire").text, of("wire").structured], ["wire", { a: 2 }]);
+        assert.deepEqual(of("annotated").content, [given.annotated]);
+        assert.deepEqual(of("embedded").content, [given.embedded]);
+    });
+});
+
+inEachWorld("what is told of a tool", async (world) => {
+    const server = new Server({
+        name: "teller",
+        version: "7",
+        title: "Teller",
+        instructions: "Ask.",
+    });
+    const options = {
+        title: "Paint",
+        description: "Paints.",
+        input: z.object({ size: z.number().int().min(1).default(3).describe("how big") }),
+        output: { done: z.boolean() },
+        annotations: { readOnlyHint: true },
+        icons: [{ src: "https://example.org/i.png", sizes: ["48x48"] }],
+        _meta: { "example.org/cost": 3 },
+    };
+    server.tool("paint", options, ({ size }) => ({ done: size === 3 }));
+    await serve(world, server, async (session) => {
+        const [tool] = await session.listTools();
+        assert.deepEqual(JSON.parse(JSON.stringify(tool)).inputSchema.properties.size, {
+            description: "how big",
+            type: "integer",
+            minimum: 1,
+            maximum: Number.MAX_SAFE_INTEGER,
+            default: 3,
+        });
+        const told = JSON.parse(JSON.stringify(tool));
+        assert.equal(told.title, "Paint");
+        assert.equal(told.description, "Paints.");
+        assert.deepEqual(told.annotations, { readOnlyHint: true });
+        assert.deepEqual(told.icons[0].sizes, ["48x48"]);
+        assert.equal(told._meta["example.org/cost"], 3);
+        assert.deepEqual(told.outputSchema.required, ["done"]);
+        assert.deepEqual((await session.call("paint")).structured, { done: true });
+    });
+});
+
+inEachWorld("AS: arguments that do not fit never reach the handler", async (world) => {
+    const server = new Server({ name: "checks" });
+    let calls = 0;
+    const count = (): string => `${++calls}`;
+    server.tool("zod", { input: z.object({ n: z.number(), s: z.string() }) }, count);
+    const later = z.object({ n: z.number().refine(async (n) => n > 1, "too small") });
+    server.tool("later", { input: later }, count);
+    const json = {
+        type: "object",
+        properties: { n: { type: "number" } },
+        required: ["n"],
+    };
+    server.tool("json", { input: json }, count);
+    await serve(world, server, async (session) => {
+        const why = async (name: string, args: object): Promise<string> => {
+            const found = await session.call(name, { ...args }, { throwOnError: false });
+            assert.ok(found.isError);
+            return found.text;
+        };
+        assert.match(
+            await why("zod", { n: "x" }),
+            /^Invalid arguments for tool zod: n: .*number.*; s: .*string/,
+        );
+        assert.match(await why("later", { n: 1 }), /tool later: n: too small$/);
+        assert.match(await why("json", {}), /tool json: n: is required$/);
+        assert.equal(calls, 0);
+        assert.equal((await session.call("later", { n: 2 })).text, "1");
+        assert.equal((await session.call("json", { n: 2, more: 1 })).text, "2");
+    });
+});
+
+inEachWorld("results that are checked", async (world) => {
+    const failures: string[] = [];
+    const server = new Server({
+        name: "shapes",
+        onError: (error) => failures.push(String(error)),
+    });
+    const output = z.object({ corners: z.number(), name: z.string().default("?") });
+    const input = { corners: z.unknown() };
+    server.tool("shape", { input, output }, ({ corners }) => ({ corners }) as never);
+    server.tool("whole", { output }, () => ({
+        content: [{ type: "text", text: "three" }],
+        structuredContent: { corners: 3 },
+    }));
+    server.tool("fails", { output }, () => new Result("no shape", { isError: true }));
+    server.tool("raw", { output: { type: "object", required: ["a"] } }, () => ({ b: 1 }));
+    await serve(world, server, async (session) => {
+        const good = await session.call("shape", { corners: 3 });
+        assert.deepEqual(good.structured, { corners: 3, name: "?" });
+        assert.equal(good.text, '{"corners":3,"name":"?"}');
+        const whole = await session.call("whole");
+        assert.deepEqual(
+            [whole.text, whole.structured],
+            ["three", { corners: 3, name: "?" }],
+        );
+        await assert.rejects(
+            session.call("shape", { corners: "three" }),
+            (error) =>
+                error instanceof RemoteError &&
+                error.rpcCode === -32603 &&
+                /The result of shape is not what it declares: corners/.test(
+                    error.message,
+                ),
+        );
+        await assert.rejects(session.call("raw"), /a: is required/);
+        await assert.rejects(session.call("fails"), ToolError);
+    });
+    assert.deepEqual(failures, []); // they say themselves what is wrong
+});
+
+inEachWorld("failures", async (world) => {
+    const failures: [string, string][] = [];
+    const server = new Server({
+        name: "failures",
+        onError: (error, { name }) => failures.push([name, String(error)]),
+    });
+    const thrown: Record<string, unknown> = {
+        told: new ToolError("told"),
+        exception: new RangeError("secret /etc/passwd"),
+        text: "a string",
+        rpc: new RpcError(4711, "wrong", { why: [1] }),
+        reserved: new RpcError(-32001, "not one of the protocol's"),
+        result: new ToolError("?", new Result(["a", "b"], { structured: { n: 1 } })),
+    };
+    for (const [name, error] of Object.entries(thrown)) {
+        server.tool(name, () => {
+            throw error;
+        });
+        server.tool(`${name}_later`, async function* () {
+            yield "begun ";
+            throw error;
+        });
+    }
+    server.tool("no_json", () => 1n as unknown as number);
+    server.tool("no_text", () => new Uint8Array([255]));
+    await serve(world, server, async (session) => {
+        const told = async (name: string): Promise<string> => {
+            const found = await session.call(name, {}, { throwOnError: false });
+            assert.ok(found.isError, name);
+            return found.text;
+        };
+        assert.equal(await told("told"), "told");
+        assert.equal(await told("exception"), "The tool exception failed");
+        assert.equal(await told("text"), "The tool text failed");
+        assert.equal(await told("result"), "ab");
+        assert.equal(await told("no_json"), "The tool no_json failed");
+        assert.equal(await told("no_text"), "The tool no_text failed");
+        assert.equal(await told("told_later"), "begun told");
+        assert.equal(
+            await told("exception_later"),
+            "begun The tool exception_later failed",
+        );
+        await assert.rejects(session.call("rpc"), (error) => {
+            assert.ok(error instanceof RemoteError);
+            assert.deepEqual([error.message, error.data], ["wrong", { why: [1] }]);
+            assert.equal(error.rpcCode, 4711);
+            return true;
+        });
+        await assert.rejects(session.call("reserved"), /not one of/);
+        await assert.rejects(session.call("unknown"), SegueError);
+    });
+    const names = new Set(failures.map(([name]) => name));
+    assert.ok(!names.has("told") && !names.has("rpc"));
+    for (const name of ["exception", "text", "no_json", "exception_later", "reserved"]) {
+        assert.ok(names.has(name), name);
+    }
+    assert.match(String(failures.find(([name]) => name === "no_text")), /image\(\)/);
+});
+
+test("messages are told where that was asked for", async () => {
+    const server = new Server({
+        name: "open",
+        exposeErrors: true,
+        onError: () => undefined,
+    });
+    server.tool("fails", () => {
+        throw new RangeError("out of range");
+    });
+    await serve({ way: "pair", era: "modern" }, server, async (session) => {
+        await assert.rejects(session.call("fails"), /out of range/);
+    });
+});
+
+test("definitions that cannot be", async () => {
+    const server = new Server({ name: "odd" });
+    const run = (): string => "";
+    const policy = "sometimes" as "may";
+    assert.throws(() => server.tool("t", { task: policy }, run), /never.*may.*must/);
+    assert.throws(() => server.tool("t", {}, undefined as never), /a function/);
+    assert.throws(() => server.tool("t", run as never, {} as never), /options/);
+    assert.throws(() => server.tool("", run), /a string, not empty/);
+    assert.throws(() => new Server({} as never), /a name/);
+    assert.throws(() => new Server({ name: "x", maxCalls: 0 }), RangeError);
+    server.tool("twice", run);
+    assert.throws(() => server.tool("twice", run), /there is a tool "twice" already/);
+    assert.equal(server.removeTool("never"), false);
+    assert.equal(server.removeTool("twice"), true);
+    server.tool("twice", run);
+    const listener = await server.listenHttp();
+    assert.throws(() => server.tool("twice", run), /there is a tool "twice" already/);
+    await listener.close();
+});

@@ -1,0 +1,60 @@
+/** Where tests of the server run: in the process of its client, and over HTTP, for clients
+ * of 2026-07-28 and of 2025-11-25. */
+import { test } from "node:test";
+import { type ConnectOptions, connect, type Server, type Session } from "segue-mcp";
+
+/** One way to a server of the test's own. */
+export interface World {
+    readonly way: "pair" | "http";
+    readonly era: "modern" | "legacy";
+}
+
+/** The fourth, HTTP with legacy clients, is what the conformance suite has most of. */
+export const WORLDS: readonly World[] = [
+    { way: "pair", era: "modern" },
+    { way: "pair", era: "legacy" },
+    { way: "http", era: "modern" },
+];
+
+/** A test in each world, by its name. */
+export function inEachWorld(name: string, work: (world: World) => Promise<void>): void {
+    for (const world of WORLDS) {
+        test(`${name} [${world.way}, ${world.era}]`, { timeout: 30_000 }, () =>
+            work(world),
+        );
+    }
+}
+
+/** Serves, has the work done by a session, and ends both. */
+export async function serve(
+    world: World,
+    server: Server,
+    work: (session: Session) => Promise<void>,
+    options: ConnectOptions = {},
+): Promise<void> {
+    const told = { ...options, era: world.era } as ConnectOptions;
+    if (world.way === "http") {
+        const { url } = await server.listenHttp({ drainMs: 2000 });
+        await using_(await connect(url, { proxy: "", ...told }), work);
+    } else await using_(await connect(server, told), work);
+    await server.close({ drainMs: 2000 });
+}
+
+async function using_(
+    session: Session,
+    work: (session: Session) => Promise<void>,
+): Promise<void> {
+    try {
+        await work(session);
+    } finally {
+        await session.close();
+    }
+}
+
+/** What somebody else resolves. */
+export class Gate {
+    open: () => void = () => undefined;
+    readonly opened = new Promise<void>((resolve) => {
+        this.open = resolve;
+    });
+}

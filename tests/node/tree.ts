@@ -1,0 +1,28 @@
+/** Where things of the tree are. Tests run as compiled into a directory of the build. */
+import { createRequire } from "node:module";
+import path from "node:path";
+
+/** The top of the tree. */
+export const TREE = process.env["SEGUE_TREE"] ?? process.cwd();
+
+/** The programs of a debug or release build, such as `tests/tools/fixture_server`. */
+export function built(program: string): string {
+    return path.join(
+        process.env["SEGUE_BUILD"] ?? path.join(TREE, "build", "release"),
+        program,
+    );
+}
+
+const require = createRequire(import.meta.url);
+
+/** The directory of the package as it is installed. */
+export const PACKAGE = path.dirname(require.resolve("segue-mcp/package.json"));
+
+/**
+ * A module of the package that is not exported, such as "native" or "server/values", by
+ * the way that the package itself takes to it, so that there is one of it. Its type is
+ * `typeof import("segue-mcp/native")`.
+ */
+export function internal<T>(name: string): T {
+    return require(path.join(PACKAGE, "dist", `${name}.js`)) as T;
+}

@@ -1,0 +1,38 @@
+// The package as a program in TypeScript sees it that is an ES module. It is compiled only,
+// with what is declared and nothing of the sources.
+import {
+    connect,
+    type Result,
+    type Segment,
+    SegueError,
+    Server,
+    ToolError,
+} from "segue-mcp";
+import { z } from "zod";
+
+const server = new Server({ name: "types" });
+server.tool("add", { input: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => {
+    const sum: number = a + b;
+    return { sum };
+});
+server.tool("greet", { input: { name: z.string() } }, async function* ({ name }, ctx) {
+    const told: string = name;
+    await ctx.send(told);
+    yield `Hello, ${told}`;
+});
+// @ts-expect-error: the arguments have what the schema says and nothing else
+server.tool("wrong", { input: z.object({ a: z.number() }) }, ({ b }) => String(b));
+
+await using session = await connect(server);
+const result: Result = await session.call("add", { a: 1, b: 2 });
+const text: string = result.text;
+for await (const segment of session.stream("greet", { name: text })) {
+    const one: Segment = segment;
+    console.log(one.number, one.text);
+}
+try {
+    await session.call("greet", {}, { signal: AbortSignal.timeout(10) });
+} catch (error) {
+    if (error instanceof ToolError) console.log(error.result?.text);
+    else if (error instanceof SegueError) console.log(error.code satisfies string);
+}
