@@ -147,9 +147,10 @@ static segue_status take_store_options(segue_store_options *full,
                                        const segue_store_options *options)
 {
     segue_status status = sgi_take_struct(full, sizeof *full, options);
-    if (status == SEGUE_OK && (full->durability < SEGUE_DURABILITY_NORMAL ||
-                               full->durability > SEGUE_DURABILITY_FULL ||
-                               full->max_bytes < 0 || full->busy_timeout_ms < 0))
+    if (status == SEGUE_OK &&
+        (full->durability < SEGUE_DURABILITY_NORMAL ||
+         full->durability > SEGUE_DURABILITY_FULL || full->max_bytes < 0 ||
+         full->busy_timeout_ms < 0 || full->timeout_ms < 0 || full->lease_ms < 0))
         status = SEGUE_E_INVALID;
     return status;
 }
@@ -174,6 +175,23 @@ segue_status segue_store_sqlite(const char *path, const segue_store_options *opt
     if (status != SEGUE_OK)
         return status;
     status = sgi_store_sqlite_new(path, &full, out, message, sizeof message);
+    if (status != SEGUE_OK)
+        sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
+                       "%s", message);
+    return status;
+}
+
+segue_status segue_store_redis(const char *url, const segue_store_options *options,
+                               segue_store **out, segue_error **error)
+{
+    segue_store_options full;
+    char message[512] = "";
+    if (!url || !out)
+        return SEGUE_E_INVALID;
+    segue_status status = take_store_options(&full, options);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_store_redis_new(url, &full, out, message, sizeof message);
     if (status != SEGUE_OK)
         sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
                        "%s", message);

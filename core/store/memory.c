@@ -68,6 +68,8 @@ typedef struct memory_store {
     sgi_mem mem;
     size_t max_bytes;
     size_t used;
+    int64_t max_operations_each; /* of one principal; 0 = any number */
+    int64_t max_bytes_each;
     sgi_map by_id;
     sgi_map by_task;
     sgi_map by_key;
@@ -393,6 +395,50 @@ static bool make_room(memory_store *store)
     return true;
 }
 
+static bool is_over(const memory_store *store, int64_t operations, int64_t bytes)
+{
+    return (store->max_operations_each && operations > store->max_operations_each) ||
+           (store->max_bytes_each && bytes > store->max_bytes_each);
+}
+
+/* Whether evicting what ended of the principal of a new operation keeps it within its
+ * bounds; it is done if evict says so. */
+static bool fits_principal(memory_store *store, const operation *made, bool evict)
+{
+    int64_t operations = 0, bytes = 0;
+    sgi_memory_place *place = sgi_memory_owner_oldest(&made->place), *next;
+    for (; place; place = sgi_memory_owner_newer(place)) {
+        operations++;
+        bytes += (int64_t)weight(SGI_OWNER(place, operation, place));
+    }
+    place = sgi_memory_owner_oldest(&made->place);
+    for (; place && is_over(store, operations, bytes); place = next) {
+        operation *op = SGI_OWNER(place, operation, place);
+        next = sgi_memory_owner_newer(place);
+        if (!op->ended || op->touch)
+            continue;
+        operations--;
+        bytes -= (int64_t)weight(op);
+        if (!evict)
+            continue;
+        drop_operation(store, op);
+        store->evicted++;
+    }
+    return !is_over(store, operations, bytes);
+}
+
+static bool make_room_each(memory_store *store, bool evict)
+{
+    if (!store->max_operations_each && !store->max_bytes_each)
+        return true;
+    for (size_t i = 0; i < store->touch_count; i++) {
+        const touch *t = &store->touches[i];
+        if (t->created && !t->deleted && !fits_principal(store, t->op, evict))
+            return false;
+    }
+    return true;
+}
+
 static void forget_touches(memory_store *store)
 {
     store->touch_count = 0;
@@ -421,11 +467,14 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
     size_t used = store->used;
     for (size_t i = 0; i < count && !status; i++)
         status = stage(store, &writes[i], &recent);
+    if (!status && !make_room_each(store, false))
+        status = SEGUE_E_STORE_FULL;
     if (!status && store->used > store->max_bytes && !make_room(store))
         status = SEGUE_E_STORE_FULL;
-    if (status) {
+    if (status)
         store->used = used;
-    }
+    else
+        make_room_each(store, true);
     for (size_t i = 0; i < store->touch_count; i++)
         (status ? undo_touch : apply_touch)(store, &store->touches[i]);
     forget_touches(store);
@@ -554,13 +603,18 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     int64_t max_bytes = options ? options->max_bytes : 0;
-    if (max_bytes < 0)
+    if (max_bytes < 0 || (options && (options->max_principal_operations < 0 ||
+                                      options->max_principal_bytes < 0)))
         return SEGUE_E_INVALID;
     memory_store *store = sgi_zalloc(mem, sizeof *store);
     if (!store)
         return SEGUE_E_NOMEM;
     store->mem = *mem;
     store->max_bytes = max_bytes ? (size_t)max_bytes : DEFAULT_MAX_BYTES;
+    if (options) {
+        store->max_operations_each = options->max_principal_operations;
+        store->max_bytes_each = options->max_principal_bytes;
+    }
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
     sgi_env env = {&store->mem, &hooks};
     sgi_map_init(&store->by_id, &env);

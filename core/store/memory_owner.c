@@ -88,3 +88,13 @@ sgi_memory_place *sgi_memory_owner_next(const sgi_memory_place *place)
 {
     return TAILQ_NEXT(place, link);
 }
+
+sgi_memory_place *sgi_memory_owner_oldest(const sgi_memory_place *place)
+{
+    return TAILQ_LAST(&place->owner->places, place_list);
+}
+
+sgi_memory_place *sgi_memory_owner_newer(const sgi_memory_place *place)
+{
+    return TAILQ_PREV(place, place_list, link);
+}

@@ -31,5 +31,8 @@ sgi_memory_place *sgi_memory_owner_first(const sgi_map *owners,
                                          const uint8_t principal[SEGUE_STORE_HASH_SIZE],
                                          int64_t created_ms, const char *task_id);
 sgi_memory_place *sgi_memory_owner_next(const sgi_memory_place *place);
+/* The oldest of those that this place is among, and the next newer. */
+sgi_memory_place *sgi_memory_owner_oldest(const sgi_memory_place *place);
+sgi_memory_place *sgi_memory_owner_newer(const sgi_memory_place *place);
 
 #endif

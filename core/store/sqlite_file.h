@@ -20,6 +20,10 @@ typedef struct sgi_sqlite_file {
 #define SGI_SQLITE_SEQ_MAX ((INT64_C(1) << SGI_SQLITE_SEQ_BITS) - 1)
 #define SGI_SQLITE_OP_MAX (INT64_MAX >> SGI_SQLITE_SEQ_BITS)
 
+/* What an operation and an entry count for beside their data. */
+#define SGI_SQLITE_RECORD_COST 256
+#define SGI_SQLITE_ENTRY_COST 32
+
 /* Opens or creates. A file that cannot be used is left as it was, and message (may be
  * NULL, size bytes) receives a line that says why. On failure nothing needs closing. */
 segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
@@ -29,6 +33,8 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
 void sgi_sqlite_file_close(sgi_sqlite_file *file);
 /* Whether the instance with that number may still write. Says yes when it cannot tell. */
 bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner);
+/* Whether any other instance may write to the file. Says yes when it cannot tell. */
+bool sgi_sqlite_others_live(const sgi_sqlite_file *file);
 /* What a result code of SQLite means to a caller of the store; error: errno as the
  * failing call left it. */
 segue_status sgi_sqlite_status(int code, int error);

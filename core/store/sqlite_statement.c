@@ -2,10 +2,11 @@
  * each use, so no read transaction outlives a call: a reader that stays would keep the
  * write-ahead log from being reused.
  *
- * Slots remember number and last seq of operations that were written to. They are right
- * as long as nobody else writes. SQLite's data version tells: it is compared at each
- * begin with what it was after our own last commit, and any difference or rollback
- * empties them. */
+ * Slots remember number, owner and last seq of operations that were written to. They are
+ * right as long as nobody else writes. SQLite's data version tells: it is compared at
+ * each begin with what it was after our own last commit, and after any difference or
+ * rollback they are looked up again. How many bytes a log has is still true then if its
+ * last seq is. */
 #include "store/sqlite_store.h"
 
 #include <errno.h>
@@ -20,13 +21,15 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
     [SGI_SQLITE_ROLLBACK] = "ROLLBACK",
     [SGI_SQLITE_CREATE] =
         "INSERT INTO operation (id, task_id, idempotency_key, principal, owner, ended,"
-        " created, purge, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        " created, purge, data, bytes)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     [SGI_SQLITE_APPEND] = "INSERT INTO log (key, segment, event, kind, at, data)"
                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    [SGI_SQLITE_END] = "UPDATE operation SET ended = 1, purge = ?2 WHERE op = ?1",
+    [SGI_SQLITE_END] = "UPDATE operation SET ended = 1, purge = ?2,"
+                       " bytes = length(data) + 256 + ?3 WHERE op = ?1",
     [SGI_SQLITE_RELEASE] =
         "UPDATE operation SET owner = 0 WHERE id = ?1 AND ended = 0 AND owner = ?2",
-    [SGI_SQLITE_LOOKUP] = "SELECT op FROM operation WHERE id = ?1",
+    [SGI_SQLITE_LOOKUP] = "SELECT op, owner, ended FROM operation WHERE id = ?1",
     [SGI_SQLITE_FIRST_KEY] =
         "SELECT key FROM log WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT 1",
     [SGI_SQLITE_LAST_KEY] =
@@ -53,6 +56,29 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
     [SGI_SQLITE_DROP] = "DELETE FROM log WHERE key BETWEEN ?1 AND ?2 AND kind = ?3",
     [SGI_SQLITE_LEAVE] = "INSERT INTO garbage (op) VALUES (?1)",
     [SGI_SQLITE_LEFT_OVER] = "SELECT op FROM garbage LIMIT 1",
+    [SGI_SQLITE_LOG_BYTES] = "SELECT coalesce(sum(length(data) + 32), 0) FROM log"
+                             " WHERE key BETWEEN ?1 AND ?2",
+    [SGI_SQLITE_PRINCIPAL] =
+        "SELECT operations, bytes FROM principal WHERE principal = ?1",
+    [SGI_SQLITE_OLDEST_ENDED] = "SELECT op FROM operation WHERE principal = ?1"
+                                " AND ended = 1 AND op <> ?2 ORDER BY op LIMIT 1",
+    [SGI_SQLITE_DATA_VERSION] = "PRAGMA data_version",
+    [SGI_SQLITE_STATE] =
+        "SELECT ended, owner, coalesce((SELECT key FROM log WHERE key BETWEEN ?2 AND ?3"
+        " ORDER BY key DESC LIMIT 1), 0) FROM operation WHERE op = ?1",
+    [SGI_SQLITE_POST] = "INSERT INTO letter (op, data) VALUES (?1, ?2)",
+    [SGI_SQLITE_LETTERS] = "SELECT 1 FROM letter LIMIT 1",
+    [SGI_SQLITE_LETTERS_BEHIND] =
+        "SELECT number, id, owner, letter.data FROM letter"
+        " JOIN operation ON operation.op = letter.op WHERE number > ?1 ORDER BY number",
+    [SGI_SQLITE_LETTERS_OF] =
+        "SELECT number, id, owner, letter.data FROM letter"
+        " JOIN operation ON operation.op = letter.op"
+        " WHERE letter.op = ?1 AND number > ?2 AND number <= ?3 ORDER BY number",
+    [SGI_SQLITE_LETTER_COUNT] = "SELECT count(*) FROM letter WHERE op = ?1",
+    [SGI_SQLITE_TAKE] = "DELETE FROM letter WHERE op = ?1 AND number <= ?2",
+    [SGI_SQLITE_OPERATIONS] = "SELECT coalesce(sum(operations), 0) FROM principal",
+    [SGI_SQLITE_PAGES] = "PRAGMA page_count",
     [SGI_SQLITE_LEFT_NOTHING] = "DELETE FROM garbage WHERE op = ?1",
 };
 
@@ -122,7 +148,7 @@ void sgi_sqlite_bind_range(sgi_sqlite_store *store, sgi_sqlite_statement which,
 
 void sgi_sqlite_forget(sgi_sqlite_store *store)
 {
-    memset(store->slots, 0, sizeof store->slots);
+    store->epoch++;
 }
 
 static unsigned data_version(sgi_sqlite_store *store)

@@ -1,4 +1,4 @@
-/* Claiming and purging in a SQLite store.
+/* Claiming, evicting and purging in a SQLite store.
  *
  * A claim first makes the operations ours, in one transaction, and then shows them:
  * whoever saw a record must be sure to own it. What could not be shown is given back as
@@ -11,17 +11,12 @@
 #include "store/sqlite_store.h"
 
 #define REMOVE_STEP 1000
-
-/* Numbers of operations. */
-typedef struct op_list {
-    int64_t *ops;
-    size_t count;
-    size_t cap;
-} op_list;
+#define EVICT_STEP 64
+#define STATS_MS 1000
 
 /* ---- claim ---- */
 
-static bool add_op(sgi_sqlite_store *store, op_list *list, int64_t op)
+bool sgi_sqlite_ops_add(sgi_sqlite_store *store, sgi_sqlite_ops *list, int64_t op)
 {
     if (list->count == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 16;
@@ -36,14 +31,21 @@ static bool add_op(sgi_sqlite_store *store, op_list *list, int64_t op)
     return true;
 }
 
-static segue_status adopt_from(sgi_sqlite_store *store, int64_t owner, op_list *list)
+void sgi_sqlite_ops_free(sgi_sqlite_store *store, sgi_sqlite_ops *list)
+{
+    sgi_release(&store->mem, list->ops, list->cap * sizeof *list->ops);
+    *list = (sgi_sqlite_ops){NULL, 0, 0};
+}
+
+static segue_status adopt_from(sgi_sqlite_store *store, int64_t owner,
+                               sgi_sqlite_ops *list)
 {
     sqlite3_stmt *orphans = store->statements[SGI_SQLITE_ORPHANS];
     int code = SQLITE_DONE;
     bool ok = true;
     sqlite3_bind_int64(orphans, 1, owner);
     while (ok && (code = sgi_sqlite_step(store, orphans)) == SQLITE_ROW)
-        ok = add_op(store, list, sqlite3_column_int64(orphans, 0));
+        ok = sgi_sqlite_ops_add(store, list, sqlite3_column_int64(orphans, 0));
     segue_status status = ok ? sgi_sqlite_status_of(store, code) : SEGUE_E_NOMEM;
     sqlite3_reset(orphans);
     if (status)
@@ -52,7 +54,7 @@ static segue_status adopt_from(sgi_sqlite_store *store, int64_t owner, op_list *
     return sgi_sqlite_status_of(store, code);
 }
 
-static segue_status adopt_all(sgi_sqlite_store *store, op_list *list)
+static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_ops *list)
 {
     for (int64_t before = -1;;) {
         int64_t owner = -1;
@@ -70,8 +72,8 @@ static segue_status adopt_all(sgi_sqlite_store *store, op_list *list)
 }
 
 /* *count: how many of the list were dealt with. */
-static segue_status show_all(sgi_sqlite_store *store, const op_list *list, size_t *count,
-                             segue_store_record_fn fn, void *user)
+static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list,
+                             size_t *count, segue_store_record_fn fn, void *user)
 {
     bool stop = false;
     for (*count = 0; *count < list->count && !stop; ++*count) {
@@ -88,7 +90,7 @@ static segue_status show_all(sgi_sqlite_store *store, const op_list *list, size_
 
 /* If this fails too they stay ours until this store closes; then anybody's claim finds
  * them. */
-static void disown(sgi_sqlite_store *store, const op_list *list, size_t from)
+static void disown(sgi_sqlite_store *store, const sgi_sqlite_ops *list, size_t from)
 {
     if (from == list->count || sgi_sqlite_begin(store))
         return;
@@ -101,21 +103,25 @@ static void disown(sgi_sqlite_store *store, const op_list *list, size_t from)
 segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
 {
     sgi_sqlite_store *store = self;
-    op_list list = {NULL, 0, 0};
+    sgi_sqlite_ops list = {NULL, 0, 0};
     size_t shown;
     segue_status status = sgi_sqlite_begin(store);
     if (status)
         return status;
-    status = sgi_sqlite_finish(store, adopt_all(store, &list));
+    sgi_sqlite_forget(store); /* it may know who owned what */
+    status = adopt_all(store, &list);
+    if (!status)
+        status = sgi_sqlite_watch_claimed(store, &list);
+    status = sgi_sqlite_finish(store, status);
     if (!status) {
         status = show_all(store, &list, &shown, fn, user);
         disown(store, &list, shown);
     }
-    sgi_release(&store->mem, list.ops, list.cap * sizeof *list.ops);
+    sgi_sqlite_ops_free(store, &list);
     return status;
 }
 
-/* ---- purge ---- */
+/* ---- removing ---- */
 
 /* Removes up to *budget log rows, oldest first, and subtracts them; *done when none is
  * left (a log has no holes, so fewer rows than keys means its end). */
@@ -154,6 +160,51 @@ int sgi_sqlite_remove(sgi_sqlite_store *store, int64_t op)
     return remove_within(store, op, &budget);
 }
 
+/* ---- room for a principal ---- */
+
+static segue_status count_principal(sgi_sqlite_store *store, const uint8_t *principal,
+                                    bool *over)
+{
+    sqlite3_stmt *statement = store->statements[SGI_SQLITE_PRINCIPAL];
+    sgi_sqlite_bind_bytes(statement, 1, principal, SEGUE_STORE_HASH_SIZE);
+    int code = sgi_sqlite_step(store, statement);
+    *over = code == SQLITE_ROW &&
+            ((store->max_operations &&
+              sqlite3_column_int64(statement, 0) > store->max_operations) ||
+             (store->max_bytes && sqlite3_column_int64(statement, 1) > store->max_bytes));
+    sqlite3_reset(statement);
+    return code == SQLITE_ROW ? SEGUE_OK : sgi_sqlite_status_of(store, code);
+}
+
+/* A bound that was set lower than what is there is reached in steps: each new operation
+ * takes some of the old ones away, and may come in as long as there are any. */
+segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
+                                  int64_t newest)
+{
+    bool over = store->max_operations || store->max_bytes;
+    for (int i = 0; over && i < EVICT_STEP; i++) {
+        segue_status status = count_principal(store, principal, &over);
+        if (status || !over)
+            return status;
+        int64_t op = 0;
+        sqlite3_stmt *oldest = store->statements[SGI_SQLITE_OLDEST_ENDED];
+        sgi_sqlite_bind_bytes(oldest, 1, principal, SEGUE_STORE_HASH_SIZE);
+        sqlite3_bind_int64(oldest, 2, newest);
+        int code = sgi_sqlite_query(store, SGI_SQLITE_OLDEST_ENDED, &op);
+        if (!code && !op)
+            return SEGUE_E_STORE_FULL;
+        if (!code)
+            code = sgi_sqlite_remove(store, op);
+        if (code)
+            return sgi_sqlite_status_of(store, code);
+        sgi_sqlite_forget(store); /* it may know what went */
+        store->stats.evicted++;
+    }
+    return SEGUE_OK;
+}
+
+/* ---- purge ---- */
+
 /* When the next operation is due, and which; INT64_MAX when none is. */
 static int next_due(sgi_sqlite_store *store, int64_t *due_ms, int64_t *op)
 {
@@ -186,6 +237,7 @@ static int purge_piece(sgi_sqlite_store *store, int64_t now_ms, int64_t *budget,
     if (*idle)
         return code;
     --*budget;
+    store->stats.purged++;
     return remove_within(store, op, budget);
 }
 
@@ -221,4 +273,23 @@ segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
     if (!status)
         *next_ms = next;
     return status;
+}
+
+/* ---- how it is ---- */
+
+void sgi_sqlite_tell_stats(void *self, segue_store_stats *stats)
+{
+    sgi_sqlite_store *store = self;
+    int64_t now_ms = sgi_sqlite_now_ms(), operations = -1, pages = -1;
+    if (!store->stats_ms || now_ms - store->stats_ms >= STATS_MS) {
+        sgi_sqlite_query(store, SGI_SQLITE_OPERATIONS, &operations);
+        sgi_sqlite_query(store, SGI_SQLITE_PAGES, &pages);
+        store->stats.operations = operations;
+        store->stats.bytes = pages < 0 ? -1 : pages * store->page_size;
+        store->stats_ms = now_ms;
+    }
+    stats->operations = store->stats.operations;
+    stats->bytes = store->stats.bytes;
+    stats->evicted = store->stats.evicted;
+    stats->purged = store->stats.purged;
 }

@@ -89,5 +89,7 @@ segue_status sgi_store_news(sgi_store_listener *listener, segue_store_news_fn fn
 segue_status sgi_store_memory_new(const segue_store_options *options, segue_store **out);
 segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *options,
                                   segue_store **out, char *message, size_t size);
+segue_status sgi_store_redis_new(const char *url, const segue_store_options *options,
+                                 segue_store **out, char *message, size_t size);
 
 #endif

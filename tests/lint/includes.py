@@ -29,7 +29,7 @@ TABLES = {"api/errors.def"}
 
 # Libraries and the files that may see them.
 LIBRARIES = {
-    "openssl/*": ("core/base/crypto.c", "core/transport/tls.c"),
+    "openssl/*": ("core/base/crypto.c", "core/store/redis_tls.c", "core/transport/tls.c"),
     "libwebsockets.h": ("core/transport/socket_guest.c",),
     "curl/*": ("core/transport/fetch*",),
     "sqlite3*.h": ("core/store/sqlite*",),

@@ -104,6 +104,11 @@ static void wait_for_bell(test_ear *ear, int64_t until_ms)
         ;
 }
 
+void test_ear_rest(test_ear *ear, int64_t within_ms)
+{
+    wait_for_bell(ear, now_ms() + (within_ms < 0 ? PATIENCE_MS : within_ms));
+}
+
 const test_heard *test_ear_wait(test_ear *ear, int32_t kind, uint32_t n)
 {
     int64_t end = now_ms() + PATIENCE_MS;

@@ -35,6 +35,8 @@ int64_t test_ear_ask(test_ear *ear);
 /* Asks, waits to be rung and asks again until news of that kind about n are among what
  * was heard; asserts that they come within seconds. Keeps all that came. */
 const test_heard *test_ear_wait(test_ear *ear, int32_t kind, uint32_t n);
+/* Waits to be rung, no longer than that (-1 = for long). */
+void test_ear_rest(test_ear *ear, int64_t within_ms);
 /* The news of that kind about n among what was heard, or NULL. */
 const test_heard *test_ear_find(const test_ear *ear, int32_t kind, uint32_t n);
 /* How many letters to n are among what was heard. */

@@ -7,5 +7,8 @@
 
 /* Listeners of one handle. Returns the number of failed cases. */
 int news_suite_run(const store_suite *suite);
+/* Two handles of what suite->open opens twice, each an owner: for stores that several
+ * processes may share. */
+int news_suite_run_shared(const store_suite *suite);
 
 #endif

@@ -49,8 +49,10 @@ static void reopened_store_has_everything(void **state)
         assert_int_equal(test_find(store, n), SEGUE_OK);
         test_assert_log(store, n, n);
     }
-    test_must_append(store, 7, 8);
+    assert_int_equal(test_commit_one(store, test_write_append(7, 8, "x", 1)),
+                     SEGUE_E_FENCED);
     assert_int_equal(test_claim_count(store), 19);
+    test_must_append(store, 7, 8);
     assert_int_equal(test_claim_count(store), 0);
     sgi_store_unref(store);
 }
@@ -127,7 +129,7 @@ static void newer_format_is_refused(void **state)
     test_must_create(store, 1);
     sgi_store_unref(store);
     sqlite3 *db = test_connect("db");
-    test_exec(db, "PRAGMA user_version = 2");
+    test_exec(db, "PRAGMA user_version = 3");
     sqlite3_close(db);
     expect_untouched("db", "newer");
 }
@@ -137,7 +139,7 @@ static void newer_format_keeps_its_log(void **state)
     (void)state;
     segue_store *store = test_must_open("db");
     sqlite3 *db = test_connect("db");
-    test_exec(db, "PRAGMA user_version = 2");
+    test_exec(db, "PRAGMA user_version = 3");
     test_must_create(store, 1);
     test_bytes file = test_file_bytes("db"), wal = test_file_bytes("db-wal");
     assert_true(wal.n > 0);
@@ -316,7 +318,14 @@ static void missing_table_or_counter_is_refused(void **state)
 
 /* ---- several instances ---- */
 
-/* What this store remembers of an operation must not survive another's write to it. */
+static void must_release(segue_store *store, uint32_t n)
+{
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, n)),
+                     SEGUE_OK);
+}
+
+/* What this store remembers of an operation must not survive another's write to it. What
+ * nobody owns both may write to. */
 static void write_of_another_instance_is_noticed(void **state)
 {
     (void)state;
@@ -324,6 +333,7 @@ static void write_of_another_instance_is_noticed(void **state)
     segue_store *one = test_must_open("db"), *two = test_must_open("db");
     test_must_create(one, 1);
     test_must_append(one, 1, 1);
+    must_release(one, 1);
     test_must_append(two, 1, 2);
     size_t len = test_entry_fill(data, 1, 2);
     assert_int_equal(test_commit_one(one, test_write_append(1, 2, data, len)),
@@ -339,6 +349,7 @@ static void write_of_another_instance_is_noticed(void **state)
     assert_int_equal(test_commit_one(one, test_write_append(1, 6, data, len)),
                      SEGUE_E_NOT_FOUND);
     test_must_create(two, 1);
+    must_release(two, 1);
     test_must_append(one, 1, 1);
     int64_t next;
     assert_int_equal(test_commit_one(one, test_write_end(1, 5)), SEGUE_OK);

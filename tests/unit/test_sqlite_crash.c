@@ -104,6 +104,7 @@ static uint64_t last_with_wal(const test_bytes *file, const char *wal, size_t le
     if (!test_find(store, 1)) {
         last = test_log_last(store, 1, 1);
         assert_int_equal(last % 3, 0); /* a commit is there or it is not */
+        assert_int_equal(test_claim_count(store), 1);
         test_must_append(store, 1, last + 1);
     }
     sgi_store_unref(store);

@@ -479,6 +479,7 @@ int main(void)
     int failures = 0;
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
         failures += store_suite_run(&suites[i]) + news_suite_run(&suites[i]);
+    failures += news_suite_run_shared(&suites[2]);
     clear_sqlite();
     rmdir(directory);
     failures += cmocka_run_group_tests_name("store", cases, NULL, NULL);

@@ -634,10 +634,15 @@ typedef struct segue_store_options {
     int32_t durability;               /* sqlite: segue_durability */
     int64_t max_bytes;                /* memory: payload bytes kept, default 256 MiB */
     int64_t busy_timeout_ms;          /* sqlite: wait for another process, default 5000 */
+    int64_t timeout_ms; /* redis: a call, connecting and repeating in it, default 5000 */
+    int64_t lease_ms;   /* redis: silence until others take over, default 10000; >= 100 */
+    int64_t max_principal_operations; /* memory, sqlite: kept of one principal at most */
+    int64_t max_principal_bytes;      /* ... with their logs; both default to no bound */
 } segue_store_options;
 
 /* Makes a store in memory. When max_bytes is reached the oldest ended operations are
- * evicted; when none is left an append fails with SEGUE_E_STORE_FULL.
+ * evicted; when none is left an append fails with SEGUE_E_STORE_FULL. The same, when a new
+ * operation takes a principal over its bounds, for the operations of that principal.
  *
  * options   NULL = defaults; copied.
  * Returns   SEGUE_OK.
@@ -649,6 +654,8 @@ SEGUE_API segue_status segue_store_memory(const segue_store_options *options,
                                           segue_store **out);
 
 /* Opens or creates a SQLite file as a store (WAL, group commit on a thread of its own).
+ * Several processes of one machine may share it, each with a store of its own. Bounds of a
+ * principal are kept as in memory; the log of an operation counts once that has ended.
  *
  * path      file name; created when absent.
  * error     optional detail; may be NULL.
@@ -661,6 +668,24 @@ SEGUE_API segue_status segue_store_memory(const segue_store_options *options,
 SEGUE_API segue_status segue_store_sqlite(const char *path,
                                           const segue_store_options *options,
                                           segue_store **out, segue_error **error);
+
+/* Opens a store on a Redis server (5 or newer, maxmemory-policy noeviction), which many
+ * servers may share. What it survives is a setting of Redis: appendfsync always loses
+ * nothing, everysec may lose the last second, without AOF all since the last snapshot.
+ *
+ * url       redis://[[user]:password@]host[:port][/db], rediss:// (TLS; ?ca=file) or
+ *           unix:///path[?db=0&user=u&password=p]; ?prefix=name for a store of its own.
+ * error     optional detail; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_STORE when it cannot be reached, refuses or would evict,
+ *           SEGUE_E_STORE_CORRUPT when what is there is of a newer format,
+ *           SEGUE_E_UNSUPPORTED for too old a server, or a hiredis without TLS.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_store_redis(const char *url,
+                                         const segue_store_options *options,
+                                         segue_store **out, segue_error **error);
 
 /* Gives the handle up. The store closes when the last server that uses it is gone.
  *

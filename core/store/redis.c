@@ -1,0 +1,297 @@
+/* The store on a Redis server, which several servers share: opening, closing, and the
+ * vtable. redis_script.c has the layout and what is atomic, redis_store.h says who does
+ * the rest.
+ *
+ * An instance is an owner with a number that is given once, and a random part, so that
+ * not even a server that lost its memory gives it twice. It lives while its lease is in
+ * Redis; its thread renews that. Whether it may write is asked in the script of each
+ * commit, by the owner that the operation has: a clock never decides that.
+ *
+ *     open:  connect -> INFO (fit?) -> become an owner -> thread
+ *     close: thread ends -> lease given up, so that others claim at once -> disconnect
+ *
+ * What Redis keeps of it when it stops is its own setting: appendfsync always keeps every
+ * commit that was answered; everysec may lose the last second, for which a server that
+ * goes on finds a hole (SEGUE_E_STATE) and ends the operation; without AOF all since the
+ * last snapshot goes. No setting alters what is kept. */
+#include "store/redis_store.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/crypto.h"
+
+#define TIMEOUT_MS 5000
+#define LEASE_MS 10000
+#define LEASE_LEAST_MS 100
+#define TIME_MOST_MS ((int64_t)24 * 3600 * 1000)
+
+typedef struct opening {
+    sgi_redis_store *store;
+    char *message;
+    size_t size;
+} opening;
+
+__attribute__((format(printf, 3, 4))) static segue_status
+fail(opening *o, segue_status status, const char *format, ...)
+{
+    if (!o->message || !o->size)
+        return status;
+    int n = snprintf(o->message, o->size, "redis %s: ", o->store->url.shown);
+    if (n < 0 || (size_t)n >= o->size)
+        return status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(o->message + n, o->size - (size_t)n, format, args);
+    va_end(args);
+    return status;
+}
+
+/* ---- is it fit ---- */
+
+/* The value of a line "name:value" of INFO, cut to size. */
+static const char *info_of(const char *info, const char *name, char *value, size_t size)
+{
+    size_t len = strlen(name), n = 0;
+    const char *at = info;
+    while (at && (strncmp(at, name, len) != 0 || at[len] != ':')) {
+        at = strchr(at, '\n');
+        at = at ? at + 1 : NULL;
+    }
+    if (at)
+        for (at += len + 1; *at && *at != '\r' && *at != '\n' && n + 1 < size; at++)
+            value[n++] = *at;
+    value[n] = 0;
+    return value;
+}
+
+static segue_status check_info(opening *o, const char *info)
+{
+    char value[64];
+    if (atoi(info_of(info, "redis_version", value, sizeof value)) < 5)
+        return fail(o, SEGUE_E_UNSUPPORTED, "Redis 5 or newer is needed, this is %s",
+                    *value ? value : "something else");
+    info_of(info, "maxmemory_policy", value, sizeof value);
+    if (*value && strcmp(value, "noeviction") != 0)
+        return fail(o, SEGUE_E_STORE,
+                    "maxmemory-policy is %s, which throws tasks away when memory is "
+                    "short: set it to noeviction",
+                    value);
+    if (!strcmp(info_of(info, "role", value, sizeof value), "slave"))
+        return fail(o, SEGUE_E_STORE, "this is a replica, the primary is needed");
+    return SEGUE_OK;
+}
+
+static segue_status ask(opening *o, redisReply **reply)
+{
+    segue_status status = sgi_redis_ask(o->store, 1, reply);
+    if (status && status != SEGUE_E_NOMEM)
+        fail(o, status, "%s", o->store->link.fault);
+    return status;
+}
+
+static segue_status check_server(opening *o)
+{
+    redisReply *reply;
+    sgi_buf_reset(&o->store->commands, SIZE_MAX);
+    sgi_redis_begin(&o->store->commands, 1);
+    sgi_redis_arg_text(&o->store->commands, "INFO");
+    segue_status status = ask(o, &reply);
+    if (status)
+        return status;
+    status = sgi_redis_is_text(reply) ? check_info(o, reply->str)
+                                      : fail(o, SEGUE_E_STORE, "INFO says nothing");
+    freeReplyObject(reply);
+    return status;
+}
+
+static segue_status become_owner(opening *o)
+{
+    sgi_redis_store *store = o->store;
+    redisReply *reply;
+    uint8_t chance[4];
+    char text[12];
+    if (sgi_crypto_random(NULL, chance, sizeof chance))
+        return fail(o, SEGUE_E_STORE, "no randomness");
+    snprintf(text, sizeof text, "%02x%02x%02x%02x", chance[0], chance[1], chance[2],
+             chance[3]);
+    sgi_buf_reset(&store->commands, SIZE_MAX);
+    sgi_redis_call(store, SGI_REDIS_OPEN, 3);
+    sgi_redis_arg_text(&store->commands, text);
+    sgi_redis_arg_text(&store->commands, SGI_REDIS_FORMAT);
+    sgi_redis_arg_text(&store->commands, store->lease);
+    segue_status status = ask(o, &reply);
+    if (status)
+        return status;
+    if (sgi_redis_is_text(reply))
+        status = fail(o, SEGUE_E_STORE_CORRUPT,
+                      "\"%s\" there was written by a newer version (format %.20s, this "
+                      "one reads %s)",
+                      store->url.prefix, reply->str, SGI_REDIS_FORMAT);
+    else if (!sgi_redis_is_array(reply, 1) || !sgi_redis_is_text(reply->element[0]) ||
+             reply->element[0]->len >= sizeof store->me)
+        status = fail(o, SEGUE_E_STORE_CORRUPT, "an unexpected answer");
+    else
+        memcpy(store->me, reply->element[0]->str, reply->element[0]->len + 1);
+    freeReplyObject(reply);
+    return status;
+}
+
+/* A server that is loading its file will be there soon; one that refuses will not. */
+static segue_status connect_server(opening *o)
+{
+    sgi_redis_store *store = o->store;
+    int64_t deadline = sgi_redis_now() + store->timeout_ms;
+    for (;;) {
+        segue_status status = sgi_redis_link_open(&store->link, deadline);
+        if (!status)
+            return SEGUE_OK;
+        if (strncmp(store->link.fault, "LOADING", 7) != 0 || sgi_redis_now() >= deadline)
+            return fail(o, status, "%s", store->link.fault);
+        usleep(20000);
+    }
+}
+
+/* ---- life ---- */
+
+static void say_good_bye(sgi_redis_store *store)
+{
+    if (!sgi_redis_link_is_up(&store->link) || !*store->me)
+        return;
+    sgi_buf_reset(&store->commands, SIZE_MAX);
+    sgi_redis_change(store, SGI_REDIS_BYE, 0);
+    if (store->commands.failed ||
+        !sgi_redis_link_send(&store->link, store->commands.p, store->commands.len))
+        return;
+    int64_t limit = store->timeout_ms < 1000 ? store->timeout_ms : 1000;
+    redisReply *reply = sgi_redis_link_reply(&store->link, sgi_redis_now() + limit);
+    if (reply)
+        freeReplyObject(reply);
+}
+
+static void free_store(void *self)
+{
+    sgi_redis_store *store = self;
+    sgi_redis_watch_stop(store);
+    say_good_bye(store);
+    sgi_redis_link_close(&store->link);
+    sgi_redis_marks_free(store);
+    sgi_buf_free(&store->loading);
+    sgi_buf_free(&store->commands);
+    sgi_buf_free(&store->beat_commands);
+    pthread_mutex_destroy(&store->lock);
+    pthread_mutex_destroy(&store->bell_lock);
+    pthread_cond_destroy(&store->has_tried);
+    sgi_mem mem = store->mem;
+    explicit_bzero(&store->url, sizeof store->url);
+    sgi_release(&mem, store, sizeof *store);
+}
+
+static void stats(void *self, segue_store_stats *out)
+{
+    sgi_redis_store *store = self;
+    pthread_mutex_lock(&store->lock);
+    out->operations = store->operations;
+    pthread_mutex_unlock(&store->lock);
+    out->bytes = -1;
+    out->evicted = 0;
+    out->purged = store->purged;
+}
+
+static segue_status take_options(opening *o, const segue_store_options *options)
+{
+    sgi_redis_store *store = o->store;
+    int64_t timeout = options ? options->timeout_ms : 0;
+    int64_t lease = options ? options->lease_ms : 0;
+    store->timeout_ms = timeout ? timeout : TIMEOUT_MS;
+    store->lease_ms = lease ? lease : LEASE_MS;
+    if (store->timeout_ms < 0 || store->timeout_ms > TIME_MOST_MS ||
+        store->lease_ms < LEASE_LEAST_MS || store->lease_ms > TIME_MOST_MS)
+        return fail(o, SEGUE_E_INVALID, "a time limit is negative, or out of bounds");
+    snprintf(store->lease, sizeof store->lease, "%lld", (long long)store->lease_ms);
+    snprintf(store->keys, sizeof store->keys, "{%s}:", store->url.prefix);
+    return SEGUE_OK;
+}
+
+/* Afterwards free_store is right, whatever comes. */
+static void init(sgi_redis_store *store, const sgi_mem *mem)
+{
+    segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
+    store->mem = *mem;
+    store->wake = -1;
+    store->operations = -1;
+    sgi_env env = {&store->mem, &hooks};
+    sgi_map_init(&store->marks, &env);
+    TAILQ_INIT(&store->mark_list);
+    sgi_buf_init(&store->loading, &store->mem);
+    sgi_buf_init(&store->commands, &store->mem);
+    sgi_buf_init(&store->beat_commands, &store->mem);
+    pthread_mutex_init(&store->lock, NULL);
+    pthread_mutex_init(&store->bell_lock, NULL);
+    pthread_cond_init(&store->has_tried, NULL);
+}
+
+static segue_status start(opening *o, const segue_store_options *options)
+{
+    sgi_redis_store *store = o->store;
+    segue_status status = take_options(o, options);
+    if (status)
+        return status;
+    sgi_redis_scripts_add(&store->loading);
+    /* The most that the thread ever says: a step of follows, 25 bytes each. */
+    sgi_buf_reserve(&store->beat_commands, 1024 + SGI_REDIS_FOLLOW_STEP * 32);
+    sgi_buf_reserve(&store->commands, 4096);
+    if (store->loading.failed || store->beat_commands.failed || store->commands.failed)
+        return SEGUE_E_NOMEM;
+    sgi_redis_link_init(&store->link, &store->url,
+                        (sgi_str){store->loading.p, store->loading.len}, -1);
+    status = connect_server(o);
+    if (!status)
+        status = check_server(o);
+    if (!status)
+        status = become_owner(o);
+    if (!status && !sgi_redis_watch_start(store))
+        status = fail(o, SEGUE_E_STORE, "no thread can be started");
+    return status;
+}
+
+segue_status sgi_store_redis_new(const char *url, const segue_store_options *options,
+                                 segue_store **out, char *message, size_t size)
+{
+    static const segue_store_vtable vtable = {.struct_size = sizeof vtable,
+                                              .blocking = 1,
+                                              .commit = sgi_redis_commit,
+                                              .find = sgi_redis_find,
+                                              .read = sgi_redis_read,
+                                              .claim = sgi_redis_claim,
+                                              .purge = sgi_redis_purge,
+                                              .free = free_store,
+                                              .list = sgi_redis_list,
+                                              .set_bell = sgi_redis_set_bell,
+                                              .follow = sgi_redis_follow,
+                                              .post = sgi_redis_post,
+                                              .news = sgi_redis_news,
+                                              .stats = stats};
+    const sgi_mem *mem =
+        options && options->allocator ? options->allocator : &sgi_mem_libc;
+    const char *reason;
+    if (message && size)
+        *message = 0;
+    sgi_redis_store *store = sgi_zalloc(mem, sizeof *store);
+    if (!store)
+        return SEGUE_E_NOMEM;
+    init(store, mem);
+    opening o = {store, message, size};
+    segue_status status = sgi_redis_url_parse(&store->url, url ? url : "", &reason);
+    if (!status)
+        status = start(&o, options);
+    else if (message && size)
+        snprintf(message, size, "redis: %s", reason);
+    if (!status)
+        status = sgi_store_new(&vtable, store, mem, out);
+    if (status)
+        free_store(store);
+    return status;
+}

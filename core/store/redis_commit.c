@@ -1,0 +1,326 @@
+/* Writing to Redis. A commit is one call of one script, which checks all writes and then
+ * applies all: nobody ever sees a part of it.
+ *
+ * Redis serves nobody else meanwhile, so a call is bounded: PART_WRITES writes and
+ * PART_BYTES bytes. A larger commit goes in several calls, cut so that all writes to one
+ * operation are in the same call and in their order. So what every commit promises holds
+ * for each operation; that it holds for all of them together ends at that size. What was
+ * applied before a later part failed is there and, asked for again, is there already.
+ *
+ * A write is four arguments: kind, id, and two that depend on the kind (see APPLY in
+ * redis_script.c). */
+#include "store/redis_store.h"
+
+#include <stdlib.h>
+
+#define PART_WRITES 4096
+#define PART_BYTES ((size_t)16 * 1024 * 1024)
+#define OPERATION_BYTES ((size_t)256 * 1024 * 1024) /* well below what Redis takes */
+#define COMMANDS_KEPT ((size_t)256 * 1024)
+
+#define ENTRY_HEAD 28
+#define WRITE_ARGS 4
+
+/* ---- numbers ---- */
+
+void sgi_redis_put_uint(uint8_t to[8], uint64_t value)
+{
+    for (int i = 7; i >= 0; i--, value >>= 8)
+        to[i] = (uint8_t)value;
+}
+
+uint64_t sgi_redis_get_uint(const char *from)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++)
+        value = value << 8 | (uint8_t)from[i];
+    return value;
+}
+
+void sgi_redis_put_int(uint8_t to[8], int64_t value)
+{
+    sgi_redis_put_uint(to, (uint64_t)value ^ UINT64_C(1) << 63);
+}
+
+int64_t sgi_redis_get_int(const char *from)
+{
+    return (int64_t)(sgi_redis_get_uint(from) ^ UINT64_C(1) << 63);
+}
+
+static void put_int32(uint8_t to[4], int32_t value)
+{
+    for (int i = 3; i >= 0; i--, value >>= 8)
+        to[i] = (uint8_t)value;
+}
+
+/* ---- one write ---- */
+
+static const uint8_t *id_of(const segue_store_write *write)
+{
+    return write->kind == SEGUE_STORE_CREATE ? write->record->id : write->id;
+}
+
+static size_t bytes_of(const segue_store_write *write)
+{
+    size_t data = 0;
+    if (write->kind == SEGUE_STORE_CREATE)
+        data = write->record->data_len + SGI_REDIS_TASK_MAX;
+    else if (write->kind == SEGUE_STORE_APPEND)
+        data = write->entry.data_len;
+    return data + 128;
+}
+
+static segue_status check_write(const segue_store_write *write)
+{
+    size_t len;
+    switch (write->kind) {
+    case SEGUE_STORE_CREATE:
+        if (!write->record || !write->record->task_id)
+            return SEGUE_E_INVALID;
+        len = strlen(write->record->task_id);
+        return len && len <= SGI_REDIS_TASK_MAX ? SEGUE_OK : SEGUE_E_INVALID;
+    case SEGUE_STORE_APPEND:
+    case SEGUE_STORE_END:
+    case SEGUE_STORE_DELETE:
+    case SEGUE_STORE_RELEASE:
+    case SEGUE_STORE_DROP:
+    case SEGUE_STORE_TAKEN:
+        return SEGUE_OK;
+    default:
+        return SEGUE_E_INVALID;
+    }
+}
+
+static void add_create(sgi_buf *commands, const segue_store_record *record)
+{
+    uint8_t how[9], head[SGI_REDIS_RECORD_HEAD] = {0};
+    size_t task_len = strlen(record->task_id);
+    sgi_redis_put_int(how, record->purge_ms);
+    how[8] = record->ended ? '1' : '0';
+    sgi_redis_arg(commands, how, sizeof how);
+    sgi_redis_put_int(head, record->created_ms);
+    if (record->has_key) {
+        head[8] = 1;
+        memcpy(head + 9, record->idempotency_key, SEGUE_STORE_HASH_SIZE);
+    }
+    memcpy(head + 41, record->principal, SEGUE_STORE_HASH_SIZE);
+    head[73] = (uint8_t)(task_len >> 8);
+    head[74] = (uint8_t)task_len;
+    sgi_redis_arg_begin(commands, sizeof head + task_len + record->data_len);
+    sgi_buf_add(commands, head, sizeof head);
+    sgi_buf_add(commands, record->task_id, task_len);
+    sgi_buf_add(commands, record->data, record->data_len);
+    sgi_redis_arg_end(commands);
+}
+
+static void add_entry(sgi_buf *commands, const segue_store_entry *entry)
+{
+    uint8_t head[ENTRY_HEAD];
+    put_int32(head, entry->kind);
+    sgi_redis_put_uint(head + 4, entry->segment);
+    sgi_redis_put_uint(head + 12, entry->event);
+    sgi_redis_put_int(head + 20, entry->at_ms);
+    sgi_redis_arg_begin(commands, sizeof head + entry->data_len);
+    sgi_buf_add(commands, head, sizeof head);
+    sgi_buf_add(commands, entry->data, entry->data_len);
+    sgi_redis_arg_end(commands);
+}
+
+static void add_number(sgi_buf *commands, uint64_t value)
+{
+    char text[24];
+    size_t n = sizeof text;
+    do
+        text[--n] = (char)('0' + value % 10);
+    while (value /= 10);
+    sgi_redis_arg(commands, text + n, sizeof text - n);
+}
+
+static void add_write(sgi_buf *commands, const segue_store_write *write)
+{
+    /* By kind; 0 is none. */
+    static const char letters[] = " CAEDRXT";
+    uint8_t bytes[8];
+    sgi_redis_arg(commands, &letters[write->kind], 1);
+    sgi_redis_arg(commands, id_of(write), SEGUE_STORE_ID_SIZE);
+    switch (write->kind) {
+    case SEGUE_STORE_CREATE:
+        add_create(commands, write->record);
+        return;
+    case SEGUE_STORE_APPEND:
+        add_number(commands, write->entry.seq);
+        add_entry(commands, &write->entry);
+        return;
+    case SEGUE_STORE_END:
+        sgi_redis_put_int(bytes, write->purge_ms);
+        sgi_redis_arg(commands, bytes, sizeof bytes);
+        break;
+    case SEGUE_STORE_DROP:
+        put_int32(bytes, write->entry.kind);
+        sgi_redis_arg(commands, bytes, 4);
+        add_number(commands, write->entry.seq);
+        return;
+    case SEGUE_STORE_TAKEN:
+        add_number(commands, write->entry.seq);
+        break;
+    default:
+        sgi_redis_arg(commands, "", 0);
+        break;
+    }
+    sgi_redis_arg(commands, "", 0);
+}
+
+/* ---- one call ---- */
+
+/* Which writes go: those at order[0..count), or the first `count` when it is NULL. */
+typedef struct part {
+    const segue_store_write *writes;
+    const size_t *order;
+    size_t count;
+} part;
+
+static const segue_store_write *nth(const part *p, size_t i)
+{
+    return &p->writes[p->order ? p->order[i] : i];
+}
+
+/* What this instance remembers of letters goes with what they were for. */
+static void note_done(sgi_redis_store *store, const part *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const segue_store_write *write = nth(p, i);
+        if (write->kind == SEGUE_STORE_TAKEN)
+            sgi_redis_letters_gone(store, write->id, write->entry.seq);
+        else if (write->kind == SEGUE_STORE_END || write->kind == SEGUE_STORE_DELETE ||
+                 write->kind == SEGUE_STORE_RELEASE)
+            sgi_redis_letters_gone(store, write->id, UINT64_MAX);
+    }
+}
+
+static segue_status send_part(sgi_redis_store *store, const part *p)
+{
+    redisReply *reply;
+    bool grows = false;
+    size_t size = 256;
+    for (size_t i = 0; i < p->count; i++) {
+        int32_t kind = nth(p, i)->kind;
+        grows = grows || kind == SEGUE_STORE_CREATE || kind == SEGUE_STORE_APPEND;
+        size += bytes_of(nth(p, i));
+    }
+    sgi_buf_reset(&store->commands, COMMANDS_KEPT);
+    sgi_buf_reserve(&store->commands, size);
+    sgi_redis_change(store, SGI_REDIS_COMMIT, 1 + WRITE_ARGS * p->count);
+    sgi_redis_arg_text(&store->commands, grows ? "1" : "0");
+    for (size_t i = 0; i < p->count; i++)
+        add_write(&store->commands, nth(p, i));
+    segue_status status = sgi_redis_ask(store, 1, &reply);
+    if (status)
+        return status;
+    size_t at = 0;
+    status = SEGUE_E_STORE_CORRUPT;
+    if (sgi_redis_is_array(reply, 2) && reply->element[0]->type == REDIS_REPLY_INTEGER) {
+        status = (segue_status)reply->element[0]->integer;
+        at = (size_t)reply->element[1]->integer;
+    }
+    freeReplyObject(reply);
+    if (status == SEGUE_OK)
+        note_done(store, p);
+    else if (status == SEGUE_E_FENCED && at < p->count)
+        sgi_redis_letters_gone(store, id_of(nth(p, at)), UINT64_MAX);
+    return status;
+}
+
+/* ---- more than one call ---- */
+
+typedef struct ranks {
+    const segue_store_write *writes;
+    const size_t *first; /* of each write: the first one to its operation */
+} ranks;
+
+static int by_number(size_t a, size_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_id(const void *a, const void *b, void *user)
+{
+    const ranks *r = user;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    int order = memcmp(id_of(&r->writes[i]), id_of(&r->writes[j]), SEGUE_STORE_ID_SIZE);
+    return order ? order : by_number(i, j);
+}
+
+static int by_first(const void *a, const void *b, void *user)
+{
+    const ranks *r = user;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    return r->first[i] != r->first[j] ? by_number(r->first[i], r->first[j])
+                                      : by_number(i, j);
+}
+
+/* Brings what belongs to one operation together, operations in the order in which they
+ * first come. */
+static void group(const segue_store_write *writes, size_t count, size_t *order,
+                  size_t *first)
+{
+    ranks r = {writes, first};
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof *order, by_id, &r);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i && !memcmp(id_of(&writes[order[i]]), id_of(&writes[order[i - 1]]),
+                                 SEGUE_STORE_ID_SIZE);
+        first[order[i]] = same ? first[order[i - 1]] : order[i];
+    }
+    qsort_r(order, count, sizeof *order, by_first, &r);
+}
+
+static segue_status send_groups(sgi_redis_store *store, part p, const size_t *first)
+{
+    size_t begin = 0, bytes = 0;
+    for (size_t i = 0; i < p.count;) {
+        size_t end = i, more = 0;
+        for (; end < p.count && first[p.order[end]] == first[p.order[i]]; end++)
+            more += bytes_of(nth(&p, end));
+        if (more > OPERATION_BYTES)
+            return SEGUE_E_TOO_LARGE;
+        if (i > begin && (bytes + more > PART_BYTES || end - begin > PART_WRITES)) {
+            segue_status status =
+                send_part(store, &(part){p.writes, p.order + begin, i - begin});
+            if (status)
+                return status;
+            begin = i;
+            bytes = 0;
+        }
+        bytes += more;
+        i = end;
+    }
+    return send_part(store, &(part){p.writes, p.order + begin, p.count - begin});
+}
+
+static segue_status send_many(sgi_redis_store *store, const part *p)
+{
+    size_t *order = sgi_alloc(&store->mem, 2 * p->count * sizeof *order);
+    if (!order)
+        return SEGUE_E_NOMEM;
+    size_t *first = order + p->count;
+    group(p->writes, p->count, order, first);
+    segue_status status = send_groups(store, (part){p->writes, order, p->count}, first);
+    sgi_release(&store->mem, order, 2 * p->count * sizeof *order);
+    return status;
+}
+
+segue_status sgi_redis_commit(void *self, const segue_store_write *writes, size_t count)
+{
+    sgi_redis_store *store = self;
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        segue_status status = check_write(&writes[i]);
+        if (status)
+            return status;
+        bytes += bytes_of(&writes[i]);
+    }
+    part all = {writes, NULL, count};
+    return count <= PART_WRITES && bytes <= PART_BYTES ? send_part(store, &all)
+                                                       : send_many(store, &all);
+}

@@ -1,0 +1,236 @@
+/* Finding, reading and listing in Redis. Whatever may be long comes in pages, so that
+ * neither side holds it all: entries by their number, lists by the place of the last one
+ * shown. Replies are checked before they are believed: what is not as this store writes
+ * it is SEGUE_E_STORE_CORRUPT. */
+#include "store/redis_store.h"
+
+#include <stdlib.h>
+
+#define READ_PAGE 100
+#define LIST_PAGE 50
+#define ENTRY_HEAD 28
+
+/* ---- records ---- */
+
+bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
+                           char task_id[SGI_REDIS_TASK_MAX + 1])
+{
+    for (int i = 0; i < 4; i++)
+        if (!sgi_redis_is_text(shown[i]))
+            return false;
+    const char *bytes = shown[1]->str;
+    if (shown[0]->len != SEGUE_STORE_ID_SIZE || shown[1]->len < SGI_REDIS_RECORD_HEAD ||
+        shown[2]->len != 1 || shown[3]->len != 8)
+        return false;
+    size_t task_len = (size_t)(uint8_t)bytes[73] << 8 | (uint8_t)bytes[74];
+    size_t head = SGI_REDIS_RECORD_HEAD + task_len;
+    if (task_len > SGI_REDIS_TASK_MAX || shown[1]->len < head)
+        return false;
+    *record = (segue_store_record){.task_id = task_id,
+                                   .has_key = bytes[8] == 1,
+                                   .ended = *shown[2]->str == '1',
+                                   .created_ms = sgi_redis_get_int(bytes),
+                                   .purge_ms = sgi_redis_get_int(shown[3]->str),
+                                   .data = bytes + head,
+                                   .data_len = shown[1]->len - head};
+    memcpy(record->id, shown[0]->str, SEGUE_STORE_ID_SIZE);
+    memcpy(record->idempotency_key, bytes + 9, SEGUE_STORE_HASH_SIZE);
+    memcpy(record->principal, bytes + 41, SEGUE_STORE_HASH_SIZE);
+    memcpy(task_id, bytes + SGI_REDIS_RECORD_HEAD, task_len);
+    task_id[task_len] = 0;
+    return true;
+}
+
+segue_status sgi_redis_find(void *self, const char *task_id,
+                            const uint8_t *idempotency_key, segue_store_record_fn fn,
+                            void *user)
+{
+    sgi_redis_store *store = self;
+    redisReply *reply;
+    segue_store_record record;
+    char text[SGI_REDIS_TASK_MAX + 1];
+    sgi_buf_reset(&store->commands, SIZE_MAX);
+    sgi_redis_call(store, SGI_REDIS_FIND, 2);
+    sgi_redis_arg_text(&store->commands, task_id ? "task" : "key");
+    if (task_id)
+        sgi_redis_arg_text(&store->commands, task_id);
+    else
+        sgi_redis_arg(&store->commands, idempotency_key, SEGUE_STORE_HASH_SIZE);
+    segue_status status = sgi_redis_ask(store, 1, &reply);
+    if (status)
+        return status;
+    if (reply->type == REDIS_REPLY_INTEGER)
+        status = (segue_status)reply->integer;
+    else if (sgi_redis_is_array(reply, 4) &&
+             sgi_redis_fill_record(reply->element, &record, text))
+        fn(user, &record);
+    else
+        status = SEGUE_E_STORE_CORRUPT;
+    freeReplyObject(reply);
+    return status;
+}
+
+/* ---- logs ---- */
+
+static int32_t get_int32(const char *from)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < 4; i++)
+        value = value << 8 | (uint8_t)from[i];
+    return (int32_t)value;
+}
+
+/* [id, [field, bytes]] */
+static bool fill_entry(const redisReply *reply, segue_store_entry *entry)
+{
+    if (!sgi_redis_is_array(reply, 2) || !sgi_redis_is_text(reply->element[0]) ||
+        !sgi_redis_is_array(reply->element[1], 2))
+        return false;
+    const redisReply *packed = reply->element[1]->element[1];
+    if (!sgi_redis_is_text(packed) || packed->len < ENTRY_HEAD)
+        return false;
+    *entry = (segue_store_entry){.seq = strtoull(reply->element[0]->str, NULL, 10),
+                                 .kind = get_int32(packed->str),
+                                 .segment = sgi_redis_get_uint(packed->str + 4),
+                                 .event = sgi_redis_get_uint(packed->str + 12),
+                                 .at_ms = sgi_redis_get_int(packed->str + 20),
+                                 .data = packed->str + ENTRY_HEAD,
+                                 .data_len = packed->len - ENTRY_HEAD};
+    return true;
+}
+
+/* *last moves on; *more says whether there may be another page. */
+static segue_status show_page(const redisReply *page, uint64_t *last, bool *more,
+                              segue_store_entry_fn fn, void *user)
+{
+    segue_store_entry entry;
+    *more = false;
+    if (!sgi_redis_is_array(page, 0))
+        return SEGUE_E_STORE_CORRUPT;
+    for (size_t i = 0; i < page->elements; i++) {
+        if (!fill_entry(page->element[i], &entry) || entry.seq <= *last)
+            return SEGUE_E_STORE_CORRUPT;
+        *last = entry.seq;
+        if (fn(user, &entry))
+            return SEGUE_OK;
+    }
+    *more = page->elements == READ_PAGE;
+    return SEGUE_OK;
+}
+
+static void add_range(sgi_redis_store *store, const uint8_t *id, uint64_t after)
+{
+    sgi_buf *commands = &store->commands;
+    char from[32];
+    size_t n = sizeof from;
+    from[--n] = '0';
+    from[--n] = '-';
+    for (after++; after || n == sizeof from - 2; after /= 10)
+        from[--n] = (char)('0' + after % 10);
+    sgi_redis_begin(commands, 6);
+    sgi_redis_arg_text(commands, "XRANGE");
+    sgi_redis_key(store, commands, "log:", id);
+    sgi_redis_arg(commands, from + n, sizeof from - n);
+    sgi_redis_arg_text(commands, "+");
+    sgi_redis_arg_text(commands, "COUNT");
+    sgi_redis_arg_int(commands, READ_PAGE);
+}
+
+segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
+                            segue_store_entry_fn fn, void *user)
+{
+    sgi_redis_store *store = self;
+    bool more = true;
+    /* Numbers of entries end long before those of streams do. */
+    if (after == UINT64_MAX)
+        after--;
+    while (more) {
+        redisReply *replies[2];
+        sgi_buf_reset(&store->commands, SIZE_MAX);
+        sgi_redis_begin(&store->commands, 2);
+        sgi_redis_arg_text(&store->commands, "EXISTS");
+        sgi_redis_key(store, &store->commands, "op:", id);
+        add_range(store, id, after);
+        segue_status status = sgi_redis_ask(store, 2, replies);
+        if (status)
+            return status;
+        if (replies[0]->type != REDIS_REPLY_INTEGER || !replies[0]->integer)
+            status = SEGUE_E_NOT_FOUND;
+        else
+            status = show_page(replies[1], &after, &more, fn, user);
+        freeReplyObject(replies[0]);
+        freeReplyObject(replies[1]);
+        if (status)
+            return status;
+    }
+    return SEGUE_OK;
+}
+
+/* ---- lists ---- */
+
+/* Where the next page begins; nothing is allocated for it. */
+typedef struct list_end {
+    char bytes[1 + 8 + SGI_REDIS_TASK_MAX + 1 + SEGUE_STORE_ID_SIZE];
+    size_t len;
+} list_end;
+
+static void set_end(list_end *end, const void *bytes, size_t len)
+{
+    end->bytes[0] = '(';
+    memcpy(end->bytes + 1, bytes, len);
+    end->len = 1 + len;
+}
+
+/* Shows a page; end receives the place of its last one. */
+static segue_status show_list(const redisReply *page, list_end *end, bool *more,
+                              segue_store_record_fn fn, void *user)
+{
+    segue_store_record record;
+    char text[SGI_REDIS_TASK_MAX + 1];
+    *more = false;
+    if (!sgi_redis_is_array(page, 0))
+        return SEGUE_E_STORE_CORRUPT;
+    for (size_t i = 0; i < page->elements; i++) {
+        const redisReply *row = page->element[i];
+        if (!sgi_redis_is_array(row, 5) || !sgi_redis_is_text(row->element[0]) ||
+            row->element[0]->len >= sizeof end->bytes ||
+            !sgi_redis_fill_record(row->element + 1, &record, text))
+            return SEGUE_E_STORE_CORRUPT;
+        if (fn(user, &record))
+            return SEGUE_OK;
+        set_end(end, row->element[0]->str, row->element[0]->len);
+    }
+    *more = page->elements == LIST_PAGE;
+    return SEGUE_OK;
+}
+
+segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t created_ms,
+                            const char *task_id, segue_store_record_fn fn, void *user)
+{
+    sgi_redis_store *store = self;
+    segue_status status = SEGUE_OK;
+    list_end end = {.bytes = "+", .len = 1};
+    if (task_id) {
+        char place[8 + SGI_REDIS_TASK_MAX + 1];
+        size_t len = strlen(task_id) + 1; /* whatever id is behind the NUL */
+        if (len > SGI_REDIS_TASK_MAX + 1)
+            return SEGUE_E_INVALID;
+        sgi_redis_put_int((uint8_t *)place, created_ms);
+        memcpy(place + 8, task_id, len);
+        set_end(&end, place, 8 + len);
+    }
+    for (bool more = true; more && !status;) {
+        redisReply *reply;
+        sgi_buf_reset(&store->commands, SIZE_MAX);
+        sgi_redis_call(store, SGI_REDIS_LIST, 3);
+        sgi_redis_arg(&store->commands, principal, SEGUE_STORE_HASH_SIZE);
+        sgi_redis_arg(&store->commands, end.bytes, end.len);
+        sgi_redis_arg_int(&store->commands, LIST_PAGE);
+        status = sgi_redis_ask(store, 1, &reply);
+        if (!status) {
+            status = show_list(reply, &end, &more, fn, user);
+            freeReplyObject(reply);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,472 @@
+/* The scripts of the Redis store.
+ *
+ * Keys, all behind one prefix with a hash tag ("{segue}:"), KEYS[1] of every script:
+ *
+ *   format          "1"
+ *   owner           counter of owner numbers
+ *   owners          hash: owner -> its lease in ms (0 = it said good-bye)
+ *   done            hash: owner -> number of its last call that changed something
+ *   lease:<owner>   is there while the owner lives (PX)
+ *   open:<owner>    set: what it owns and has not ended; "open:" = nobody owns it
+ *   claimed:<owner> set: claimed, and not known to have been shown yet
+ *   mail:<owner>    set: what it owns and letters wait for
+ *   op:<id>         hash: o owner, e ended, u purge time, m last letter, f is followed,
+ *                   x entries dropped, d<kind> how far they have been dropped
+ *   rec:<id>        what never changes: created (8), has key (1), key (32), principal
+ *                   (32), length of the task id (2), task id, data
+ *   log:<id>        stream: entry seq is seq-0, one field "e": kind (4), segment (8),
+ *                   event (8), time (8), data
+ *   post:<id>       list: letters up to number m that wait
+ *   fol:<id>        set: owners that follow it
+ *   task, key       hashes: task id, idempotency key -> id
+ *   list:<principal> sorted by bytes: created, task id, NUL, id
+ *   purge           sorted by bytes: purge time, id; what is never purged is not in it
+ *
+ * Numbers in what is sorted are big-endian with the sign turned, so that bytes sort as
+ * numbers do. Channels: news:<owner> ("G" and ids: they grew; "L" and an id: a letter),
+ * all ("O" and who says so: there may be something to claim).
+ *
+ * A script is not undone when it fails in the middle, so nothing may fail there: what can
+ * be refused is refused before the first write. Redis refuses for lack of memory at the
+ * first write only; a script whose first write needs none (DEL of a key that never is)
+ * goes through, and that is how what must work in a full store does.
+ *
+ * Numbers of calls: a call that was repeated because its answer was lost has the number
+ * of the first try, which `done` knows. Who repeats it later, in other words, meets the
+ * bytes: the same entry under the same number, the same record of the same owner, is
+ * there already and is no error. */
+#include "store/redis_script.h"
+
+/* What every script that changes something begins with. */
+static const char LIFE[] =
+    "local call, P = redis.call, KEYS[1]\n"
+    "local me, number, lease = ARGV[1], ARGV[2], ARGV[3]\n"
+    "local function done() return call('HGET', P .. 'done', me) == number end\n"
+    "local function live()\n"
+    "  if call('EXISTS', P .. 'lease:' .. me) == 1 then return false end\n"
+    "  call('SET', P .. 'lease:' .. me, '1', 'PX', lease)\n"
+    "  call('HSET', P .. 'owners', me, lease)\n"
+    "  return true\n"
+    "end\n"
+    "local function anyway() call('DEL', P .. 'none') end\n"
+    "local function began() call('HSET', P .. 'done', me, number) live() end\n";
+
+/* News for those who follow; one message for each, however much has grown. A follower
+ * that nobody listens for has gone, or will follow anew when it is back. */
+static const char TELL[] =
+    "local news = {}\n"
+    "local function grew(id)\n"
+    "  for _, f in ipairs(call('SMEMBERS', P .. 'fol:' .. id)) do\n"
+    "    if f ~= me then\n"
+    "      news[f] = news[f] or {}\n"
+    "      table.insert(news[f], id)\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "local function tell()\n"
+    "  for f, ids in pairs(news) do\n"
+    "    if call('PUBLISH', P .. 'news:' .. f, 'G' .. table.concat(ids)) == 0 then\n"
+    "      for _, id in ipairs(ids) do call('SREM', P .. 'fol:' .. id, f) end\n"
+    "    end\n"
+    "  end\n"
+    "end\n";
+
+static const char RECORD[] =
+    "local NEVER = string.rep('\\255', 8)\n"
+    "local function head(r)\n"
+    "  local n = r:byte(74) * 256 + r:byte(75)\n"
+    "  return {c = r:sub(1, 8), k = r:byte(9) == 1 and r:sub(10, 41),\n"
+    "    p = r:sub(42, 73), t = r:sub(76, 75 + n)}\n"
+    "end\n"
+    "local function place(h, id) return h.c .. h.t .. '\\0' .. id end\n"
+    "local function stored(id) return call('GETRANGE', P .. 'rec:' .. id, 0, 1199) end\n"
+    "local function remove(id)\n"
+    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'u')\n"
+    "  local r = stored(id)\n"
+    "  if #r >= 75 then\n"
+    "    local h = head(r)\n"
+    "    call('HDEL', P .. 'task', h.t)\n"
+    "    if h.k then call('HDEL', P .. 'key', h.k) end\n"
+    "    call('ZREM', P .. 'list:' .. h.p, place(h, id))\n"
+    "  end\n"
+    "  if v[1] then\n"
+    "    call('ZREM', P .. 'purge', v[2] .. id)\n"
+    "    call('SREM', P .. 'open:' .. v[1], id)\n"
+    "    call('SREM', P .. 'mail:' .. v[1], id)\n"
+    "  end\n"
+    "  call('UNLINK', P .. 'op:' .. id, P .. 'rec:' .. id, P .. 'log:' .. id,\n"
+    "    P .. 'post:' .. id, P .. 'fol:' .. id)\n"
+    "end\n";
+
+/* ---- commit: first all checks, in a picture of what the writes would make ---- */
+
+static const char CHECK[] =
+    "local ops, tasks, keys, same = {}, {}, {}, {}\n"
+    "local function state(id)\n"
+    "  local s = ops[id]\n"
+    "  if not s then\n"
+    "    local v = call('HMGET', P .. 'op:' .. id, 'o', 'x', 'f')\n"
+    "    s = {o = v[1], f = v[3]}\n"
+    "    if s.o then\n"
+    "      s.last = call('XLEN', P .. 'log:' .. id) + tonumber(v[2] or 0)\n"
+    "      s.was = s.last\n"
+    "    end\n"
+    "    ops[id] = s\n"
+    "  end\n"
+    "  return s\n"
+    "end\n"
+    "local function taken(names, key, name)\n"
+    "  local v = names[name]\n"
+    "  if v == nil then v = call('HEXISTS', P .. key, name) == 1 end\n"
+    "  return v\n"
+    "end\n"
+    "local function create(i, s, id, r)\n"
+    "  local h = head(r)\n"
+    "  if s.o then\n"
+    "    if s.was and call('GET', P .. 'rec:' .. id) == r then\n"
+    "      if s.o ~= me and s.o ~= '' then return -403 end\n"
+    "      same[i] = true\n"
+    "      return 0\n"
+    "    end\n"
+    "    return -9\n"
+    "  end\n"
+    "  if taken(tasks, 'task', h.t) or (h.k and taken(keys, 'key', h.k)) then\n"
+    "    return -9\n"
+    "  end\n"
+    "  tasks[h.t] = true\n"
+    "  if h.k then keys[h.k] = true end\n"
+    "  ops[id] = {o = me, last = 0, f = s.f, head = h}\n"
+    "  return 0\n"
+    "end\n"
+    "local function append(i, s, id, seq, data)\n"
+    "  local n = tonumber(seq)\n"
+    "  if n == s.last + 1 then\n"
+    "    s.last = n\n"
+    "    return 0\n"
+    "  end\n"
+    "  if s.was and n >= 1 and n <= s.was then\n"
+    "    local e = call('XRANGE', P .. 'log:' .. id, seq .. '-0', seq .. '-0')[1]\n"
+    "    if e and e[2][2] == data then\n"
+    "      same[i] = true\n"
+    "      return 0\n"
+    "    end\n"
+    "  end\n"
+    "  return -10\n"
+    "end\n"
+    "local function check(i)\n"
+    "  local kind, id = ARGV[i], ARGV[i + 1]\n"
+    "  local s = state(id)\n"
+    "  if kind == 'C' then return create(i, s, id, ARGV[i + 3]) end\n"
+    "  if not s.o then\n"
+    "    same[i] = true\n"
+    "    return (kind == 'A' or kind == 'E') and -8 or 0\n"
+    "  end\n"
+    "  if kind == 'D' then\n"
+    "    local h = s.head or head(stored(id))\n"
+    "    tasks[h.t] = false\n"
+    "    if h.k then keys[h.k] = false end\n"
+    "    ops[id] = {o = false, f = s.f}\n"
+    "    return 0\n"
+    "  end\n"
+    "  if kind == 'R' then return 0 end\n"
+    "  if s.o ~= me and s.o ~= '' then return -403 end\n"
+    "  if kind ~= 'A' then return 0 end\n"
+    "  return append(i, s, id, ARGV[i + 2], ARGV[i + 3])\n"
+    "end\n";
+
+static const char APPLY[] =
+    "local loose = false\n"
+    "local apply = {}\n"
+    "function apply.A(id, seq, data)\n"
+    "  call('XADD', P .. 'log:' .. id, seq .. '-0', 'e', data)\n"
+    "end\n"
+    "function apply.C(id, how, r)\n"
+    "  local h, u, e = head(r), how:sub(1, 8), how:sub(9, 9)\n"
+    "  call('SET', P .. 'rec:' .. id, r)\n"
+    "  call('HSET', P .. 'op:' .. id, 'o', me, 'e', e, 'u', u)\n"
+    "  call('HSET', P .. 'task', h.t, id)\n"
+    "  if h.k then call('HSET', P .. 'key', h.k, id) end\n"
+    "  call('ZADD', P .. 'list:' .. h.p, 0, place(h, id))\n"
+    "  if u ~= NEVER then call('ZADD', P .. 'purge', 0, u .. id) end\n"
+    "  if e == '0' then call('SADD', P .. 'open:' .. me, id) end\n"
+    "end\n"
+    "function apply.E(id, u)\n"
+    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'u')\n"
+    "  call('ZREM', P .. 'purge', v[2] .. id)\n"
+    "  if u ~= NEVER then call('ZADD', P .. 'purge', 0, u .. id) end\n"
+    "  call('HSET', P .. 'op:' .. id, 'e', '1', 'u', u)\n"
+    "  call('SREM', P .. 'open:' .. v[1], id)\n"
+    "  call('SREM', P .. 'mail:' .. v[1], id)\n"
+    "  call('UNLINK', P .. 'post:' .. id)\n"
+    "end\n"
+    "function apply.D(id) remove(id) end\n"
+    "function apply.R(id)\n"
+    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'e')\n"
+    "  if v[1] == me and v[2] == '0' then\n"
+    "    call('HSET', P .. 'op:' .. id, 'o', '')\n"
+    "    call('SREM', P .. 'mail:' .. me, id)\n"
+    "    call('SMOVE', P .. 'open:' .. me, P .. 'open:', id)\n"
+    "    loose = true\n"
+    "  end\n"
+    "end\n"
+    "function apply.X(id, kind, upto)\n"
+    "  local op, log, gone = P .. 'op:' .. id, P .. 'log:' .. id, 0\n"
+    "  local from = tonumber(call('HGET', op, 'd' .. kind) or 0)\n"
+    "  local last = call('XLEN', log) + tonumber(call('HGET', op, 'x') or 0)\n"
+    "  upto = math.min(tonumber(upto), last)\n"
+    "  while from < upto do\n"
+    "    local es = call('XRANGE', log, string.format('%.0f-0', from + 1),\n"
+    "      string.format('%.0f-0', upto), 'COUNT', 100)\n"
+    "    if #es == 0 then break end\n"
+    "    for _, e in ipairs(es) do\n"
+    "      if e[2][2]:sub(1, 4) == kind then gone = gone + call('XDEL', log, e[1]) end\n"
+    "    end\n"
+    "    from = tonumber(es[#es][1]:match('^%d+'))\n"
+    "  end\n"
+    "  call('HINCRBY', op, 'x', gone)\n"
+    "  call('HSET', op, 'd' .. kind, string.format('%.0f', upto))\n"
+    "end\n"
+    "function apply.T(id, upto)\n"
+    "  local m = tonumber(call('HGET', P .. 'op:' .. id, 'm') or 0)\n"
+    "  local n = tonumber(upto) - (m - call('LLEN', P .. 'post:' .. id))\n"
+    "  if n > 0 then call('LTRIM', P .. 'post:' .. id, n, -1) end\n"
+    "  if call('LLEN', P .. 'post:' .. id) == 0 then\n"
+    "    call('SREM', P .. 'mail:' .. me, id)\n"
+    "  end\n"
+    "end\n";
+
+/* ARGV: who, number, lease, "1" when it needs memory, then kind, id, a, b of each. */
+static const char COMMIT[] =
+    "if done() then return {0, 0} end\n"
+    "for i = 5, #ARGV, 4 do\n"
+    "  local status = check(i)\n"
+    "  if status ~= 0 then return {status, (i - 5) / 4} end\n"
+    "end\n"
+    "if ARGV[4] == '0' then anyway() end\n"
+    "began()\n"
+    "for id, s in pairs(ops) do if s.f then grew(id) end end\n"
+    "for i = 5, #ARGV, 4 do\n"
+    "  if not same[i] then apply[ARGV[i]](ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end\n"
+    "end\n"
+    "tell()\n"
+    "if loose then call('PUBLISH', P .. 'all', 'O' .. me) end\n"
+    "return {0, 0}\n";
+
+/* ---- reading ---- */
+
+static const char SHOW[] = "local call, P = redis.call, KEYS[1]\n"
+                           "local function show(id)\n"
+                           "  local v = call('HMGET', P .. 'op:' .. id, 'e', 'u')\n"
+                           "  return {id, call('GET', P .. 'rec:' .. id), v[1], v[2]}\n"
+                           "end\n";
+
+/* ARGV: "task" or "key", the name. */
+static const char FIND[] = "local id = call('HGET', P .. ARGV[1], ARGV[2])\n"
+                           "return id and show(id) or -8\n";
+
+/* ARGV: principal, where the page ends, how many. Each: its place, and the record. */
+static const char LIST[] =
+    "local page = call('ZREVRANGEBYLEX', P .. 'list:' .. ARGV[1], ARGV[2], '-',\n"
+    "  'LIMIT', 0, ARGV[3])\n"
+    "local out = {}\n"
+    "for i, m in ipairs(page) do out[i] = {m, unpack(show(m:sub(-16)))} end\n"
+    "return out\n";
+
+/* ---- owners ---- */
+
+/* An owner is gone when its lease is. But a lease that went while Redis itself was away
+ * says nothing: its owner gets as long as it lasts from when Redis is back. */
+static const char GONE[] =
+    "local uptime\n"
+    "local function gone(o, ms)\n"
+    "  if o == me or call('EXISTS', P .. 'lease:' .. o) == 1 then return false end\n"
+    "  if not uptime then\n"
+    "    local ok, text = pcall(call, 'INFO', 'server')\n"
+    "    local s = ok and tostring(text):match('uptime_in_seconds:(%d+)')\n"
+    "    uptime = s and tonumber(s) * 1000 or math.huge\n"
+    "  end\n"
+    "  return uptime >= tonumber(ms)\n"
+    "end\n"
+    "local function each_gone(fn)\n"
+    "  local all = call('HGETALL', P .. 'owners')\n"
+    "  for i = 1, #all, 2 do\n"
+    "    if gone(all[i], all[i + 1]) and fn(all[i]) then return end\n"
+    "  end\n"
+    "end\n"
+    "local function forget(o)\n"
+    "  call('HDEL', P .. 'owners', o)\n"
+    "  call('HDEL', P .. 'done', o)\n"
+    "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
+    "end\n";
+
+/* ARGV: chance, format, lease. Another format is answered with it. */
+static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
+                           "local format = call('GET', P .. 'format')\n"
+                           "if format and format ~= ARGV[2] then return format end\n"
+                           "if not format then call('SET', P .. 'format', ARGV[2]) end\n"
+                           "call('DEL', P .. 'none')\n"
+                           "local me = call('INCR', P .. 'owner') .. '.' .. ARGV[1]\n"
+                           "call('SET', P .. 'lease:' .. me, '1', 'PX', ARGV[3])\n"
+                           "call('HSET', P .. 'owners', me, ARGV[3])\n"
+                           "return {me}\n";
+
+/* ARGV: who, number, lease, how many at most, ids that have been shown. A claim whose
+ * answer was lost is answered again. */
+static const char CLAIM[] =
+    "for i = 5, #ARGV do call('SREM', P .. 'claimed:' .. me, ARGV[i]) end\n"
+    "local most, got = tonumber(ARGV[4]), call('SMEMBERS', P .. 'claimed:' .. me)\n"
+    "local function from(o)\n"
+    "  local key = P .. 'open:' .. o\n"
+    "  while #got < most do\n"
+    "    local id = call('SRANDMEMBER', key)\n"
+    "    if not id then break end\n"
+    "    call('SMOVE', key, P .. 'open:' .. me, id)\n"
+    "    call('SADD', P .. 'claimed:' .. me, id)\n"
+    "    call('SREM', P .. 'mail:' .. o, id)\n"
+    "    if call('EXISTS', P .. 'post:' .. id) == 1 then\n"
+    "      call('SADD', P .. 'mail:' .. me, id)\n"
+    "    end\n"
+    "    call('HSET', P .. 'op:' .. id, 'o', me)\n"
+    "    got[#got + 1] = id\n"
+    "  end\n"
+    "  if o ~= '' and call('SCARD', key) == 0 then forget(o) end\n"
+    "  return #got >= most\n"
+    "end\n"
+    "if #got == 0 then\n"
+    "  anyway()\n"
+    "  live()\n"
+    "  if not from('') then each_gone(from) end\n"
+    "end\n"
+    "local out = {}\n"
+    "for i, id in ipairs(got) do out[i] = show(id) end\n"
+    "return out\n";
+
+/* ARGV: who, number, lease, ids that have been shown. */
+static const char UNCLAIM[] =
+    "for i = 4, #ARGV do call('SREM', P .. 'claimed:' .. me, ARGV[i]) end\n"
+    "anyway()\n"
+    "local rest = call('SMEMBERS', P .. 'claimed:' .. me)\n"
+    "for _, id in ipairs(rest) do\n"
+    "  if call('SMOVE', P .. 'open:' .. me, P .. 'open:', id) == 1 then\n"
+    "    call('HSET', P .. 'op:' .. id, 'o', '')\n"
+    "    call('SREM', P .. 'mail:' .. me, id)\n"
+    "  end\n"
+    "end\n"
+    "call('UNLINK', P .. 'claimed:' .. me)\n"
+    "if #rest > 0 then call('PUBLISH', P .. 'all', 'O' .. me) end\n"
+    "return 0\n";
+
+/* ARGV: who, number, lease, now, how much work: an operation counts one and each entry of
+ * its log one. Answers how many went, and when the next is due. */
+static const char PURGE[] =
+    "local left, n = tonumber(ARGV[5]), 0\n"
+    "local upto = '[' .. ARGV[4] .. string.rep('\\255', 17)\n"
+    "anyway()\n"
+    "while left > 0 do\n"
+    "  local m = call('ZRANGEBYLEX', P .. 'purge', '-', upto, 'LIMIT', 0, 1)[1]\n"
+    "  if not m then break end\n"
+    "  local id = m:sub(9)\n"
+    "  left = left - 1 - call('XLEN', P .. 'log:' .. id)\n"
+    "  grew(id)\n"
+    "  remove(id)\n"
+    "  call('ZREM', P .. 'purge', m)\n"
+    "  n = n + 1\n"
+    "end\n"
+    "tell()\n"
+    "local next = call('ZRANGE', P .. 'purge', 0, 0)[1]\n"
+    "return {n, next and next:sub(1, 8) or ''}\n";
+
+/* ---- news ---- */
+
+/* ARGV: who, number, lease, "1" or "0", ids. */
+static const char FOLLOW[] = "local status = 0\n"
+                             "for i = 5, #ARGV do\n"
+                             "  local id = ARGV[i]\n"
+                             "  anyway()\n"
+                             "  if ARGV[4] == '0' then\n"
+                             "    call('SREM', P .. 'fol:' .. id, me)\n"
+                             "  elseif call('EXISTS', P .. 'op:' .. id) == 1 then\n"
+                             "    call('SADD', P .. 'fol:' .. id, me)\n"
+                             "    call('HSET', P .. 'op:' .. id, 'f', '1')\n"
+                             "  else\n"
+                             "    status = -8\n"
+                             "  end\n"
+                             "end\n"
+                             "return status\n";
+
+/* ARGV: who, number, lease, id, data, how many may wait. 1 = it is to ourselves. */
+static const char POST[] =
+    "local id = ARGV[4]\n"
+    "if done() then return 1 end\n"
+    "local v = call('HMGET', P .. 'op:' .. id, 'o', 'e')\n"
+    "if not v[1] then return -8 end\n"
+    "if v[2] == '1' then return -11 end\n"
+    "if call('LLEN', P .. 'post:' .. id) >= tonumber(ARGV[6]) then return -12 end\n"
+    "began()\n"
+    "call('RPUSH', P .. 'post:' .. id, ARGV[5])\n"
+    "call('HINCRBY', P .. 'op:' .. id, 'm', 1)\n"
+    "call('SADD', P .. 'mail:' .. v[1], id)\n"
+    "if v[1] == me then return 1 end\n"
+    "call('PUBLISH', P .. 'news:' .. v[1], 'L' .. id)\n"
+    "return 0\n";
+
+/* ARGV: who, id. The last number, and all that wait; -8 when it is not ours. */
+static const char LETTERS[] =
+    "local call, P = redis.call, KEYS[1]\n"
+    "local v = call('HMGET', P .. 'op:' .. ARGV[2], 'o', 'm', 'e')\n"
+    "if v[1] ~= ARGV[1] or v[3] == '1' then return -8 end\n"
+    "return {tonumber(v[2] or 0), call('LRANGE', P .. 'post:' .. ARGV[2], 0, -1)}\n";
+
+/* ARGV: who, number, lease. Prolongs the lease; answers whether it had lapsed, whether
+ * there is something to claim, and how many operations there are. */
+static const char BEAT[] =
+    "anyway()\n"
+    "local lapsed, orphans = live(), call('EXISTS', P .. 'open:')\n"
+    "call('PEXPIRE', P .. 'lease:' .. me, lease)\n"
+    "each_gone(function(o)\n"
+    "  if call('EXISTS', P .. 'open:' .. o) == 1 then orphans = 1 else forget(o) end\n"
+    "end)\n"
+    "return {lapsed and 1 or 0, orphans, call('HLEN', P .. 'task')}\n";
+
+/* ARGV: who, number, lease. */
+static const char BYE[] = "anyway()\n"
+                          "call('DEL', P .. 'lease:' .. me)\n"
+                          "if call('EXISTS', P .. 'open:' .. me) == 0 then\n"
+                          "  forget(me)\n"
+                          "else\n"
+                          "  call('HSET', P .. 'owners', me, '0')\n"
+                          "  call('PUBLISH', P .. 'all', 'O' .. me)\n"
+                          "end\n"
+                          "return 0\n";
+
+#define PARTS_MAX 5
+
+static const char *const SCRIPTS[SGI_REDIS_SCRIPTS][PARTS_MAX + 1] = {
+    [SGI_REDIS_OPEN] = {OPEN},
+    [SGI_REDIS_COMMIT] = {LIFE, TELL, RECORD, CHECK, APPLY, COMMIT},
+    [SGI_REDIS_FIND] = {SHOW, FIND},
+    [SGI_REDIS_LIST] = {SHOW, LIST},
+    [SGI_REDIS_CLAIM] = {SHOW, LIFE, GONE, CLAIM},
+    [SGI_REDIS_UNCLAIM] = {LIFE, UNCLAIM},
+    [SGI_REDIS_PURGE] = {LIFE, TELL, RECORD, PURGE},
+    [SGI_REDIS_FOLLOW] = {LIFE, FOLLOW},
+    [SGI_REDIS_POST] = {LIFE, POST},
+    [SGI_REDIS_LETTERS] = {LETTERS},
+    [SGI_REDIS_BEAT] = {LIFE, GONE, BEAT},
+    [SGI_REDIS_BYE] = {LIFE, GONE, BYE},
+};
+
+void sgi_redis_scripts_add(sgi_buf *commands)
+{
+    for (int i = 0; i < SGI_REDIS_SCRIPTS; i++) {
+        size_t len = 0;
+        for (int part = 0; part <= PARTS_MAX && SCRIPTS[i][part]; part++)
+            len += strlen(SCRIPTS[i][part]);
+        sgi_buf_add_lit(commands, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$");
+        sgi_buf_add_uint(commands, len);
+        sgi_buf_add_lit(commands, "\r\n");
+        for (int part = 0; part <= PARTS_MAX && SCRIPTS[i][part]; part++)
+            sgi_buf_add(commands, SCRIPTS[i][part], strlen(SCRIPTS[i][part]));
+        sgi_buf_add_lit(commands, "\r\n");
+    }
+}

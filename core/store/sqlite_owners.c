@@ -1,0 +1,107 @@
+/* Who may write: a file beside the SQLite file of a store says which of its owners live.
+ *
+ * Every instance that opens the file takes a number that was never used before (a counter
+ * in the file) and locks the byte of that number in `<path>-owners`. Operations carry the
+ * number of the instance that runs them. The kernel drops the lock when the instance
+ * goes, however it goes, so a number whose byte is free belongs to nobody any more and
+ * never will again: its operations may be claimed, without timeouts and without a way to
+ * take a live one's. The locks are those of an open file description (F_OFD_SETLK): two
+ * instances in one process are two owners, and closing some other descriptor of the file
+ * does not drop them. A byte that is locked although its number is new belongs to the
+ * users of a file that was here before: the next number is taken. Number 0 is nobody's.
+ * (A child forked without exec shares the lock and keeps it while it lives; exec drops
+ * it.) */
+#include "store/sqlite_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int lock_byte(int descriptor, int command, int64_t byte, short *type)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+    int result = fcntl(descriptor, command, &lock);
+    *type = lock.l_type;
+    return result;
+}
+
+bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner)
+{
+    short type;
+    if (!owner)
+        return false;
+    if (owner == file->owner || lock_byte(file->owners, F_OFD_GETLK, owner, &type))
+        return true;
+    return type != F_UNLCK;
+}
+
+bool sgi_sqlite_others_live(const sgi_sqlite_file *file)
+{
+    /* Our own lock is no conflict. Length 0: to the end of all numbers. */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
+    return fcntl(file->owners, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/* Beside the database as SQLite resolved it, with its permissions: whoever may write one
+ * must be able to lock in the other. */
+static segue_status open_owners(sgi_sqlite_opening *o)
+{
+    const char *database = sqlite3_db_filename(o->file->db, "main");
+    char path[PATH_MAX];
+    struct stat info;
+    int n = snprintf(path, sizeof path, "%s-owners", database);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the name is too long");
+    mode_t mode = stat(database, &info) ? 0600 : info.st_mode & 0666;
+    o->file->owners = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+    if (o->file->owners < 0)
+        return sgi_sqlite_fail(o, errno == ENOSPC ? SEGUE_E_STORE_FULL : SEGUE_E_STORE,
+                               "cannot open %s: %s", path, strerror(errno));
+    return SEGUE_OK;
+}
+
+static segue_status next_number(sgi_sqlite_opening *o, int64_t *number)
+{
+    int code = sgi_sqlite_exec(o->file->db, "UPDATE owners SET last = last + 1");
+    if (!code)
+        code = sgi_sqlite_query_int(o->file->db, "SELECT last FROM owners", number);
+    return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
+}
+
+static segue_status take_number(sgi_sqlite_opening *o)
+{
+    for (;;) {
+        int64_t number = 0;
+        short type;
+        segue_status status = next_number(o, &number);
+        if (status)
+            return status;
+        if (!lock_byte(o->file->owners, F_OFD_SETLK, number, &type)) {
+            o->file->owner = number;
+            return SEGUE_OK;
+        }
+        if (errno != EAGAIN && errno != EACCES)
+            return sgi_sqlite_fail(o, SEGUE_E_STORE, "cannot lock: %s", strerror(errno));
+    }
+}
+
+segue_status sgi_sqlite_become_owner(sgi_sqlite_opening *o)
+{
+    segue_status status = open_owners(o);
+    if (status)
+        return status;
+    int code = sgi_sqlite_exec(o->file->db, "BEGIN IMMEDIATE");
+    if (code)
+        return sgi_sqlite_fail_code(o, code);
+    status = take_number(o);
+    if (!status && (code = sgi_sqlite_exec(o->file->db, "COMMIT")))
+        status = sgi_sqlite_fail_code(o, code);
+    if (!sqlite3_get_autocommit(o->file->db))
+        sgi_sqlite_exec(o->file->db, "ROLLBACK");
+    return status;
+}
