@@ -87,6 +87,19 @@ static napi_value server_resource_updated(sgnode_frame *frame)
     return sgnode_done(frame, segue_server_resource_updated(server, uri));
 }
 
+static segue_status read_stats(void *handle, char *buf, size_t *len)
+{
+    return segue_server_stats(handle, buf, len);
+}
+
+static napi_value server_stats(sgnode_frame *frame)
+{
+    napi_value text;
+    SERVER(server);
+    segue_status status = sgnode_read_text(frame->env, server, read_stats, &text);
+    return status == SEGUE_OK ? text : sgnode_throw(frame, status);
+}
+
 static napi_value server_attach(sgnode_frame *frame)
 {
     SERVER(server);
@@ -221,6 +234,7 @@ const sgnode_row sgnode_server_rows[] = {
     {"serverAdd", server_add},
     {"serverRemove", server_remove},
     {"serverResourceUpdated", server_resource_updated},
+    {"serverStats", server_stats},
     {"serverAttach", server_attach},
     {"serverClose", server_close},
     {"serverFree", server_free},

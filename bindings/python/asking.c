@@ -77,6 +77,16 @@ PyObject *sgpy_session_peer(PyObject *session)
     return read_text(sgpy_unwrap(session, SGPY_SESSION), read_peer, false);
 }
 
+static segue_status read_stats(void *handle, char *buf, size_t *len)
+{
+    return segue_server_stats(handle, buf, len);
+}
+
+PyObject *sgpy_server_stats(PyObject *server)
+{
+    return read_text(sgpy_unwrap(server, SGPY_SERVER), read_stats, false);
+}
+
 /* ---- requests ---- */
 
 PyObject *sgpy_request_token(PyObject *request)

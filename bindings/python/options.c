@@ -61,8 +61,9 @@ static const option spawn_members[] = {M(T, argv, LIST),
 #undef T
 
 #define T segue_store_options
-static const option store_members[] = {M(T, durability, INT32), M(T, max_bytes, INT64),
-                                       M(T, busy_timeout_ms, INT64), END};
+static const option store_members[] = {
+    M(T, durability, INT32), M(T, max_bytes, INT64), M(T, busy_timeout_ms, INT64),
+    M(T, timeout_ms, INT64), M(T, lease_ms, INT64),  END};
 #undef T
 
 #define T segue_server_options
@@ -94,6 +95,10 @@ static const option server_members[] = {M(T, name, TEXT),
                                         M(T, max_events, INT64),
                                         M(T, max_event_bytes, INT64),
                                         M(T, event_ttl_ms, INT64),
+                                        M(T, max_principal_requests, INT64),
+                                        M(T, max_principal_bytes, INT64),
+                                        M(T, max_server_requests, INT64),
+                                        M(T, max_server_bytes, INT64),
                                         END};
 #undef T
 

@@ -194,11 +194,13 @@ SGPY_SHIM(transport_writable)
 SGPY_SHIM(transport_closed)
 SGPY_SHIM(store_memory)
 SGPY_SHIM(store_sqlite)
+SGPY_SHIM(store_redis)
 SGPY_SHIM(store_custom)
 SGPY_SHIM(server_new)
 SGPY_SHIM(server_add)
 SGPY_SHIM(server_attach)
 SGPY_SHIM(server_listen)
+SGPY_SHIM(server_stats)
 SGPY_SHIM(call_watch)
 SGPY_SHIM(call_set_completion)
 SGPY_SHIM(call_require_input)
@@ -243,6 +245,7 @@ PyObject *sgpy_transport_writable(PyObject *wire);
 PyObject *sgpy_transport_closed(PyObject *wire);
 PyObject *sgpy_store_memory(PyObject *options = Py_None);
 PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options = Py_None);
+PyObject *sgpy_store_redis(PyObject *url, PyObject *options = Py_None);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options = Py_None);
 PyObject *sgpy_store_serve(PyObject *shelf);
 PyObject *sgpy_server_new(PyObject *runtime, PyObject *options = Py_None,
@@ -253,6 +256,7 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options = Py_None,
                              PyObject *bearer = Py_None, PyObject *on_bearer = Py_None);
+PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,
                                   PyObject *params, PyObject *handler);

@@ -292,6 +292,7 @@ PyObject *sgpy_wire_show(sgpy_user *user);
 void sgpy_wire_free(void *wire);
 PyObject *sgpy_store_memory(PyObject *options);
 PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options);
+PyObject *sgpy_store_redis(PyObject *url, PyObject *options);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options);
 PyObject *sgpy_store_serve(PyObject *shelf);
 void sgpy_shelf_free(void *shelf);
@@ -302,6 +303,7 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
 PyObject *sgpy_server_attach(PyObject *server, PyObject *transport);
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer);
+PyObject *sgpy_server_stats(PyObject *server);
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler);
 PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *method,
                                   PyObject *params, PyObject *handler);

@@ -99,6 +99,7 @@ export const Status = {
     E_STORE: -400,
     E_STORE_FULL: -401,
     E_STORE_CORRUPT: -402,
+    E_FENCED: -403,
     E_FATAL: -900,
 } as const;
 

@@ -213,6 +213,8 @@ export interface Native {
     // ---- stores ----
     storeMemory(options?: StoreOptions | null): Store;
     storeSqlite(path: string, options?: StoreOptions | null): Store;
+    /** Connects before it returns. */
+    storeRedis(url: string, options?: StoreOptions | null): Store;
     storeFree(store: Store): void;
 
     // ---- content ----
@@ -262,6 +264,8 @@ export interface Native {
     ): void;
     serverRemove(server: Server, item: number, name: string): void;
     serverResourceUpdated(server: Server, uri: string): void;
+    /** An object of objects of numbers, as JSON text. */
+    serverStats(server: Server): string;
     /** transport is consumed. */
     serverAttach(server: Server, transport: Transport): void;
     serverClose(server: Server): void;

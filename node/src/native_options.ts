@@ -67,6 +67,8 @@ export type StoreOptions = Members<{
     durability: number;
     maxBytes: number;
     busyTimeoutMs: number;
+    timeoutMs: number;
+    leaseMs: number;
 }>;
 
 /** `segue_server_options` */
@@ -99,6 +101,10 @@ export type ServerOptions = Members<{
     maxEvents: number;
     maxEventBytes: number;
     eventTtlMs: number;
+    maxPrincipalRequests: number;
+    maxPrincipalBytes: number;
+    maxServerRequests: number;
+    maxServerBytes: number;
 }>;
 
 /** `segue_item_options` */

@@ -218,16 +218,23 @@ export class Runtime {
         this.#wake();
     };
 
-    /** Runs what is due, as far as this turn of the loop allows. */
+    /** Runs what is due, as far as this turn of the loop allows: what is left of a batch,
+     * then the next one. What that leaves in the library rings anew. */
     #drain(): void {
         if (this.#isRunning) return;
         const until = this.#began + BUDGET_MS;
-        if (this.#batch === null) {
-            this.#batch = this.#take();
-            this.#next = 0;
+        for (let wasLeft = true; wasLeft && !this.#isClosed; ) {
+            wasLeft = this.#batch !== null;
+            if (!wasLeft) {
+                this.#batch = this.#take();
+                this.#next = 0;
+            }
+            this.#runBatch(until);
+            if (this.#batch !== null) {
+                this.#isDue = true;
+                return;
+            }
         }
-        this.#runBatch(until);
-        if (this.#batch !== null) this.#isDue = true;
     }
 
     #take(): unknown[] | null {

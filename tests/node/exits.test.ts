@@ -26,12 +26,14 @@ const PRELUDE = `
     const server = new Server({ name: "exits" });
     server.tool("hello", {}, () => "hello");
     server.tool("late", {}, async () => { await sleep(200); return "late"; });
-    server.tool("stream", { task: "may" }, async function* (_args, ctx) {
+    server.tool("stream", { task: "may" }, async function* () {
         for (let n = 1; n <= 1000; n++) {
             yield "segment " + n;
-            ctx.progress(n, 1000);
             if (n % 10 === 0) await sleep(1);
         }
+    });
+    server.tool("steps", {}, async (_args, ctx) => {
+        for (let n = 1; n <= 10; n++) { ctx.progress(n, 10); await sleep(1); }
     });
     server.tool("hang", {}, (_args, ctx) => new Promise((_, reject) => {
         ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason));
@@ -158,7 +160,7 @@ const STAGES: Record<string, string> = {
     "while a listener closes": `${WAYS.HTTP} session.call("hang").catch(() => {});
         await sleep(20); void listener.close(); END;`,
     "in onProgress": `${WAYS.pair}
-        await session.call("stream", {}, { onProgress: () => { END; } });`,
+        await session.call("steps", {}, { onProgress: () => { END; } });`,
     "in onElicit": `const session = await connect(server, { onElicit: () => { END; } });
         await session.call("ask");`,
     "in principal, which the library waits for": `
@@ -206,7 +208,7 @@ ends(
     const session = await connect(server);
     let isFirst = true;
     const onProgress = () => { if (isFirst) { isFirst = false; throw new Error("mine"); } };
-    await session.call("stream", {}, { onProgress });
+    await session.call("steps", {}, { onProgress });
     say((await session.call("hello")).text);`,
     0,
     "mine\nhello\n",
@@ -214,7 +216,7 @@ ends(
 
 test("an exception that nobody catches ends the process as it does in Node", async () => {
     const body = `${WAYS.pair}
-        await session.call("stream", {}, { onProgress: () => { throw new Error("mine"); } });`;
+        await session.call("steps", {}, { onProgress: () => { throw new Error("mine"); } });`;
     const { code, signal, err } = await play(body);
     assert.deepEqual([code, signal], [1, null]);
     assert.match(err, /Error: mine\n/);

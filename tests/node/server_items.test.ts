@@ -179,10 +179,12 @@ inEachWorld("AS: items come and go while they are served", async (world) => {
         const updated = new Gate();
         const changes = await session.subscribe(
             { tools: true, uris: ["test://r"] },
-            (change) => {
-                const told = JSON.stringify(change);
-                if (told.includes("test://r")) updated.open();
-                else heard.open();
+            {
+                onChange: (change) => {
+                    const told = JSON.stringify(change);
+                    if (told.includes("test://r")) updated.open();
+                    else heard.open();
+                },
             },
         );
         const names = async (): Promise<string[]> =>

@@ -222,7 +222,7 @@ export class SegueTransport {
                     Object.entries(this.can).filter(([name]) => OURS.includes(name)),
                 ),
             answer: (_key, method, params, signal) => {
-                const told: unknown = JSON.parse(params ?? "{}");
+                const told: unknown = JSON.parse(params || "{}");
                 return this.ask(method, isObject(told) ? told : {}, signal);
             },
         };

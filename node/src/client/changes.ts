@@ -27,7 +27,7 @@ export interface Interests {
 
 /** The options of `session.subscribe`. */
 export interface SubscribeOptions {
-    /** Gets each change instead of a loop. Keeps the process alive until it is closed. */
+    /** Gets each change instead of a loop, some more than once. Keeps the process alive until it is closed. */
     onChange?: ((change: Change) => unknown) | undefined;
     /** Aborting it ends the subscription. */
     signal?: AbortSignal | undefined;

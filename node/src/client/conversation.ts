@@ -162,7 +162,7 @@ export class Conversation {
 
     private notified(method: string, raw: string | null): void {
         const params = parsed(raw);
-        if (method === "notifications/message") this.tellLog(undefined, raw ?? "{}");
+        if (method === "notifications/message") this.tellLog(undefined, raw || "{}");
         for (const changes of [...this.changes]) changes.notified(method, params);
         if (this.manners.onNotification !== undefined) {
             this.run(this.manners.onNotification, method, params);
@@ -360,7 +360,7 @@ export class Conversation {
 }
 
 function parsed(raw: string | null): JsonObject {
-    if (raw === null) return {};
+    if (!raw) return {};
     const told: unknown = JSON.parse(raw);
     return isObject(told) ? told : {};
 }

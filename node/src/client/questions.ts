@@ -128,7 +128,7 @@ export class Answers implements Answering {
         params: string | null,
         signal: AbortSignal,
     ): Promise<string> {
-        const told: unknown = JSON.parse(params ?? "{}");
+        const told: unknown = JSON.parse(params || "{}");
         const given = isObject(told) ? told : {};
         check(method, given);
         const { onElicit, onSample, roots, onInput } = this.options;

@@ -9,7 +9,7 @@
  */
 
 import type { Meta, PromptMessage } from "../content.js";
-import { ClosedError, StateError, UnsupportedError } from "../errors.js";
+import { ClosedError, EndedError, StateError, UnsupportedError } from "../errors.js";
 import { Declined } from "../failures.js";
 import { type Call, Kind, native, Status } from "../native.js";
 import type { ElicitResult, Root } from "../questions.js";
@@ -196,7 +196,9 @@ export class Context {
      * @param total - how much there is, if that is known.
      */
     progress(progress: number, total?: number, message?: string): void {
-        native.callProgress(this.#call, progress, total ?? 0, message ?? null);
+        tell(() =>
+            native.callProgress(this.#call, progress, total ?? 0, message ?? null),
+        );
     }
 
     /**
@@ -205,7 +207,8 @@ export class Context {
      * @param data - text, or any value that has a form in JSON.
      */
     log(data: unknown, level: LogLevelName = "info"): void {
-        native.callLog(this.#call, level, jsonText(data));
+        const json = jsonText(data);
+        tell(() => native.callLog(this.#call, level, json));
     }
 
     // ---- what becomes of the call
@@ -420,6 +423,15 @@ export class Context {
 
 function reasonOfCancel(): DOMException {
     return new DOMException("The call was cancelled", "AbortError");
+}
+
+/** What is told of a call that has ended is told to nobody. */
+function tell(deed: () => void): void {
+    try {
+        deed();
+    } catch (error) {
+        if (!(error instanceof EndedError || error instanceof ClosedError)) throw error;
+    }
 }
 
 function isSupported(deed: () => void): boolean {

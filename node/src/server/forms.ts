@@ -99,6 +99,10 @@ function simple(
         const { $ref, ...rest } = field;
         field = { ...parts[String($ref).slice("#/$defs/".length)], ...rest };
     }
+    if (Array.isArray(field.type)) {
+        const types = field.type.filter((one) => one !== "null");
+        if (types.length === 1) field.type = types[0];
+    }
     if (field.default === null) delete field.default;
     const { enum: choices, items } = field as { enum?: unknown; items?: JsonSchema };
     if (field.type === undefined && Array.isArray(choices)) {

@@ -189,38 +189,35 @@ class Running {
 
     /** Sends what comes, and gives what ends the result. */
     async #drain(steps: Steps): Promise<unknown> {
+        try {
+            this.#context.watch();
+            return await this.#sendAll(steps);
+        } catch (error) {
+            await steps.return?.(); // its finally blocks run
+            throw error;
+        }
+    }
+
+    async #sendAll(steps: Steps): Promise<unknown> {
         const context = this.#context;
-        context.watch();
+        const call = this.#call;
         let last: unknown;
         let since = performance.now();
         for (let count = 1; !context.cancelled; count++) {
             const step = steps.next();
             const { value, done } = isPromise(step) ? await step : step;
             if (done) return value === undefined ? last : value;
-            if (typeof value !== "string" || !this.#send(value)) {
+            if (context.cancelled) break;
+            if (typeof value !== "string" || !callSendText(call, value)) {
                 last = this.#item.lastWord(value, last);
-                await this.#sent(steps, value as object);
+                await context.send(value as object);
             }
             if (count % CLOCK_EVERY === 0 && performance.now() - since > TURN_MS) {
                 await new Promise(setImmediate);
                 since = performance.now();
             }
         }
-        await steps.return?.();
         throw new RequestCancelledError();
-    }
-
-    #send(text: string): boolean {
-        return !this.#context.cancelled && callSendText(this.#call, text);
-    }
-
-    async #sent(steps: Steps, value: object): Promise<void> {
-        try {
-            await this.#context.send(value);
-        } catch (error) {
-            await steps.return?.(); // its finally blocks run
-            throw error;
-        }
     }
 
     // ---- failures

@@ -101,6 +101,7 @@ E_REMOTE: Final = -300
 E_STORE: Final = -400
 E_STORE_FULL: Final = -401
 E_STORE_CORRUPT: Final = -402
+E_FENCED: Final = -403
 E_FATAL: Final = -900
 LOG_DEBUG: Final = 0
 LOG_INFO: Final = 1
@@ -234,6 +235,8 @@ class StoreOptions(TypedDict, total=False):
     durability: int | None  # 0 = normal, 1 = full
     max_bytes: int | None
     busy_timeout_ms: int | None
+    timeout_ms: int | None
+    lease_ms: int | None
 
 class ServerOptions(TypedDict, total=False):
     name: str | None
@@ -264,6 +267,10 @@ class ServerOptions(TypedDict, total=False):
     max_events: int | None
     max_event_bytes: int | None
     event_ttl_ms: int | None
+    max_principal_requests: int | None
+    max_principal_bytes: int | None
+    max_server_requests: int | None
+    max_server_bytes: int | None
 
 class ItemOptions(TypedDict, total=False):
     flags: int | None
@@ -484,6 +491,7 @@ def transport_closed(wire: Wire) -> None: ...
 
 def store_memory(options: StoreOptions | None = None) -> Store: ...
 def store_sqlite(path: str, options: StoreOptions | None = None) -> Store: ...
+def store_redis(url: str, options: StoreOptions | None = None) -> Store: ...
 def store_custom(
     store: CustomStore, options: StoreOptions | None = None
 ) -> tuple[Store, Shelf]:
@@ -539,6 +547,7 @@ def server_add(
 
 def server_remove(server: Server, item: int, name: str) -> None: ...
 def server_resource_updated(server: Server, uri: str) -> None: ...
+def server_stats(server: Server) -> bytes: ...
 def server_attach(server: Server, transport: Transport) -> None: ...
 def server_close(server: Server) -> None: ...
 def server_free(server: Server, /) -> None: ...
