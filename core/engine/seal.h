@@ -16,7 +16,8 @@
 typedef enum sgi_seal_kind {
     SGI_SEAL_ROUND = 1,  /* requestState of a round (serving/rounds.h) */
     SGI_SEAL_CURSOR = 2, /* nextCursor of a list */
-    SGI_SEAL_TASK = 3    /* requestState of a task of DRAFT-2026-v1 */
+    SGI_SEAL_TASK = 3,   /* requestState of a task of DRAFT-2026-v1 */
+    SGI_SEAL_SESSION = 4 /* Mcp-Session-Id of servers that share a key */
 } sgi_seal_kind;
 
 typedef struct sgi_seal {

@@ -81,6 +81,7 @@ struct segue_runtime {
     struct sgi_store_slot_list closing_stores;
     size_t loop_stores_due; /* keepers at stores that do not block */
     size_t slots_finished;  /* workers that wait to be joined */
+    atomic_bool bells;      /* a store has rung */
 
     LIST_HEAD(, sgi_stop_hook) hooks_on_stop;
 };

@@ -15,45 +15,19 @@
  *
  * A slot closes with its last desk: its worker drops the store, since that may take time,
  * and ends; the loop joins it when it has. Nobody but sgi_runtime_free waits for that. */
-#include "runtime/state.h"
+#include "runtime/store_desk.h"
 
 #include <signal.h>
 #include <time.h>
 
-#include "store/store.h"
-
 /* Rounds of a store in one turn of the loop; the rest waits for the next. */
 #define LOOP_ROUNDS 64
 
-typedef struct desk {
-    TAILQ_ENTRY(desk) link;
-    TAILQ_ENTRY(desk) due_link;
-    sgi_keeper *keeper;
-    struct sgi_store_slot *slot;
-    bool due;
-    bool busy;
-    bool removed;
-} desk;
-
-TAILQ_HEAD(desk_list, desk);
-
-struct sgi_store_slot {
-    TAILQ_ENTRY(sgi_store_slot) link;
-    segue_runtime *rt;
-    segue_store *store; /* counted */
-    bool blocking;
-    bool closing;
-    bool finished; /* the worker is at its end: only the join is left */
-    pthread_t worker;
-    pthread_cond_t wanted;
-    struct desk_list desks;
-    struct desk_list due;
-    sgi_commit batch;
-};
+typedef sgi_desk desk;
 
 /* ---- work ---- */
 
-static void put_due(desk *d)
+void sgi_desk_put_due(desk *d)
 {
     d->due = true;
     TAILQ_INSERT_TAIL(&d->slot->due, d, due_link);
@@ -75,7 +49,7 @@ static void host_store(void *user, sgi_keeper *keeper)
     desk *d = keeper->host_user;
     if (!d || d->due || d->removed || rt->dead)
         return;
-    put_due(d);
+    sgi_desk_put_due(d);
     if (d->slot->blocking)
         pthread_cond_signal(&d->slot->wanted);
     else
@@ -87,14 +61,32 @@ void sgi_stores_host(sgi_host *host)
     host->store = host_store;
 }
 
-static segue_status ask(segue_store *store, sgi_job *job)
+/* What grows while it is read is news. */
+static segue_status read_log(segue_store *store, sgi_store_listener *by, sgi_job *job)
+{
+    segue_status status = SEGUE_OK;
+    if (job->follows)
+        status = sgi_store_follow(by, job->id, true);
+    return status == SEGUE_OK
+               ? sgi_store_read(store, job->id, job->after, sgi_job_entry, job)
+               : status;
+}
+
+static segue_status release(sgi_store_listener *by, const sgi_job *job)
+{
+    segue_store_write write = {.kind = SEGUE_STORE_RELEASE};
+    memcpy(write.id, job->id, sizeof write.id);
+    return sgi_store_commit_by(by, &write, 1);
+}
+
+static segue_status ask(segue_store *store, sgi_store_listener *by, sgi_job *job)
 {
     switch (job->kind) {
     case SGI_JOB_FIND:
         return sgi_store_find(store, job->task_id, job->task_id ? NULL : job->key,
                               sgi_job_record, job);
     case SGI_JOB_READ:
-        return sgi_store_read(store, job->id, job->after, sgi_job_entry, job);
+        return read_log(store, by, job);
     case SGI_JOB_CLAIM:
         return sgi_store_claim(store, sgi_job_record, job);
     case SGI_JOB_PURGE:
@@ -102,18 +94,25 @@ static segue_status ask(segue_store *store, sgi_job *job)
     case SGI_JOB_LIST:
         return sgi_store_list(store, job->key, job->now_ms, job->task_id, sgi_job_record,
                               job);
+    case SGI_JOB_LEAVE:
+        return sgi_store_follow(by, job->id, false);
+    case SGI_JOB_POST:
+        return sgi_store_post(by, job->id, job->letter.p, job->letter.len);
+    case SGI_JOB_RELEASE:
+        return release(by, job);
+    case SGI_JOB_NOTHING:
+        return SEGUE_OK;
     }
     return SEGUE_E_INVALID;
 }
 
-/* A blocking store is called without the lock. */
-static void step_out(sgi_store_slot *slot)
+void sgi_slot_step_out(sgi_store_slot *slot)
 {
     if (slot->blocking)
         sgi_runtime_unlock(slot->rt);
 }
 
-static void step_in(sgi_store_slot *slot)
+void sgi_slot_step_in(sgi_store_slot *slot)
 {
     if (slot->blocking)
         sgi_runtime_lock(slot->rt);
@@ -132,13 +131,13 @@ static bool commit_once(sgi_store_slot *slot, desk *d)
         return false;
     sgi_keeper *keeper = d->keeper;
     segue_store_stats stats = keeper->counts.store;
-    step_out(slot);
+    sgi_slot_step_out(slot);
     uint64_t begun = now_us();
     segue_status status =
-        sgi_store_commit(slot->store, slot->batch.writes, slot->batch.count);
+        sgi_store_commit_by(d->listener, slot->batch.writes, slot->batch.count);
     slot->batch.took_us = now_us() - begun;
     sgi_store_stats(slot->store, &stats);
-    step_in(slot);
+    sgi_slot_step_in(slot);
     keeper->counts.store = stats;
     sgi_keeper_done(keeper, &slot->batch, status);
     return true;
@@ -149,9 +148,9 @@ static bool ask_once(sgi_store_slot *slot, desk *d)
     sgi_job *job = d->removed ? NULL : sgi_keeper_job(d->keeper);
     if (!job)
         return false;
-    step_out(slot);
-    segue_status status = ask(slot->store, job);
-    step_in(slot);
+    sgi_slot_step_out(slot);
+    segue_status status = ask(slot->store, d->listener, job);
+    sgi_slot_step_in(slot);
     if (job->status == SEGUE_OK) /* a callback that ran out of memory has said so there */
         job->status = status;
     job->done(job);
@@ -163,6 +162,7 @@ static void close_slot(sgi_store_slot *slot);
 static void free_desk(desk *d)
 {
     sgi_store_slot *slot = d->slot;
+    sgi_desk_unlisten(d);
     if (d->due)
         take_due(d);
     TAILQ_REMOVE(&slot->desks, d, link);
@@ -171,12 +171,13 @@ static void free_desk(desk *d)
         close_slot(slot);
 }
 
-/* One commit and one job; true when either was there. */
+/* One commit, one job and the news; true when there was any of it. */
 static bool work_once(sgi_store_slot *slot, desk *d)
 {
     bool committed = commit_once(slot, d);
     bool asked = ask_once(slot, d);
-    return committed || asked;
+    bool told = sgi_desk_read_news(d);
+    return committed || asked || told;
 }
 
 /* Works on the desk that has been due longest. */
@@ -190,7 +191,22 @@ static void work_on_next(sgi_store_slot *slot)
     if (d->removed)
         free_desk(d);
     else if (more && !d->due)
-        put_due(d);
+        sgi_desk_put_due(d);
+}
+
+/* Until there is something to do, or it is time to ask for news. */
+static void await_work(sgi_store_slot *slot)
+{
+    segue_runtime *rt = slot->rt;
+    int64_t until = sgi_slot_news_ms(slot);
+    struct timespec at = {until / 1000, until % 1000 * 1000000};
+    if (!TAILQ_EMPTY(&slot->due))
+        return;
+    sgi_loop_signal(rt);
+    if (until == INT64_MAX)
+        pthread_cond_wait(&slot->wanted, &rt->mutex);
+    else
+        pthread_cond_timedwait(&slot->wanted, &rt->mutex, &at);
 }
 
 static void *run_worker(void *user)
@@ -205,8 +221,7 @@ static void *run_worker(void *user)
         } else if (slot->closing) {
             break;
         } else {
-            sgi_loop_signal(rt);
-            pthread_cond_wait(&slot->wanted, &rt->mutex);
+            await_work(slot);
         }
     }
     sgi_runtime_unlock(rt);
@@ -239,6 +254,16 @@ static void free_slot(sgi_store_slot *slot)
     sgi_release(&rt->mem, slot, sizeof *slot);
 }
 
+/* Waits by the clock of sgi_real_now. */
+static void init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_slot **out)
 {
     sgi_store_slot *slot = sgi_zalloc(&rt->mem, sizeof *slot);
@@ -247,7 +272,7 @@ static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_s
     slot->rt = rt;
     slot->store = store;
     slot->blocking = sgi_store_is_blocking(store);
-    pthread_cond_init(&slot->wanted, NULL);
+    init_cond(&slot->wanted);
     TAILQ_INIT(&slot->desks);
     TAILQ_INIT(&slot->due);
     if (slot->blocking && !start_worker(slot)) {
@@ -312,6 +337,7 @@ static sgi_store_slot *first_due_here(const segue_runtime *rt)
 
 void sgi_stores_work(segue_runtime *rt)
 {
+    sgi_desks_answer_bells(rt);
     for (int i = 0; i < LOOP_ROUNDS && rt->loop_stores_due; i++) {
         sgi_store_slot *slot = first_due_here(rt);
         TAILQ_REMOVE(&rt->stores, slot, link);
@@ -328,6 +354,7 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
                                    segue_store *store)
 {
     sgi_store_slot *slot;
+    segue_status status;
     keeper->host_user = NULL;
     if (rt->dead)
         return SEGUE_E_CLOSED;
@@ -338,17 +365,23 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
         if (slot->store == store)
             break;
     if (!slot) {
-        segue_status status = open_slot(rt, store, &slot);
+        status = open_slot(rt, store, &slot);
         if (status != SEGUE_OK) {
             sgi_release(&rt->mem, d, sizeof *d);
             return status;
         }
     }
+    keeper->leased = sgi_store_is_leased(store);
     d->keeper = keeper;
     d->slot = slot;
     keeper->host_user = d;
     TAILQ_INSERT_TAIL(&slot->desks, d, link);
-    return SEGUE_OK;
+    status = sgi_desk_listen(d);
+    if (status == SEGUE_OK)
+        return SEGUE_OK;
+    keeper->host_user = NULL;
+    free_desk(d);
+    return status;
 }
 
 /* Only under the lock does a store that does not block work, so if its desk is busy now,
@@ -369,6 +402,7 @@ void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper)
         keeper->host_user = NULL;
         return;
     }
+    d->deaf = true;
     while (d->due || d->busy) {
         if (d->slot->blocking) {
             sgi_loop_signal(rt);

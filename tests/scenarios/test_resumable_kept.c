@@ -1,5 +1,5 @@
 /* What a server keeps of requests that can be resumed (SEP-975): for how long, over a
- * restart too, how little, and what another server on the same store says of them. */
+ * restart too, and how little. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
@@ -259,35 +259,6 @@ static const scenario replacements[] = {
      a_replacement_before_a_note_is_told, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
-/* ---- several servers ---- */
-
-/* It is heard at its owner only; elsewhere its status is told, and to come again. */
-static void another_server_says_to_come_again(world *w)
-{
-    segue_store *store = NULL;
-    wire *c = legacy_connect(w, NULL, CAPS_Z);
-    call_for_token(c, "story", "\"n\":5,\"delayMs\":300", "");
-    world_run(w);
-    fault_store_new(w->path, &store);
-    world other = {.place = w->place, .chance = 77, .custom = store};
-    world_begin(&other);
-    other.clock_ms = w->clock_ms;
-    wire *there = legacy_connect(&other, NULL, CAPS_Z);
-    assert_at(status_of(there), "result.status", "\"processing\"");
-    ask_resume(there);
-    const char *answer = wire_response(there, "123");
-    assert_code(answer, -32603);
-    assert_at(answer, "error.data.reason", "\"elsewhere\"");
-    assert_at(answer, "error.data.retryAfterMs", "1000");
-    world_advance(w, 3000);
-    if (w->place == WORLD_HTTP) { /* its end is in the store: anybody can tell it */
-        ask_resume(there);
-        assert_true(*json_at(wire_response(there, "123"), "result.content.4"));
-    }
-    assert_true(*json_at(wire_response(c, "123"), "result.content.4"));
-    world_end(&other);
-}
-
 static const scenario scenarios[] = {
     {"AS-105 R-975-27 the time away goes on over a restart",
      the_time_away_goes_on_over_a_restart, ONLY_HERE | ONE_DRIVE, NULL},
@@ -295,8 +266,6 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-5 who was there has all the time", who_was_there_has_all_the_time,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"R-975-29 another server on the store says to come again",
-     another_server_says_to_come_again, ONLY_HERE | ONE_DRIVE | ONLY_SQLITE, NULL},
 };
 
 static const scenario rooms[] = {

@@ -644,7 +644,7 @@ bool fake_store_answer(fake_host *h, segue_status status)
         job->next_ms = INT64_MAX;
     else if (job->kind == SGI_JOB_LIST)
         job->status = SEGUE_E_UNSUPPORTED;
-    else
+    else if (job->kind == SGI_JOB_CLAIM)
         LIST_FOREACH(found, &h->records, link)
             if (!found->record.ended && sgi_job_record(job, &found->record))
                 break;

@@ -14,6 +14,7 @@
 
 #include "engine/serving/call.h"
 #include "engine/serving/serve_http.h"
+#include "engine/serving/wire_session.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
@@ -27,7 +28,7 @@ typedef struct http_wire {
     sgi_conn *spare;
     sgi_http_verdict verdict;
     sgi_http_answer answer;            /* as it stood at the last look */
-    char session[SGI_RANDOM_TEXT + 1]; /* that the last answer named */
+    char session[SGI_SESSION_ID_MAX];  /* that the last answer named */
     sgi_buf text; /* of the exchange under way, or of the last one; libc memory */
     char body[4096];
 } http_wire;

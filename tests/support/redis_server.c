@@ -36,7 +36,7 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-static uint16_t free_port(void)
+uint16_t redis_server_free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t size = sizeof address;
@@ -135,7 +135,7 @@ bool redis_server_start(const redis_server_options *options, redis_server **out)
     snprintf(server->socket, sizeof server->socket, "%s/socket", server->directory);
     snprintf(server->unix_url, sizeof server->unix_url, "unix://%s", server->socket);
     for (int tries = 0; tries < 5; tries++) {
-        server->port = free_port();
+        server->port = redis_server_free_port();
         snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
         if (redis_server_again(server)) {
             *out = server;

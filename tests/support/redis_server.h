@@ -26,6 +26,9 @@ uint16_t redis_server_port(const redis_server *server);
 const char *redis_server_url(const redis_server *server);
 const char *redis_server_unix_url(const redis_server *server);
 
+/* One that nothing listens on now. */
+uint16_t redis_server_free_port(void);
+
 /* Sends the signal; when it ends the process waits for that. */
 void redis_server_signal(redis_server *server, int number);
 /* Starts it again, with the same port, directory and options. */

@@ -16,5 +16,7 @@ typedef struct store_suite {
 
 /* Returns the number of failed cases. */
 int store_suite_run(const store_suite *suite);
+/* Those that keep principals within bounds. */
+int store_suite_run_bounds(const store_suite *suite);
 
 #endif

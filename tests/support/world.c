@@ -2,6 +2,8 @@
 #include "support/model_fixtures.h"
 #include "support/world_inside.h"
 
+#include "store/store.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +145,7 @@ static void start_server(world *w)
 
 int world_is_slow(const world *w)
 {
-    return w->store_kind == WORLD_SQLITE && !w->custom;
+    return w->slow || (w->store_kind == WORLD_SQLITE && !w->custom);
 }
 
 static int look_at_wires(world *w)
@@ -156,18 +158,38 @@ static int look_at_wires(world *w)
 
 /* Over HTTP a request takes turns of the loop in which nothing is to be seen: accepted,
  * read, asked who it is, served, written. */
+static int run_turn(world *w, int wait)
+{
+    int32_t ran = 0;
+    if (!w || !w->runtime)
+        return 0;
+    fixtures_tick(w->fixtures);
+    segue_runtime_dispatch(w->runtime, wait && world_is_slow(w) ? 4 : 0, 0, &ran);
+    return ran | look_at_wires(w);
+}
+
 void world_run(world *w)
 {
-    int32_t ran = 1;
-    int turns = w->place == WORLD_HTTP ? 7 : 3;
+    int ran = 1;
+    int turns = w->place == WORLD_HTTP ? 7 : w->beside ? 6 : 3;
     if (!world_is_here(w))
         return;
     for (int idle = 0; idle < turns; idle = ran ? 0 : idle + 1) {
-        fixtures_tick(w->fixtures);
-        int wait = world_is_slow(w) && idle >= turns - 3;
-        segue_runtime_dispatch(w->runtime, wait ? 4 : 0, 0, &ran);
-        ran |= look_at_wires(w);
+        ran = run_turn(w, idle >= turns - 3);
+        ran |= run_turn(w->beside, idle >= turns - 3);
     }
+}
+
+static int64_t tick(world *w)
+{
+    return w->runtime ? fixtures_tick(w->fixtures) : -1;
+}
+
+static void move_clock(world *w, int64_t ms)
+{
+    w->clock_ms += ms;
+    if (w->beside)
+        w->beside->clock_ms = w->clock_ms;
 }
 
 void world_advance(world *w, int64_t ms)
@@ -177,24 +199,26 @@ void world_advance(world *w, int64_t ms)
         return;
     while (w->clock_ms < end) {
         int64_t step = end - w->clock_ms;
-        int64_t next = fixtures_tick(w->fixtures);
+        int64_t next = tick(w);
         if (next >= 0 && next < step)
             step = next < 1 ? 1 : next;
         if (step > 50)
             step = 50;
-        w->clock_ms += step;
+        move_clock(w, step);
         world_run(w);
     }
 }
 
 void world_jump(world *w, int64_t ms)
 {
-    w->clock_ms += ms;
+    move_clock(w, ms);
     world_run(w);
 }
 
 static void stop_server(world *w)
 {
+    if (!w->runtime)
+        return;
     for (wire *c = w->wires; c; c = c->next)
         c->ops->lose(c);
     segue_server_free(w->server);
@@ -246,6 +270,33 @@ void world_begin(world *w)
     }
 }
 
+/* The wire of the socket is named by the path, so each has its own. */
+void world_begin_beside(world *w, world *other)
+{
+    other->place = w->place;
+    other->drive = w->drive;
+    other->tune = other->tune ? other->tune : w->tune;
+    other->chance = w->chance + 77;
+    if (world_is_slow(w) && !w->custom) {
+        assert_int_equal(segue_store_sqlite(w->path, NULL, &other->custom, NULL),
+                         SEGUE_OK);
+        other->slow = 1;
+    } else {
+        sgi_store_ref(w->store);
+        other->custom = w->store;
+    }
+    world_begin(other);
+    other->clock_ms = w->clock_ms;
+    w->beside = other;
+    other->beside = w;
+    world_run(w);
+}
+
+void world_stop(world *w)
+{
+    stop_server(w);
+}
+
 static void remove_files(const world *w)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-owners", ".sock"};
@@ -260,6 +311,8 @@ void world_end(world *w)
 {
     if (world_is_here(w))
         stop_server(w);
+    if (w->beside)
+        w->beside->beside = NULL;
     while (w->wires) {
         wire *c = w->wires;
         w->wires = c->next;

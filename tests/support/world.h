@@ -48,6 +48,9 @@ typedef struct world {
     void (*between)(
         struct world *w); /* HERE: in world_restart, when the old one is gone */
     uint64_t log_count;   /* lines of log at level error */
+    /* HERE: another server on the same store, that runs when this one does */
+    struct world *beside;
+    int slow; /* `custom` works on a thread of its own */
 } world;
 
 #define WORLD_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */
@@ -62,6 +65,11 @@ void world_end(world *w);
  * and starts them again. STDIO: kills the server with -9 and spawns another. Wires are
  * gone. */
 void world_restart(world *w);
+/* HERE: begins `other` as one more server on the store of w: the same handle of a store
+ * in memory, a handle of its own of a file. */
+void world_begin_beside(world *w, world *other);
+/* HERE: its server ends, as by world_end, and the world lives on without one. */
+void world_stop(world *w);
 /* HERE: runs until nothing is due now. STDIO: nothing to do. */
 void world_run(world *w);
 /* HERE: lets time pass, step by step, everything due on the way runs. */

@@ -159,6 +159,7 @@ EMPTY(segue_transport_peer, segue_transport_peer(h))
 IGNORES(segue_transport_free, segue_transport_free(h))
 STATUS(segue_store_memory, segue_store_memory(NULL, h))
 STATUS(segue_store_sqlite, segue_store_sqlite("/nowhere/x", NULL, h, NULL))
+STATUS(segue_store_redis, segue_store_redis("redis://127.0.0.1:1", NULL, h, NULL))
 IGNORES(segue_store_free, segue_store_free(h))
 GIVES(segue_content_new, segue_content, segue_content_new(h, &out),
       segue_content_free(out))
@@ -187,6 +188,7 @@ PROBE(segue_server_add,
       return segue_server_add(h, SEGUE_ITEM_TOOL, json, sizeof json - 1, &options, NULL);)
 STATUS(segue_server_remove, segue_server_remove(h, SEGUE_ITEM_TOOL, "nothing"))
 STATUS(segue_server_resource_updated, segue_server_resource_updated(h, "x:y"))
+PROBE(segue_server_stats, size_t len; return segue_server_stats(h, NULL, &len);)
 PROBE(segue_server_attach, segue_transport *a; segue_transport * b;
       if (segue_transport_pair(runtime, &a, &b) != SEGUE_OK) return SEGUE_E_NOMEM;
       segue_status status = segue_server_attach(h, a);

@@ -33,7 +33,8 @@ int main(void)
     static const store_suite suite = {"redis", open_redis, clear_redis};
     if (!redis_server_start(NULL, &server))
         return 1;
-    int failures = store_suite_run(&suite) + news_suite_run(&suite);
+    int failures = store_suite_run(&suite) + store_suite_run_bounds(&suite) +
+                   news_suite_run(&suite) + news_suite_run_shared(&suite);
     redis_server_stop(server);
     return failures ? 1 : 0;
 }

@@ -164,6 +164,88 @@ static void newer_format_keeps_its_log(void **state)
     sgi_store_unref(store);
 }
 
+static void fill_from(const char *name, const char *from)
+{
+    FILE *file = fopen(from, "rb");
+    static char bytes[256 * 1024];
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(n > 4096 && n < sizeof bytes);
+    test_write_file(name, bytes, n);
+}
+
+/* The file was made by the library of format 1: twelve operations with as many entries
+ * as their number, 3, 6, 9, 12 with keys, 2 released, 10 to 12 ended, and a log of 1,100
+ * entries that is being deleted. */
+static void file_of_format_one_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    fill_from("db", SEGUE_FILES_DIR "/store_format_1.db");
+    segue_store *store = test_must_open("db");
+    for (uint32_t n = 1; n <= 12; n++) {
+        test_assert_log(store, n, n);
+        assert_int_equal(test_find(store, n), SEGUE_OK);
+        assert_int_equal(test_must_find(store, n).ended, n >= 10);
+        assert_int_equal(test_must_find(store, n).has_key, n % 3 == 0);
+    }
+    sqlite3 *db = test_connect("db");
+    assert_int_equal(test_query_int(db, "PRAGMA user_version"), 2);
+    assert_int_equal(test_query_int(db, "SELECT sum(operations) FROM principal"), 12);
+    assert_int_equal(test_query_int(db, "SELECT sum(bytes) FROM principal"),
+                     test_query_int(db, "SELECT (SELECT sum(length(data) + 256) FROM"
+                                        " operation) + (SELECT sum(length(data) + 32)"
+                                        " FROM log WHERE key >> 26 IN (SELECT op FROM"
+                                        " operation WHERE ended = 1))"));
+    sqlite3_close(db);
+    assert_int_equal(test_claim_count(store), 9);
+    for (uint32_t n = 1; n <= 9; n++) {
+        test_must_append(store, n, n + 1);
+        assert_int_equal(test_commit_one(store, test_write_end(n, 5)), SEGUE_OK);
+    }
+    int64_t next;
+    do
+        assert_int_equal(sgi_store_purge(store, 12000, &next), SEGUE_OK);
+    while (next == 12000);
+    assert_int_equal(next, INT64_MAX);
+    sgi_store_unref(store);
+    db = test_connect("db");
+    assert_int_equal(test_query_int(db, "SELECT count(*) FROM log"), 12);
+    assert_int_equal(test_query_int(db, "SELECT operations FROM principal"), 1);
+    assert_int_equal(test_query_int(db, "SELECT bytes FROM principal"),
+                     test_query_int(db, "SELECT sum(length(data) + 32) + (SELECT"
+                                        " sum(length(data) + 256) FROM operation)"
+                                        " FROM log"));
+    sqlite3_close(db);
+}
+
+/* It is one transaction: where the disk is full, or the process dies, the file stays as it
+ * was, and the next attempt finds it so. */
+static void upgrade_happens_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    char message[200] = "";
+    segue_store *store = NULL;
+    fill_from("db", SEGUE_FILES_DIR "/store_format_1.db");
+    sqlite3 *db = test_connect("db");
+    /* The last thing that the step makes is there already. */
+    test_exec(db,
+              "CREATE TRIGGER operation_goes AFTER DELETE ON log BEGIN SELECT 1; END");
+    sqlite3_close(db);
+    assert_int_equal(test_sqlite_status("db", &store, message), SEGUE_E_STORE);
+    assert_non_null(strstr(message, "operation_goes"));
+    db = test_connect("db");
+    assert_int_equal(test_query_int(db, "PRAGMA user_version"), 1);
+    assert_int_equal(test_query_int(db, "SELECT count(*) FROM sqlite_master WHERE name"
+                                        " IN ('letter', 'principal')"),
+                     0);
+    test_exec(db, "DROP TRIGGER operation_goes");
+    sqlite3_close(db);
+    store = test_must_open("db");
+    test_assert_log(store, 12, 12);
+    sgi_store_unref(store);
+}
+
 static void database_of_another_program_is_refused(void **state)
 {
     (void)state;
@@ -572,6 +654,9 @@ int main(void)
         cmocka_unit_test_setup(owners_lie_beside_the_file_a_link_names,
                                test_directory_setup),
         cmocka_unit_test_setup(newer_format_is_refused, test_directory_setup),
+        cmocka_unit_test_setup(file_of_format_one_is_brought_up_to_date,
+                               test_directory_setup),
+        cmocka_unit_test_setup(upgrade_happens_whole_or_not_at_all, test_directory_setup),
         cmocka_unit_test_setup(newer_format_keeps_its_log, test_directory_setup),
         cmocka_unit_test_setup(database_of_another_program_is_refused,
                                test_directory_setup),

@@ -40,18 +40,6 @@ static void refuse(sgi_reply *reply, const char *text, const char *reason)
     sgi_reply_close(reply);
 }
 
-/* It runs at another server on the same store, and only there is it heard: the client is
- * to come again, until it meets that one, or the one that takes it over. */
-static void refuse_elsewhere(sgi_reply *reply)
-{
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The request runs at another server: come again"),
-                    SGI_STR("{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}"));
-    sgi_reply_close(reply);
-}
-
-static void resume_known(looking *look, sgi_op *op);
-
 /* Why there is nothing to be had of it; NULL = there is. */
 static const char *what_became(const sgi_op *op)
 {
@@ -73,8 +61,6 @@ static void found(void *user, sgi_op *op, segue_status status)
         sgi_reply_close(reply);
     } else if (known && what_became(op)) {
         refuse(reply, "There is nothing more of this request", what_became(op));
-    } else if (known && op->elsewhere && look->known == resume_known) {
-        refuse_elsewhere(reply);
     } else if (known) {
         look->known(look, op);
     } else if (op || status == SEGUE_E_NOT_FOUND) {

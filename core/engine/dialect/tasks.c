@@ -102,6 +102,19 @@ void sgi_task_refuse_cancel(sgi_reply *reply, const char *status)
     sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
 
+void sgi_task_answer_unstored(sgi_reply *reply, segue_status status)
+{
+    bool elsewhere = status == SEGUE_E_TIMEOUT || status == SEGUE_E_FENCED ||
+                     status == SEGUE_E_LIMIT;
+    if (elsewhere)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The server that runs the task does not answer now"),
+                        SGI_STR("{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}"));
+    else
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The server cannot store the operation"), (sgi_json){0});
+}
+
 void sgi_task_answer_unreadable(sgi_reply *reply)
 {
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,

@@ -211,7 +211,9 @@ static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void cancelled(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    if (status != SEGUE_OK || sgi_op_state(op) != SGI_STATE_CANCELLED)
+    if (status != SEGUE_OK)
+        sgi_task_answer_unstored(reply, status);
+    else if (sgi_op_state(op) != SGI_STATE_CANCELLED)
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The task cannot be cancelled now"), (sgi_json){0});
     else
@@ -232,7 +234,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     sgi_op_ref(op);
     if (!sgi_op_has_ended(op))
         sgi_task_cancel(op);
-    sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+    sgi_op_wait_done(op, &reply->waiter);
     sgi_op_unref(op);
 }
 

@@ -244,7 +244,7 @@ static void look(listing *list)
         }
         move_past(list, found);
         if (listed && !op) {
-            sgi_rebuild(list->server, &found->record, rebuilt, list);
+            sgi_rebuild_once(list->server, &found->record, rebuilt, list);
             return;
         }
         if (listed)

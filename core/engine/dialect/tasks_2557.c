@@ -259,10 +259,9 @@ static void show(sgi_reply *reply, sgi_op *op)
         send_task(reply, op, NULL);
 }
 
-static void refuse_unstored(sgi_reply *reply)
+static void refuse_unstored(sgi_reply *reply, segue_status status)
 {
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The server cannot store the operation"), (sgi_json){0});
+    sgi_task_answer_unstored(reply, status);
     sgi_reply_close(reply);
 }
 
@@ -272,7 +271,7 @@ static void answers_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
     if (status == SEGUE_OK)
         show(reply, op);
     else
-        refuse_unstored(reply);
+        refuse_unstored(reply, status);
 }
 
 static bool all_fit(sgi_op *op, sgi_json responses)
@@ -297,7 +296,7 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
         refuse_memory(reply); /* sent again, what was taken is not taken twice */
     } else {
         reply->waiter.fire = answers_stored;
-        sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+        sgi_op_wait_done(op, &reply->waiter);
     }
     sgi_op_unref(op);
 }
@@ -334,7 +333,7 @@ static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
     if (status != SEGUE_OK) {
-        refuse_unstored(reply);
+        refuse_unstored(reply, status);
         return;
     }
     if (begin_task(&sending, reply)) {
@@ -348,7 +347,7 @@ static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     if (status != SEGUE_OK) {
-        refuse_unstored(reply);
+        refuse_unstored(reply, status);
         return;
     }
     sgi_task_refuse_cancel(reply, sgi_state_name(sgi_op_state(op)));
@@ -368,7 +367,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     reply->waiter.fire = sgi_op_has_ended(op) ? too_late : cancel_stored;
     if (!sgi_op_has_ended(op) && !sgi_task_is_unstoppable(op))
         sgi_task_cancel(op);
-    sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+    sgi_op_wait_done(op, &reply->waiter);
     sgi_op_unref(op);
 }
 

@@ -88,9 +88,8 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    if (status != SEGUE_OK) {
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The server cannot store the operation"), (sgi_json){0});
+    if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) { /* the letter is durable */
+        sgi_task_answer_unstored(reply, status);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
         sgi_send_meta(&sending, op->server);
         sgi_send_end(&sending);
@@ -102,7 +101,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void ack_when_durable(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = send_ack;
-    sgi_op_wait(op, &reply->waiter, op->next_log - 1);
+    sgi_op_wait_done(op, &reply->waiter);
 }
 
 static void cancel_found(void *user, sgi_op *op, segue_status status)
@@ -113,9 +112,14 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
         sgi_reply_close(reply);
         return;
     }
-    if (!sgi_task_is_unstoppable(op))
-        sgi_task_cancel(op);
-    ack_when_durable(reply, op);
+    status = sgi_task_is_unstoppable(op) ? SEGUE_OK : sgi_task_cancel(op);
+    if (status == SEGUE_OK) {
+        ack_when_durable(reply, op);
+        return;
+    }
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
+    sgi_reply_close(reply);
 }
 
 static void tasks_cancel(const sgi_inbound *in)

@@ -3,8 +3,9 @@
  * order. After a failed commit its operations go back to the front of the list and the
  * keeper goes `solo`: one operation per commit until all of them have been tried, so that
  * one bad operation does not end the others (AS-114), nor is put off by what others
- * write. One whose very end cannot be written waits on the `broken` list (it counts as
- * dirty) and is tried again from time to time; the others do not wait with it. */
+ * write. One whose very end cannot be written, or that is put off because a store with
+ * leases cannot be reached, waits on the `broken` list (it counts as dirty) and is tried
+ * again from time to time; the others do not wait with it. */
 #include "engine/log/keeper.h"
 
 #include "engine/log/dropping.h"
@@ -18,6 +19,7 @@ struct sgi_commit_op {
     sgi_op *op;
     uint64_t upto;
     uint64_t dropped[SGI_DROPS];
+    uint64_t taken;
     bool releases;
 };
 
@@ -52,11 +54,14 @@ void sgi_keeper_init(sgi_keeper *keeper, sgi_engine *engine)
     TAILQ_INIT(&keeper->dirty);
     TAILQ_INIT(&keeper->broken);
     TAILQ_INIT(&keeper->jobs);
+    TAILQ_INIT(&keeper->letters);
 }
 
 void sgi_keeper_free(sgi_keeper *keeper)
 {
     sgi_job *job, *next;
+    sgi_news_free(&keeper->letters);
+    sgi_engine_timer_clear(keeper->engine, &keeper->letters_again);
     sgi_engine_timer_clear(keeper->engine, &keeper->retry);
     sgi_engine_timer_clear(keeper->engine, &keeper->purge);
     SGI_TAILQ_EACH(job, &keeper->jobs, link, next)
@@ -76,6 +81,7 @@ void sgi_keeper_die(sgi_keeper *keeper)
     TAILQ_CONCAT(&keeper->dirty, &keeper->broken, dirty_link);
     sgi_engine_timer_clear(keeper->engine, &keeper->retry);
     sgi_engine_timer_clear(keeper->engine, &keeper->purge);
+    sgi_engine_timer_clear(keeper->engine, &keeper->letters_again);
     call_host(keeper);
 }
 
@@ -163,6 +169,21 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
+/* With what they led to, or behind it. Its end has them forgotten anyway. */
+static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_op *row,
+                      uint64_t upto)
+{
+    const sgi_op *op = row->op;
+    row->taken = op->letters_told;
+    if ((op->letters_taken == op->letters_told && !op->doubted) ||
+        sgi_op_has_ended(op) || upto + 1 < op->next_log)
+        return true;
+    segue_store_write *write = add_write(mem, batch, SEGUE_STORE_TAKEN, op);
+    if (write)
+        write->entry.seq = row->taken = op->letters_taken;
+    return write != NULL;
+}
+
 /* Adds all that the op has to write; false when out of memory (the batch is as
  * before). */
 static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
@@ -184,13 +205,15 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
         if (batch->count > MAX_BATCH_WRITES && TAILQ_NEXT(entry, link))
             break;
     }
-    if (ok && sgi_op_has_ended(op) && upto >= op->final_seq) {
+    bool ends = sgi_op_has_ended(op) && upto >= op->final_seq;
+    if (ok && ends && op->durable < op->final_seq) {
         write = add_write(mem, batch, SEGUE_STORE_END, op);
         ok = write != NULL;
         if (ok)
             write->purge_ms = sgi_server_purge_time(op);
     }
-    ok = ok && add_drops(mem, batch, op, upto, row->dropped);
+    ok = ok && add_drops(mem, batch, op, upto, row->dropped) &&
+         add_taken(mem, batch, row, upto);
     bool releases = op->releasing && !sgi_op_has_ended(op) && upto + 1 == op->next_log;
     if (ok && releases)
         ok = add_write(mem, batch, SEGUE_STORE_RELEASE, op) != NULL;
@@ -283,8 +306,9 @@ static void write_done(sgi_keeper *keeper, const struct sgi_commit_op *row)
     if (row->releases || sgi_op_has_ended(op))
         op->releasing = false;
     if (row->upto + 1 == op->next_log)
-        op->deleting = false;
-    bool more = false;
+        op->deleting = op->doubted = false;
+    op->letters_told = row->taken;
+    bool more = op->letters_taken > op->letters_told && !sgi_op_has_ended(op);
     for (int what = 0; what < SGI_DROPS; what++) {
         sgi_op_drop_written(op, (sgi_drop)what, row->dropped[what]);
         more |= sgi_op_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
@@ -294,23 +318,39 @@ static void write_done(sgi_keeper *keeper, const struct sgi_commit_op *row)
         sgi_keeper_dirty(keeper, op);
 }
 
+/* It is written later, by whatever it takes. */
+static bool put_off(sgi_keeper *keeper, sgi_op *op)
+{
+    if (!retry_later(keeper))
+        return false;
+    op->dirty = true;
+    sgi_op_ref(op);
+    TAILQ_INSERT_TAIL(&keeper->broken, op, dirty_link);
+    return true;
+}
+
+/* While a store with leases cannot be reached, another server may go on with the
+ * operation: an end that is not in the store is not told, and when it is there again the
+ * commit goes through or is fenced. */
 static void write_lost(sgi_keeper *keeper, sgi_op *op, segue_status status)
 {
     bool again = op->store_broken;
     if (keeper->dying)
         return;
+    if (status == SEGUE_E_FENCED && op->created) {
+        sgi_op_fenced(op);
+        return;
+    }
+    if (status == SEGUE_E_STORE && keeper->leased && op->created && put_off(keeper, op))
+        return;
+    op->doubted = false;
     if (op->created && !op->pending && !again && !op->releasing && !op->deleting) {
         sgi_op_drop_failed(op); /* there was nothing else to write */
         return;
     }
     sgi_op_write_failed(op, status);
-    if (again && retry_later(keeper)) {
-        op->dirty = true;
-        sgi_op_ref(op);
-        TAILQ_INSERT_TAIL(&keeper->broken, op, dirty_link);
-    } else if (op->pending) {
+    if (!(again && put_off(keeper, op)) && op->pending)
         sgi_keeper_dirty(keeper, op);
-    }
 }
 
 /* A commit of several failed: the reference of the batch becomes that of the list. */
@@ -371,6 +411,7 @@ sgi_job *sgi_job_new(sgi_keeper *keeper, sgi_job_kind kind, void (*done)(sgi_job
     job->kind = kind;
     job->keeper = keeper;
     job->mem = mem;
+    sgi_buf_init(&job->letter, mem);
     job->done = done;
     job->user = user;
     TAILQ_INIT(&job->found);
@@ -384,6 +425,7 @@ void sgi_job_free(sgi_job *job)
     SGI_TAILQ_EACH(found, &job->found, link, next)
         sgi_release(job->mem, found, found->size);
     sgi_entry_list_free(job->mem, &job->entries);
+    sgi_buf_free(&job->letter);
     sgi_text_free(job->mem, job->task_id);
     sgi_release(job->mem, job, sizeof *job);
 }
@@ -410,8 +452,11 @@ int32_t sgi_job_record(void *user, const segue_store_record *record)
     sgi_found *found = sgi_alloc(job->mem, size);
     if (!found) {
         job->status = SEGUE_E_NOMEM;
+        job->lost = true;
+        memcpy(job->id, record->id, sizeof job->id);
         return 1;
     }
+    *found = (sgi_found){0};
     char *text = (char *)(found + 1);
     found->record = *record;
     found->size = size;

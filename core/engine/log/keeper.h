@@ -58,10 +58,14 @@ typedef struct sgi_keeper_counts {
 
 typedef enum sgi_job_kind {
     SGI_JOB_FIND = 1, /* by task_id, or by key when has_key */
-    SGI_JOB_READ,     /* id, after, max_bytes */
+    SGI_JOB_READ,     /* id, after, max_bytes; with `follows`, which comes first */
     SGI_JOB_CLAIM,
     SGI_JOB_PURGE, /* now_ms -> next_ms */
-    SGI_JOB_LIST   /* of principal key, behind now_ms and task_id, max_found */
+    SGI_JOB_LIST,  /* of principal key, behind now_ms and task_id, max_found */
+    SGI_JOB_LEAVE, /* id: its growth is no news to us any more */
+    SGI_JOB_POST,  /* id, letter */
+    SGI_JOB_RELEASE, /* id: it is for others to claim */
+    SGI_JOB_NOTHING  /* comes back when the commit before it is known to be done */
 } sgi_job_kind;
 
 /* A record copied out of the store. */
@@ -69,6 +73,8 @@ typedef struct sgi_found {
     TAILQ_ENTRY(sgi_found) link;
     segue_store_record record; /* its pointers point into this block */
     size_t size;
+    void *user; /* of who took it out of the job */
+    bool busy;
 } sgi_found;
 
 TAILQ_HEAD(sgi_found_list, sgi_found);
@@ -85,8 +91,11 @@ typedef struct sgi_job {
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint64_t after;
     size_t max_bytes; /* stop after the entry that passes it */
+    bool follows;     /* growth from here on is news */
+    sgi_buf letter;
     size_t max_found; /* stop after so many records; 0 = all */
     size_t found_count;
+    bool lost; /* there was no memory for one more: that with this id */
     int64_t now_ms;
     int64_t next_ms;
     segue_status status;
@@ -95,15 +104,35 @@ typedef struct sgi_job {
     size_t bytes;
 } sgi_job;
 
+/* What somebody else did, copied out of the store. */
+typedef struct sgi_news {
+    TAILQ_ENTRY(sgi_news) link;
+    const sgi_mem *mem;
+    segue_store_news what; /* its data stands behind */
+    char data[];
+} sgi_news;
+
+TAILQ_HEAD(sgi_news_list, sgi_news);
+
+/* What one look brought. */
+typedef struct sgi_paper {
+    const sgi_mem *mem;
+    struct sgi_news_list list;
+    size_t count;
+} sgi_paper;
+
 struct sgi_keeper {
     sgi_engine *engine;
     void *host_user; /* the host's: which store this is */
     TAILQ_HEAD(, sgi_op) dirty;
     TAILQ_HEAD(, sgi_op) broken; /* their end could not be written: wait for the retry */
     TAILQ_HEAD(, sgi_job) jobs;
+    struct sgi_news_list letters; /* that cannot be dealt with yet; see news.c */
+    sgi_timer letters_again;
     size_t solo; /* so many operations are tried one by one: a commit of several failed */
     sgi_timer retry; /* after a commit that failed */
     bool starved;    /* no memory for a batch: all wait for the retry */
+    bool leased;     /* the host's: see write_lost */
     sgi_timer purge;
     bool dying;
     sgi_keeper_counts counts;
@@ -136,5 +165,13 @@ sgi_job *sgi_keeper_job(sgi_keeper *keeper);
 /* No lock. Callbacks for the store; they collect into the job (user = the job). */
 int32_t sgi_job_record(void *user, const segue_store_record *record);
 int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
+/* No lock. For news of the store (user = an sgi_paper, made empty): takes some of it; 1 =
+ * no more now. */
+int32_t sgi_paper_take(void *user, const segue_store_news *news);
+/* Lock held. Deals with it and frees it. */
+void sgi_keeper_tell(sgi_keeper *keeper, sgi_paper *paper);
+void sgi_news_free(struct sgi_news_list *list);
+/* Lock held. What became of those that waited: operations have been taken over. */
+void sgi_letters_deal(sgi_keeper *keeper);
 
 #endif

@@ -10,7 +10,9 @@
 #include "engine/error.h"
 #include "engine/log/dropping.h"
 #include "engine/log/op_head.h"
+#include "engine/serving/asks.h"
 #include "engine/serving/budget.h"
+#include "engine/serving/errands.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/principal.h"
 #include "engine/serving/recall.h"
@@ -184,7 +186,7 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
     sgi_entry *entry;
     if (op->server->stage == SGI_SERVER_DEAD)
         status = SEGUE_E_CLOSED;
-    if (sgi_op_has_ended(op) || is_beyond_repair(op, list))
+    if (sgi_op_has_ended(op) || is_beyond_repair(op, list) || op->elsewhere)
         status = SEGUE_E_TERMINAL;
     while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, entry, link);
@@ -248,8 +250,6 @@ segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str 
     return status;
 }
 
-static void became_visible(sgi_op *op, uint64_t after, uint64_t upto);
-
 static void try_the_end_again(sgi_timer *timer)
 {
     sgi_op_give_up(SGI_OWNER(timer, sgi_op, promote), "Out of memory");
@@ -266,7 +266,7 @@ void sgi_op_give_up(sgi_op *op, const char *text)
         sgi_engine_timer(op->engine, &op->promote, END_RETRY_MS, try_the_end_again);
     } else if (op->store_broken && sgi_op_has_ended(op)) {
         op->updated_ms = op->ended_ms;
-        became_visible(op, op->durable, UINT64_MAX);
+        sgi_op_became_visible(op, op->durable, UINT64_MAX);
     }
     sgi_op_unref(op);
 }
@@ -300,7 +300,7 @@ static bool is_followed(const sgi_op *op)
     return false;
 }
 
-static void let_go(sgi_op *op, sgi_entry *entry)
+void sgi_op_let_go(sgi_op *op, sgi_entry *entry)
 {
     sgi_reader *reader;
     TAILQ_FOREACH(reader, &op->readers, link)
@@ -320,7 +320,7 @@ void sgi_op_trim(sgi_op *op)
     sgi_entry *entry;
     while ((entry = TAILQ_FIRST(&op->tail)) && entry->seq <= op->durable &&
            op->tail_bytes > keep) {
-        let_go(op, entry);
+        sgi_op_let_go(op, entry);
     }
 }
 
@@ -330,36 +330,7 @@ void sgi_op_pass(sgi_op *op, uint64_t seq)
     while (op->passes && (entry = TAILQ_FIRST(&op->tail)) && entry->seq <= seq) {
         if (entry->kind == SGI_ENTRY_SEGMENT)
             op->log_bytes -= entry->len; /* members beside them stay in its fold */
-        let_go(op, entry);
-    }
-}
-
-/* Is what the waiter waits for visible? */
-static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
-{
-    if (op->logged && !op->created && !op->store_broken)
-        return false;
-    if (waiter->seq == SGI_WAIT_FINAL)
-        return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
-    return waiter->seq <= sgi_op_horizon(op);
-}
-
-static sgi_waiter *first_due(const sgi_op *op, segue_status status)
-{
-    sgi_waiter *waiter;
-    TAILQ_FOREACH(waiter, &op->waiters, link)
-        if (status != SEGUE_OK || is_due(op, waiter))
-            return waiter;
-    return NULL;
-}
-
-/* Looked for anew each time: one that fires may end others. */
-static void fire_waiters(sgi_op *op, segue_status status)
-{
-    sgi_waiter *waiter;
-    while ((waiter = first_due(op, status))) {
-        sgi_op_wait_end(waiter);
-        waiter->fire(waiter, op, status);
+        sgi_op_let_go(op, entry);
     }
 }
 
@@ -388,15 +359,19 @@ static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
     return false;
 }
 
-static void became_visible(sgi_op *op, uint64_t after, uint64_t upto)
+void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
 {
     bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
     sgi_op_ref(op);
     sgi_server_op_visible(op);
     wake_readers(op); /* first: the end of a stream is told before what waits for it */
-    fire_waiters(op, SEGUE_OK);
+    if (!LIST_EMPTY(&op->errands))
+        sgi_errands_look(op);
+    sgi_op_fire(op, SEGUE_OK);
     if (changed)
         tell_watches(op);
+    if (op->elsewhere)
+        sgi_asks_follow(op);
     sgi_op_trim(op);
     sgi_op_unref(op);
 }
@@ -410,12 +385,12 @@ void sgi_op_durable(sgi_op *op, uint64_t seq)
         op->pending = TAILQ_NEXT(op->pending, link);
     }
     op->durable = seq;
-    became_visible(op, before, seq);
+    sgi_op_became_visible(op, before, seq);
 }
 
 /* Drops what could not be written and ends the operation in memory: nothing that was not
  * durable has been seen, so the log simply never had it (AS-114). */
-static void drop_pending(sgi_op *op)
+void sgi_op_drop_pending(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     while (op->pending) {
@@ -442,13 +417,13 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
     if (op->store_broken) {
         /* its end is known to its peers; the keeper goes on trying to write it */
     } else if (!op->created) {
-        drop_pending(op);
+        sgi_op_drop_pending(op);
         op->logged = false;
         op->final = SGI_FINAL_CANCELLED;
-        fire_waiters(op, status);
+        sgi_op_fire(op, status);
         sgi_server_op_lost(op, status);
     } else {
-        drop_pending(op);
+        sgi_op_drop_pending(op);
         op->store_broken = true;
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
                        sgi_status_name(status));
@@ -457,27 +432,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
     sgi_op_unref(op);
 }
 
-void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
-{
-    waiter->seq = seq;
-    if (is_due(op, waiter)) {
-        waiter->fire(waiter, op, SEGUE_OK);
-        return;
-    }
-    waiter->op = op;
-    TAILQ_INSERT_TAIL(&op->waiters, waiter, link);
-}
-
-void sgi_op_wait_end(sgi_waiter *waiter)
-{
-    if (!waiter->op)
-        return;
-    TAILQ_REMOVE(&waiter->op->waiters, waiter, link);
-    waiter->op = NULL;
-}
-
 void sgi_op_settle(sgi_op *op)
 {
     if (!op->logged)
-        became_visible(op, 0, UINT64_MAX);
+        sgi_op_became_visible(op, 0, UINT64_MAX);
 }

@@ -186,6 +186,7 @@ struct sgi_op {
     /* handles other than the request itself */
     char *task_id; /* "" until it is a task */
     sgi_map_node by_task;
+    sgi_map_node by_id;
     sgi_op_key *key; /* of idempotency, or NULL */
 
     /* time: wall clock, ms */
@@ -230,7 +231,15 @@ struct sgi_op {
     /* the store */
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
-    bool elsewhere;            /* another server on the store runs it */
+    bool elsewhere;            /* another server on the store runs it: following.h */
+    bool follows;              /* ... and its growth is news */
+    bool reading, grew;        /* ... a read is under way; and is not the last */
+    bool stale;                /* ... it was ours, and its head is to be read anew */
+    bool claimed;              /* ... and is ours, once all of its log is here */
+    bool doubted;              /* it seems that it is not ours any more */
+    uint64_t letters_taken;    /* number of the last that was dealt with, */
+    uint64_t letters_told;     /* ... as the store knows */
+    LIST_HEAD(, sgi_errand) errands; /* letters to its owner; see serving/errands.h */
     bool releasing;            /* its server goes: the store lets another claim it */
     bool deleting;             /* nobody can ask for it any more: it leaves the store */
     struct sgi_record *record; /* until it is created; see record.h */
@@ -250,16 +259,20 @@ struct sgi_op {
     bool known;                /* in the server's maps */
     bool lingers;              /* has ended, is in the store and in memory */
     bool ran;                  /* a keyed one: its handler was started, or need not be */
-    TAILQ_ENTRY(sgi_op) linger_link;
+    TAILQ_ENTRY(sgi_op) linger_link; /* of those that linger, or are followed */
 };
+
+TAILQ_HEAD(sgi_op_list, sgi_op);
 
 /* Waits until the operation is created and its log visible up to seq (SGI_WAIT_FINAL: up
  * to its end), or the creation has failed. */
 #define SGI_WAIT_FINAL UINT64_MAX
+#define SGI_WAIT_ERRAND (UINT64_MAX - 1) /* for sgi_op_wait_done */
 struct sgi_waiter {
     TAILQ_ENTRY(sgi_waiter) link;
     sgi_op *op; /* set while it waits */
     uint64_t seq;
+    uint64_t errand; /* number of the last one that is waited for */
     /* status: SEGUE_OK, or why the write failed. Frees itself. */
     void (*fire)(sgi_waiter *waiter, sgi_op *op, segue_status status);
 };
@@ -304,6 +317,12 @@ void sgi_op_pass(sgi_op *op, uint64_t seq);
 /* The keeper: entries up to seq are durable, or the write failed. */
 void sgi_op_durable(sgi_op *op, uint64_t seq);
 void sgi_op_write_failed(sgi_op *op, segue_status status);
+/* ... or was refused: another server has taken it over. */
+void sgi_op_fenced(sgi_op *op);
+/* One of another server: more of its log. What is taken leaves the list. */
+segue_status sgi_op_grow(sgi_op *op, struct sgi_entry_list *list);
+/* ... and all of its head, which is that of another one with the same log. */
+void sgi_op_adopt(sgi_op *op, sgi_op *fresh);
 
 /* The horizon: the last entry a peer may see. */
 static inline uint64_t sgi_op_horizon(const sgi_op *op)
@@ -332,6 +351,15 @@ bool sgi_op_is_full(const sgi_op *op);
 /* Fires at once when the log is visible that far already. */
 void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
 void sgi_op_wait_end(sgi_waiter *waiter);
+/* Fires when what was asked of the operation until now can be seen: what was appended is
+ * durable, or what its owner was written has led to what it leads to. SEGUE_E_TIMEOUT:
+ * nothing was seen of that for so long; SEGUE_E_FENCED: it was never durable; or why it
+ * could not be written. */
+void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter);
+/* What errands from this one on are waited for is in vain. */
+void sgi_op_wait_failed(sgi_op *op, uint64_t errand, segue_status status);
+/* ... and what is behind the last that is durable. */
+void sgi_op_wait_lost(sgi_op *op);
 /* A plain operation has ended: what waits for its end is told. */
 void sgi_op_settle(sgi_op *op);
 

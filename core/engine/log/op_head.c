@@ -371,3 +371,70 @@ void sgi_head_revert(sgi_op *op)
     if (op->first_fields > op->durable)
         op->first_fields = 0;
 }
+
+/* ---- another head ---- */
+
+/* The answer, and when: the question itself never changes. */
+static void swap_answers(sgi_input *input, sgi_input *other)
+{
+    sgi_input kept = *input;
+    input->asked = other->asked;
+    input->answered = other->answered;
+    input->answer = other->answer;
+    input->answer_len = other->answer_len;
+    input->failed = other->failed;
+    other->answer = kept.answer;
+    other->answer_len = kept.answer_len;
+}
+
+static void swap_inputs(sgi_op *op, sgi_op *fresh)
+{
+    sgi_input *input, *next;
+    SGI_TAILQ_EACH(input, &fresh->inputs, link, next) {
+        sgi_input *here = sgi_op_input(op, sgi_str_of(input->key));
+        if (here) {
+            swap_answers(here, input);
+            continue;
+        }
+        TAILQ_REMOVE(&fresh->inputs, input, link);
+        TAILQ_INSERT_TAIL(&op->inputs, input, link);
+        op->input_count++;
+    }
+}
+
+#define SWAP(type, member)                                                               \
+    do {                                                                                 \
+        type kept = op->member;                                                          \
+        op->member = fresh->member;                                                      \
+        fresh->member = kept;                                                            \
+    } while (0)
+
+void sgi_head_swap(sgi_op *op, sgi_op *fresh)
+{
+    op->next_log = fresh->next_log;
+    op->next_seg = fresh->next_seg;
+    op->next_evt = fresh->next_evt;
+    op->durable = fresh->durable;
+    op->first_fields = fresh->first_fields;
+    op->voided_seq = fresh->voided_seq;
+    memcpy(op->drop_upto, fresh->drop_upto, sizeof op->drop_upto);
+    memcpy(op->gone_upto, fresh->gone_upto, sizeof op->gone_upto);
+    op->log_bytes = fresh->log_bytes;
+    op->updated_ms = fresh->updated_ms;
+    op->ended_ms = fresh->ended_ms;
+    op->final = fresh->final;
+    op->final_seq = fresh->final_seq;
+    op->immediate = fresh->immediate;
+    op->structured_lost = fresh->structured_lost;
+    SWAP(char *, final_data);
+    SWAP(size_t, final_len);
+    SWAP(char *, structured);
+    SWAP(size_t, structured_len);
+    SWAP(void *, checkpoint);
+    SWAP(size_t, checkpoint_len);
+    SWAP(struct sgi_retention *, retention);
+    while (!TAILQ_EMPTY(&op->remarks))
+        remove_remark(op, TAILQ_FIRST(&op->remarks));
+    TAILQ_CONCAT(&op->remarks, &fresh->remarks, link);
+    swap_inputs(op, fresh);
+}

@@ -17,5 +17,19 @@ void sgi_head_show(sgi_op *op, const sgi_entry *entry);
  * it is asked for only when the handler runs again, which it does not after the end.) */
 void sgi_head_revert(sgi_op *op);
 void sgi_head_free(sgi_op *op);
+/* The operation has the head of `fresh`, which is rebuilt from its log, and that one has
+ * what is left. Questions stay where they are. */
+void sgi_head_swap(sgi_op *op, sgi_op *fresh);
+
+/* ---- what the files of an operation share ---- */
+
+/* So much more of it may be seen: who looks is woken. */
+void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto);
+/* Fires those that are due; with a failure, all. */
+void sgi_op_fire(sgi_op *op, segue_status status);
+/* An entry leaves the tail. */
+void sgi_op_let_go(sgi_op *op, sgi_entry *entry);
+/* What is not durable never was. */
+void sgi_op_drop_pending(sgi_op *op);
 
 #endif

@@ -17,6 +17,7 @@
 #include "engine/serving/ask_place.h"
 #include "engine/serving/ask_wire.h"
 #include "engine/serving/call.h"
+#include "engine/serving/errands.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
@@ -79,8 +80,8 @@ static void let_next_go(sgi_asks *asks)
 /* The handler waits for it, peers may see it, and it is not on its way. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
-    return input->bound && !input->answered && !input->ask &&
-           input->asked <= sgi_op_horizon(op) &&
+    return (input->bound || op->elsewhere) && !input->answered && !input->ask &&
+           input->asked <= sgi_op_horizon(op) && !sgi_errand_answers(op, input->key) &&
            !(input->asker && sgi_asker_is_over(input->asker));
 }
 
@@ -108,14 +109,20 @@ static bool has_words(const sgi_input *input)
            sgi_asker_has_words(input->asker) && way_of(input->ask);
 }
 
+/* A handler, here or at another server. */
+static bool has_asker(const sgi_op *op)
+{
+    return op->elsewhere || (op->call && !op->call->cancelled);
+}
+
 bool sgi_asks_are_due(const sgi_op *op)
 {
     const sgi_input *input;
     sgi_place where;
     if (op->resumable && !op->is_task)
         return false; /* on its channel they go with the rest (dialect/pieces.c) */
-    if (TAILQ_EMPTY(&op->inputs) || sgi_op_has_ended(op) || !op->call ||
-        op->call->cancelled || op->server->stage == SGI_SERVER_DEAD)
+    if (TAILQ_EMPTY(&op->inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
+        op->server->stage == SGI_SERVER_DEAD)
         return false;
     TAILQ_FOREACH(input, &op->inputs, link)
         if (has_words(input))
@@ -238,8 +245,26 @@ void sgi_asks_send(sgi_op *op)
 
 void sgi_asks_place(sgi_op *op)
 {
-    if (sgi_asks_are_due(op))
+    if (!sgi_asks_are_due(op))
+        return;
+    if (op->call)
         sgi_call_look(op->call);
+    else
+        sgi_asks_send(op);
+}
+
+void sgi_asks_follow(sgi_op *op)
+{
+    sgi_input *input;
+    if (TAILQ_EMPTY(&op->inputs))
+        return;
+    sgi_op_ref(op);
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (input->ask && input->answered)
+            sgi_ask_withdraw(input);
+    sgi_asks_send(op);
+    sgi_round_follow(op);
+    sgi_op_unref(op);
 }
 
 void sgi_asks_place_all(const sgi_wire_session *session)
@@ -286,7 +311,9 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 /* The question has its answer, or what came instead. The caller holds the operation. */
 static void settle(sgi_op *op, segue_status status)
 {
-    if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
+    if (status == SEGUE_E_NOMEM && op->elsewhere)
+        sgi_asks_place(op); /* it is asked again */
+    else if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
         sgi_op_give_up(op, "Out of memory for an answer");
     sgi_round_settle(op);
     if (op->call)

@@ -51,6 +51,9 @@ bool sgi_asks_are_due(const sgi_op *op);
 void sgi_asks_send(sgi_op *op);
 /* There may be a place for it now: it is sent soon. */
 void sgi_asks_place(sgi_op *op);
+/* The log of one that another server runs has grown: its client, here, is asked what is
+ * open, and is not asked any more what has its answer. */
+void sgi_asks_follow(sgi_op *op);
 /* The same, for all that the session could be asked: it has opened its stream. */
 void sgi_asks_place_all(const sgi_wire_session *session);
 /* The operation has ended, or this question has its answer: the client need not trouble

@@ -132,10 +132,12 @@ static void run_drain(segue_call *call)
 }
 
 /* A question whose answer is durable, or that will never be answered. */
-static sgi_input *due_answer(const sgi_op *op)
+static sgi_input *due_answer(const segue_call *call)
 {
     sgi_input *input;
-    bool ended = sgi_op_has_ended(op) || op->server->stage == SGI_SERVER_DEAD;
+    const sgi_op *op = call->op;
+    bool ended =
+        sgi_op_has_ended(op) || op->server->stage == SGI_SERVER_DEAD || call->lost;
     TAILQ_FOREACH(input, &op->inputs, link)
         if (input->bound && !input->delivered &&
             ((input->answered && input->answered <= sgi_op_horizon(op)) || ended))
@@ -146,10 +148,12 @@ static sgi_input *due_answer(const sgi_op *op)
 static void run_answer(segue_call *call, sgi_input *input)
 {
     sgi_engine *engine = call->handle.engine;
-    bool ok = input->answered && input->answered <= sgi_op_horizon(call->op);
+    bool ok = input->answered && input->answered <= sgi_op_horizon(call->op) &&
+              !call->lost;
     segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
     input->delivered = true;
-    sgi_ask_withdraw(input); /* it was answered in another way, or never will be */
+    if (!call->lost)
+        sgi_ask_withdraw(input); /* answered in another way, or never will be */
     sgi_user_begin(engine);
     if (call->held)
         input->on_input(input->user, call, ok ? status : SEGUE_E_CANCELLED,
@@ -161,7 +165,7 @@ static void run_answer(segue_call *call, sgi_input *input)
 
 static bool is_over(const segue_call *call)
 {
-    return !call->held || call->op->server->stage == SGI_SERVER_DEAD;
+    return !call->held || call->lost || call->op->server->stage == SGI_SERVER_DEAD;
 }
 
 static void run_free_user(segue_call *call)
@@ -182,7 +186,7 @@ static bool deliver_one(segue_call *call)
         run_check(call);
     else if (call->cancel_due)
         run_cancel(call);
-    else if ((input = due_answer(call->op)))
+    else if ((input = due_answer(call)))
         run_answer(call, input);
     else if (call->drain_due)
         run_drain(call);
@@ -249,13 +253,20 @@ void sgi_call_die(segue_call *call)
     queue(call);
 }
 
+void sgi_call_lose(segue_call *call)
+{
+    call->lost = true;
+    sgi_call_die(call);
+    sgi_call_let_go(call);
+}
+
 void sgi_call_progressed(segue_call *call)
 {
     if (call->wants_drain && !sgi_op_is_full(call->op)) {
         call->wants_drain = false;
         call->drain_due = true;
     }
-    if (call->drain_due || due_answer(call->op) || sgi_round_is_due(call->op) ||
+    if (call->drain_due || due_answer(call) || sgi_round_is_due(call->op) ||
         sgi_asks_are_due(call->op))
         queue(call);
 }
@@ -272,7 +283,7 @@ void sgi_call_free(segue_call *call)
         sgi_op_give_up(call->op, "The handler gave up without a result");
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
-    if ((call->watched && call->events.free_user) || due_answer(call->op))
+    if ((call->watched && call->events.free_user) || due_answer(call))
         queue(call);
     unref_call(call);
 }

@@ -28,6 +28,7 @@ struct segue_call {
     bool wants_drain;
     bool drain_due;
     bool resumed;    /* a run after a restart */
+    bool lost;       /* another server runs the operation by now */
     bool is_closing; /* its end is written, and is to be checked (tool_check.c) */
     struct sgi_entry_list closing; /* ... it is this, until it has been */
     bool check_due;
@@ -44,6 +45,8 @@ segue_status sgi_call_start(sgi_op *op, bool again);
 void sgi_call_became_task(segue_call *call);
 /* Asks the handler to stop: the operation was cancelled, has expired or was lost. */
 void sgi_call_cancel(segue_call *call);
+/* Another server runs the operation: nothing more of this run is heard. */
+void sgi_call_lose(segue_call *call);
 /* The log became durable: producers may go on, answers may be delivered. */
 void sgi_call_progressed(segue_call *call);
 /* Delivers what is due, then asks the client what is open. */
@@ -56,7 +59,7 @@ void sgi_call_let_go(segue_call *call);
 /* For its handler: nothing more can be said. */
 static inline bool sgi_call_is_over(const segue_call *call)
 {
-    return call->is_closing || sgi_op_has_ended(call->op);
+    return call->is_closing || call->lost || sgi_op_has_ended(call->op);
 }
 
 /* Appends the last entries, which are taken. */

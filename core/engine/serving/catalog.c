@@ -5,7 +5,9 @@
  * in the store again. Its timer runs for the next of these. */
 #include "engine/serving/call.h"
 #include "engine/error.h"
+#include "engine/log/following.h"
 #include "engine/log/recovery.h"
+#include "engine/serving/errands.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
@@ -16,6 +18,7 @@
 #define PURGE_MIN_MS 1000
 #define EXPIRE_RETRY_MS 1000
 #define LEAST_KEPT_MS 600000 /* of one that can be resumed, when it has ended */
+#define CATCH_UP_BYTES (1024 * 1024)
 
 /* ---- purging ---- */
 
@@ -64,6 +67,7 @@ void sgi_server_op_known(sgi_op *op)
     op->known = true;
     sgi_op_ref(op);
     sgi_map_put(&server->by_task, &op->by_task, sgi_str_of(op->task_id));
+    sgi_map_put(&server->by_id, &op->by_id, (sgi_str){(char *)op->id, sizeof op->id});
     if (op->key)
         sgi_map_put(&server->by_key, &op->key->node,
                     (sgi_str){(char *)op->key->key, sizeof op->key->key});
@@ -82,12 +86,15 @@ void sgi_server_op_forget(sgi_op *op)
         server->linger_count--;
     }
     op->lingers = false;
+    sgi_followed_end(op);
     sgi_map_remove(&server->by_task, &op->by_task);
+    sgi_map_remove(&server->by_id, &op->by_id);
     if (op->key)
         sgi_map_remove(&server->by_key, &op->key->node);
     sgi_engine_timer_clear(op->engine, &op->timer);
     if (op->call)
         sgi_call_let_go(op->call);
+    sgi_errands_end(op);
     sgi_op_unref(op);
 }
 
@@ -185,6 +192,10 @@ void sgi_server_op_visible(sgi_op *op)
         sgi_call_progressed(op->call);
     if (!sgi_op_has_ended(op) || op->final_seq > sgi_op_horizon(op))
         return;
+    if (op->elsewhere) {
+        sgi_followed_end(op);
+        op->elsewhere = op->stale = false; /* nobody's any more */
+    }
     uncount(op);
     sgi_asks_withdraw(op);         /* before its end is told */
     if (!sgi_round_is_awaited(op)) /* else who comes again gets the end */
@@ -195,6 +206,15 @@ void sgi_server_op_visible(sgi_op *op)
         sgi_call_cancel(op->call); /* the last chance to tell a plain one */
     if (op->call)
         sgi_call_let_go(op->call);
+}
+
+void sgi_server_op_fenced(sgi_op *op)
+{
+    uncount(op);
+    sgi_engine_timer_clear(op->engine, &op->timer);
+    sgi_engine_timer_clear(op->engine, &op->promote);
+    if (op->call)
+        sgi_call_lose(op->call);
 }
 
 void sgi_server_op_lost(sgi_op *op, segue_status status)
@@ -213,6 +233,7 @@ typedef struct finding {
     segue_server *server; /* counted */
     bool has_owner;
     uint8_t owner[SGI_DIGEST_SIZE]; /* whose it has to be */
+    sgi_op *op;                     /* that is known; counted */
     sgi_found_fn found;
     void *user;
 } finding;
@@ -279,6 +300,45 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
     sgi_keeper_ask(&server->keeper, job);
 }
 
+/* Its client may have seen more of it at another server: here it is to see no less. Of
+ * one that is ours others may know of a commit before we do. */
+static void caught_up(sgi_job *job)
+{
+    finding *find = job->user;
+    sgi_op *op = find->op;
+    segue_status status = job->status;
+    if (op->elsewhere && op->known && status == SEGUE_OK)
+        status = sgi_op_grow(op, &job->entries);
+    if (op->elsewhere && op->known && (status != SEGUE_OK || job->bytes >= job->max_bytes))
+        sgi_followed_look(op); /* the rest, or what became of it */
+    sgi_followed_seen(op);
+    sgi_job_free(job);
+    tell(find, status == SEGUE_E_NOT_FOUND ? NULL : op,
+         status == SEGUE_E_NOT_FOUND ? status : SEGUE_OK);
+    sgi_op_unref(op);
+}
+
+static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
+{
+    segue_server *server = op->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    finding *find = op->stale ? NULL : sgi_alloc(mem, sizeof *find);
+    sgi_job_kind kind = op->elsewhere ? SGI_JOB_READ : SGI_JOB_NOTHING;
+    sgi_job *job = find ? sgi_job_new(&server->keeper, kind, caught_up, find) : NULL;
+    if (!job) { /* what is known of it has been true */
+        sgi_release(mem, find, sizeof *find);
+        found(user, op, SEGUE_OK);
+        return;
+    }
+    memcpy(job->id, op->id, sizeof job->id);
+    job->after = op->durable;
+    job->max_bytes = CATCH_UP_BYTES;
+    *find = (finding){.server = server, .op = op, .found = found, .user = user};
+    sgi_op_ref(op);
+    sgi_server_ref(server);
+    sgi_keeper_ask(&server->keeper, job);
+}
+
 static bool is_task_id(sgi_str id)
 {
     if (!id.n || id.n > 128)
@@ -296,7 +356,9 @@ void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_st
 {
     sgi_map_node *node = sgi_map_find(&server->by_task, task_id);
     sgi_op *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
-    if (op && op->who == who)
+    if (op && op->who == who && (op->elsewhere || op->committing))
+        catch_up(op, found, user);
+    else if (op && op->who == who)
         found(user, op, SEGUE_OK);
     else if (!is_task_id(task_id))
         found(user, NULL, SEGUE_E_NOT_FOUND);

@@ -351,7 +351,7 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
                            const char *data, size_t len)
 {
     sgi_json value = {0};
-    if (call->is_closing)
+    if (call->is_closing || call->lost)
         return SEGUE_E_TERMINAL;
     if (call->op->kind == &sgi_call_resource && code == SGI_RPC_RESOURCE_NOT_FOUND)
         return fail_not_found(call, message);

@@ -4,6 +4,7 @@
  * dialects. */
 #include "engine/dialect/dialect.h"
 #include "engine/dialect/response_modes.h"
+#include "engine/serving/session_name.h"
 
 static bool has_object(sgi_json object, const char *name)
 {
@@ -65,6 +66,11 @@ static void initialize(const sgi_inbound *in)
     peer->handshake->version = version;
     peer->handshake->lists = sgi_lists_served(server);
     read_capabilities(peer->handshake, sgi_json_get(in->params, "capabilities"));
+    if (peer->session && !sgi_session_name(peer->session)) {
+        peer->handshake->version = SGI_VERSION_UNKNOWN;
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
+        return;
+    }
     sgi_answer_result(&sending, in, NULL);
     sgi_jw_member_string(&sending.w, "protocolVersion",
                          sgi_str_of(sgi_version_name(version)));

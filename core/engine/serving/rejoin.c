@@ -34,6 +34,8 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_tool_call_wait(reply, op, caps);
     if (op->call && sgi_round_is_due(op))
         sgi_call_look(op->call); /* it is asked what the others were asked */
+    if (op->elsewhere)
+        sgi_round_follow(op);
     sgi_asks_place(op);
     sgi_op_unref(op);
 }
@@ -45,7 +47,20 @@ typedef struct sgi_rejoin {
     uint8_t digest[SGI_DIGEST_SIZE];
     uint32_t caps;
     bool retries; /* it has a requestState, so there was such an operation */
+    sgi_op *made; /* counted: in vain, for there was one; or NULL */
 } sgi_rejoin;
+
+/* What its client brought along is for the one that there is. */
+static void pass_answers(sgi_op *made, sgi_op *op)
+{
+    struct sgi_recall *recall = made->recall;
+    if (!recall || sgi_op_has_ended(op))
+        return;
+    made->recall = op->recall;
+    op->recall = recall;
+    if (sgi_task_answer_recalled(op) == SEGUE_OK)
+        sgi_round_settle(op);
+}
 
 static void rejoin(void *user, sgi_op *op, segue_status status)
 {
@@ -53,7 +68,11 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     sgi_reply *reply = again->reply;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     if (op) {
+        sgi_op_ref(op);
+        if (again->made && is_same(op, again->digest))
+            pass_answers(again->made, op);
         join(reply, op, again->digest, again->caps, NULL);
+        sgi_op_unref(op);
     } else if (again->retries && status == SEGUE_E_NOT_FOUND) {
         sgi_answer_not_found(reply, UNKNOWN_STATE);
         sgi_reply_close(reply);
@@ -64,6 +83,8 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
                         SGI_STR("The operation cannot be read back"), (sgi_json){0});
         sgi_reply_close(reply);
     }
+    if (again->made)
+        sgi_op_unref(again->made);
     sgi_release(mem, again, sizeof *again); /* the reply may be gone */
 }
 
@@ -77,12 +98,14 @@ static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *
     }
     *again = *wanted;
     again->reply = reply;
+    if (again->made)
+        sgi_op_ref(again->made);
     sgi_server_find_key(server, key, rejoin, again);
 }
 
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 {
-    sgi_rejoin wanted = {.caps = op->caps};
+    sgi_rejoin wanted = {.caps = op->caps, .made = op};
     memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
     rejoin_by(reply, &wanted, op->server, op->key->key);
 }

@@ -10,10 +10,10 @@
 #include "engine/log/dropping.h"
 #include "engine/serving/call_request.h"
 #include "engine/serving/replay.h"
+#include "engine/serving/resumable_clock.h"
 #include "engine/serving/task.h"
 #include "engine/serving/wire_session.h"
 
-#define UNTOLD_WAIT_MS 600000 /* nothing was promised: so long it is kept */
 #define NOTE_SHARES 16        /* of the log */
 #define PIECE_SHARE 65536
 
@@ -64,7 +64,7 @@ bool sgi_resumable_make(sgi_op *op, const sgi_reply *reply,
     r->op = op;
     r->min_wait_ms = options->resume_min_wait_ms;
     r->max_wait_ms =
-        options->resume_max_wait_ms ? options->resume_max_wait_ms : UNTOLD_WAIT_MS;
+        options->resume_max_wait_ms ? options->resume_max_wait_ms : SGI_UNTOLD_WAIT_MS;
     if (r->max_wait_ms < 0)
         r->max_wait_ms = 0;
     r->partial = request->pieces == &sgi_pieces_partial;
@@ -78,7 +78,7 @@ bool sgi_resumable_make(sgi_op *op, const sgi_reply *reply,
     return true;
 }
 
-static void leave_peer(sgi_resumable *r)
+void sgi_resumable_leave_peer(sgi_resumable *r)
 {
     if (r->peer)
         LIST_REMOVE(r, by_peer);
@@ -100,7 +100,7 @@ void sgi_resumable_free(sgi_op *op)
     op->resumable = NULL;
     if (r->reply)
         sgi_resumable_unhook(r->reply);
-    leave_peer(r);
+    sgi_resumable_leave_peer(r);
     sgi_engine_timer_clear(op->engine, &r->clock);
     free_it(sgi_engine_mem(op->engine), r);
 }
@@ -216,103 +216,7 @@ bool sgi_resumable_knows(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_S
     return !differs;
 }
 
-/* ---- time ---- */
-
-/* Nothing more is to be had of it. What has no other handle leaves the store. */
-static void close_it(sgi_resumable *r, const char *why)
-{
-    sgi_op *op = r->op;
-    if (r->closed)
-        return;
-    r->closed = why;
-    leave_peer(r);
-    sgi_engine_timer_clear(op->engine, &r->clock);
-    if (op->is_task || op->key)
-        return;
-    op->deleting = true;
-    sgi_keeper_dirty(&op->server->keeper, op);
-    sgi_server_op_closed(op);
-}
-
-static void time_over(sgi_timer *timer)
-{
-    sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
-    sgi_op *op = r->op;
-    sgi_op_ref(op);
-    if (sgi_op_has_ended(op))
-        close_it(r, "expired");
-    else if (!op->is_task) /* a task has its own time to live (C-8) */
-        sgi_task_expire(op);
-    sgi_op_unref(op);
-}
-
-static int64_t wait_of(const sgi_resumable *r)
-{
-    return r->max_wait_ms ? r->max_wait_ms : UNTOLD_WAIT_MS;
-}
-
-static void start_clock(sgi_resumable *r, int64_t wait)
-{
-    if (!r->closed && r->op->server->stage < SGI_SERVER_DEAD)
-        sgi_engine_timer(r->op->engine, &r->clock, wait > 0 ? wait : 0, time_over);
-}
-
-/* Behind the end there is no log any more: from there the time of the end counts. A log
- * without room or memory for it says what it said before. */
-static void mark(sgi_resumable *r, bool away)
-{
-    sgi_op *op = r->op;
-    if (op->logged && !sgi_op_has_ended(op))
-        sgi_op_append(op, SGI_ENTRY_PRESENCE,
-                      away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
-}
-
-/* Not each contact is written down: the time that is written is so much short of the last
- * one at most, and who reads it adds that (nobody is cancelled early). */
-static int64_t slack_of(const sgi_resumable *r)
-{
-    return wait_of(r) / 8;
-}
-
-void sgi_resumable_touch(sgi_resumable *r)
-{
-    int64_t now = sgi_wall(&r->op->engine->env);
-    if (!r->detached || r->op->elsewhere) /* its clock is its owner's */
-        return;
-    start_clock(r, wait_of(r));
-    if (!r->away || now - r->away_ms >= slack_of(r))
-        mark(r, true);
-}
-
-/* Who was there when the server died parted then; when that was nobody knows. */
-void sgi_resumable_wake(sgi_op *op)
-{
-    sgi_resumable *r = op->resumable;
-    int64_t now = sgi_wall(&op->engine->env);
-    if (!r)
-        return;
-    bool known = r->away || sgi_op_has_ended(op);
-    int64_t since = r->away ? r->away_ms : op->ended_ms;
-    if (known && since + slack_of(r) < now)
-        start_clock(r, since + slack_of(r) + wait_of(r) - now);
-    else
-        start_clock(r, wait_of(r));
-    if (!known)
-        mark(r, true);
-}
-
-static void note_presence(sgi_resumable *r, const sgi_entry *entry)
-{
-    sgi_op *op = r->op;
-    sgi_str payload = {entry->data, entry->len};
-    r->away = number(payload, "away") != 0;
-    r->away_ms = entry->at_ms;
-    if (r->marked_seq) { /* the one before says nothing any more */
-        sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
-        op->log_bytes -= entry->len; /* they are all as long */
-    }
-    r->marked_seq = entry->seq;
-}
+/* ---- coming and going ---- */
 
 static void parted(sgi_resumable *r)
 {
@@ -320,17 +224,17 @@ static void parted(sgi_resumable *r)
     if (r->detached)
         return;
     r->detached = true;
-    start_clock(r, wait_of(r));
-    mark(r, true);
+    sgi_resumable_begin_clock(r);
+    sgi_resumable_say(r, true);
 }
 
 /* Its client is there, and the clock stands still. */
 static void arrived(sgi_resumable *r)
 {
     r->detached = false;
-    sgi_engine_timer_clear(r->op->engine, &r->clock);
-    if (r->away)
-        mark(r, false);
+    sgi_resumable_end_clock(r);
+    if (r->away || r->op->elsewhere)
+        sgi_resumable_say(r, false);
 }
 
 /* ---- its channel ---- */
@@ -340,7 +244,7 @@ static void leave_channel(sgi_resumable *r, const sgi_peer *next)
 {
     sgi_peer *before = r->peer;
     sgi_reply *reply = r->reply;
-    leave_peer(r);
+    sgi_resumable_leave_peer(r);
     if (reply) {
         sgi_resumable_unhook(reply);
         reply->lost = true;
@@ -401,7 +305,7 @@ void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq)
     }
     if (op->final != SGI_FINAL_NONE && op->final_seq <= sgi_op_horizon(op) &&
         r->confirmed >= op->final_seq)
-        close_it(r, "completed");
+        sgi_resumable_close(r, "completed");
 }
 
 bool sgi_resumable_has_pending(const sgi_resumable *r)
@@ -426,7 +330,7 @@ void sgi_resumable_note_entry(sgi_resumable *r, const sgi_entry *entry)
 {
     bool is_note = entry->kind == SGI_ENTRY_NOTIFY;
     if (entry->kind == SGI_ENTRY_PRESENCE)
-        note_presence(r, entry);
+        sgi_resumable_note_presence(r, entry);
     size_t share = r->op->limits.max_log_bytes / NOTE_SHARES;
     if (entry->kind == SGI_ENTRY_SEGMENT && r->partial)
         sgi_notes_add(&r->pieces, entry->seq, entry->len,
@@ -438,6 +342,38 @@ void sgi_resumable_note_entry(sgi_resumable *r, const sgi_entry *entry)
         sgi_entry_is_final(entry->kind) ||
         (entry->kind == SGI_ENTRY_SEGMENT && (r->partial || r->op->is_task)))
         r->last_message = entry->seq;
+}
+
+/* ---- several servers ---- */
+
+void sgi_resumable_elsewhere(sgi_resumable *r, bool away)
+{
+    leave_channel(r, NULL); /* who was here is there now */
+    r->sent = r->handed = r->confirmed;
+    r->detached = true;
+    sgi_resumable_begin_clock(r);
+    if (away || r->away)
+        sgi_resumable_say(r, away);
+}
+
+void sgi_resumable_moved(sgi_op *op)
+{
+    sgi_resumable *r = op->resumable;
+    if (!r)
+        return;
+    sgi_resumable_end_clock(r);
+    if (!r->detached)
+        arrived(r);
+}
+
+void sgi_resumable_adopt(sgi_resumable *r, const sgi_resumable *fresh)
+{
+    r->away = fresh->away;
+    r->away_ms = fresh->away_ms;
+    r->marked_seq = fresh->marked_seq;
+    r->last_message = fresh->last_message;
+    r->notes = fresh->notes;
+    r->pieces = fresh->pieces;
 }
 
 /* ---- peers ---- */
@@ -463,7 +399,7 @@ void sgi_resumables_lost(sgi_peer *peer)
 {
     sgi_resumable *r;
     while ((r = LIST_FIRST(&peer->resumables))) {
-        leave_peer(r);
+        sgi_resumable_leave_peer(r);
         parted(r);
     }
 }

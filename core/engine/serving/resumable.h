@@ -9,7 +9,7 @@
  *
  * Only while nobody is there does its clock run; a valid request about it sets it back
  * (R-975-5). Its log says when the client parted and when it came again, so the clock
- * goes on over a restart, and while no server runs (R-975-27). What counts as delivered
+ * goes on over a restart, while no server runs, and at another one (R-975-27). What counts as delivered
  * is confirmed: over a byte stream by being written, over HTTP by the Last-Event-ID of
  * who comes again (R-975-17). */
 #ifndef SGI_RESUMABLE_H
@@ -74,6 +74,13 @@ bool sgi_resumable_knows(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_S
 void sgi_resumable_touch(sgi_resumable *r);
 /* After a restart: nobody is there yet. */
 void sgi_resumable_wake(sgi_op *op);
+
+/* Its client went to another server, or from there: what the owner is told. */
+void sgi_resumable_elsewhere(sgi_resumable *r, bool away);
+/* Another server runs it by now; the client stays. */
+void sgi_resumable_moved(sgi_op *op);
+/* What its log says, as read anew. */
+void sgi_resumable_adopt(sgi_resumable *r, const sgi_resumable *fresh);
 
 /* A progress or log message of its handler. */
 segue_status sgi_resumable_note(sgi_op *op, sgi_str message);

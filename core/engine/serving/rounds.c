@@ -8,6 +8,7 @@
 #include "engine/serving/rounds.h"
 
 #include "engine/serving/call.h"
+#include "engine/serving/errands.h"
 #include "engine/dialect/pieces.h"
 #include "engine/serving/request_state.h"
 #include "engine/serving/task.h"
@@ -65,26 +66,32 @@ void sgi_round_end(sgi_op *op)
 
 /* ---- asking ---- */
 
-/* The handler waits for it, and it has no answer. */
-static bool is_open(const sgi_input *input)
+/* The handler, here or at another server, waits for it, and it has no answer. */
+static bool is_open(const sgi_op *op, const sgi_input *input)
 {
-    return input->bound && !input->answered;
+    return (input->bound || op->elsewhere) && !input->answered &&
+           !sgi_errand_answers(op, input->key);
 }
 
 static const sgi_input *first_open(const sgi_op *op)
 {
     const sgi_input *input;
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (is_open(input))
+        if (is_open(op, input))
             return input;
     return NULL;
+}
+
+static bool has_handler(const sgi_op *op)
+{
+    return op->elsewhere || (op->call && !op->call->cancelled);
 }
 
 bool sgi_round_is_due(const sgi_op *op)
 {
     const sgi_input *input;
-    if (!op->round || op->is_task || sgi_op_has_ended(op) || !op->call ||
-        op->call->cancelled || op->server->stage == SGI_SERVER_DEAD || !first_open(op))
+    if (!op->round || op->is_task || sgi_op_has_ended(op) || !has_handler(op) ||
+        op->server->stage == SGI_SERVER_DEAD || !first_open(op))
         return false;
     TAILQ_FOREACH(input, &op->inputs, link) {
         if (!input->bound)
@@ -107,7 +114,7 @@ static void write_round(sgi_reply *reply, const sgi_op *op)
     sgi_jw_key(&sending.w, "inputRequests");
     sgi_jw_open(&sending.w, '{');
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (is_open(input))
+        if (is_open(op, input))
             sgi_input_write(&sending.w, input);
     sgi_jw_close(&sending.w, '}');
     sgi_jw_member_string(&sending.w, "requestState", sgi_buf_str(&op->round->state));
@@ -143,6 +150,14 @@ static bool put_out(sgi_round *round)
     round->out = true; /* and has the reference */
     round->shown = op->input_count;
     return true;
+}
+
+void sgi_round_follow(sgi_op *op)
+{
+    if (op->is_task || sgi_op_has_ended(op) || !first_open(op) || !sgi_call_waiting(op))
+        return;
+    if (sgi_round_begin(op) == SEGUE_OK)
+        sgi_round_send(op);
 }
 
 void sgi_round_send(sgi_op *op)
@@ -188,7 +203,7 @@ static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
 {
     const sgi_input *input;
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (is_open(input) &&
+        if (is_open(op, input) &&
             sgi_input_needs(input->method, (sgi_json){input->params, input->params_len}) &
                 ~caps)
             return input;
@@ -265,7 +280,7 @@ static void give_up_waiting(sgi_op *op)
 {
     sgi_op_ref(op);
     take_in(op->round);
-    if (sgi_op_has_ended(op))
+    if (sgi_op_has_ended(op) || op->elsewhere) /* its owner has a clock, too */
         sgi_round_end(op);
     else
         sgi_task_cancel(op);

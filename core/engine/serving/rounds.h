@@ -44,6 +44,8 @@ segue_status sgi_round_begin(sgi_op *op);
 /* Questions are open that somebody who waits has not been told, and nothing is on its way
  * to the handler that might change them. */
 bool sgi_round_is_due(const sgi_op *op);
+/* Another server runs the operation, and it may ask: who waits for it here is told. */
+void sgi_round_follow(sgi_op *op);
 /* Answers who waits for the operation with the open questions, if that is due. */
 void sgi_round_send(sgi_op *op);
 /* It is out, and who has it will come again: nobody waits meanwhile. */

@@ -11,6 +11,7 @@
 #include "engine/serving/batch.h"
 #include "engine/serving/grant.h"
 #include "engine/serving/replay.h"
+#include "engine/serving/session_name.h"
 #include "engine/serving/wire_session.h"
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
@@ -92,7 +93,25 @@ static bool is_known_version(sgi_str version)
     return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
 }
 
-static sgi_wire_session *find_session(segue_server *server, const sgi_principal *who,
+/* It may have begun at another server. */
+static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
+                                       const sgi_http_head *head,
+                                       sgi_http_verdict *verdict)
+{
+    sgi_wire_session *session = NULL;
+    segue_status status =
+        sgi_session_adopt(server, who, head->session, head->max_sessions,
+                          head->session_idle_ms, &session);
+    if (status == SEGUE_E_LIMIT)
+        *verdict = (sgi_http_verdict){503, "Too many sessions", NULL};
+    else if (status == SEGUE_E_NOMEM)
+        *verdict = out_of_memory;
+    else if (status != SEGUE_OK)
+        *verdict = (sgi_http_verdict){404, "There is no such session", NULL};
+    return session;
+}
+
+static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
                                       const sgi_http_head *head,
                                       sgi_http_verdict *verdict)
 {
@@ -106,7 +125,7 @@ static sgi_wire_session *find_session(segue_server *server, const sgi_principal 
     else if (!is_known_version(head->version))
         *verdict = (sgi_http_verdict){400, "MCP-Protocol-Version is unknown", NULL};
     else if (!(session = sgi_wire_session_find(server, who, head->session)))
-        *verdict = (sgi_http_verdict){404, "There is no such session", NULL};
+        session = adopt_session(server, who, head, verdict);
     return session;
 }
 
@@ -323,6 +342,8 @@ static sgi_peer *open_stream(sgi_wire_session *session, void *transport)
     if (!peer)
         return NULL;
     session->listening = peer;
+    if (session->is_named)
+        peer->conn->replay->stream |= SGI_STREAM_OF_GET;
     session->listened = peer->conn->replay->stream;
     sgi_send_open_events(peer->conn);
     sgi_updates_ready(peer);
@@ -371,6 +392,7 @@ int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
     sgi_wire_session *session = find_session(server, who, head, &verdict);
     if (!session)
         return verdict.status;
+    sgi_session_ended(session);
     sgi_wire_session_end(session);
     return 204;
 }

@@ -94,8 +94,12 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     server->max_parked = MAX_PARKED;
     LIST_INIT(&server->calls);
     TAILQ_INIT(&server->lingering);
+    TAILQ_INIT(&server->followed_ops);
+    LIST_INIT(&server->rebuilds);
+    TAILQ_INIT(&server->claims);
     sgi_map_init(&server->principals, &engine->env);
     sgi_map_init(&server->by_task, &engine->env);
+    sgi_map_init(&server->by_id, &engine->env);
     sgi_map_init(&server->by_key, &engine->env);
     sgi_map_init(&server->rounds, &engine->env);
     sgi_keeper_init(&server->keeper, engine);
@@ -123,6 +127,7 @@ static void free_server(segue_server *server)
     if (server->gone)
         server->gone(server, server->gone_user);
     sgi_keeper_free(&server->keeper);
+    sgi_claims_free(server);
     sgi_items_clear(server);
     for (size_t i = 0; i < SGI_ITEM_TYPES; i++)
         sgi_map_free(&server->shelves[i].by_key);
@@ -130,6 +135,7 @@ static void free_server(segue_server *server)
     sgi_principals_clear(&server->principals);
     sgi_map_free(&server->principals);
     sgi_map_free(&server->by_task);
+    sgi_map_free(&server->by_id);
     sgi_map_free(&server->by_key);
     sgi_map_free(&server->rounds);
     sgi_buf_free(&server->info);
@@ -248,6 +254,8 @@ void sgi_server_forget_lingering(segue_server *server)
         sgi_rounds_desert(server);
     while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
         sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
+    while (is_deserted(server) && !TAILQ_EMPTY(&server->followed_ops))
+        sgi_server_op_forget(TAILQ_FIRST(&server->followed_ops));
     sgi_server_unref(server);
 }
 
@@ -282,7 +290,9 @@ void sgi_server_peer_left(segue_server *server)
 
 void sgi_server_op_release(sgi_op *op)
 {
-    if (!sgi_op_has_ended(op)) {
+    if (op->claimed) /* it was ours, though not here yet */
+        op->claimed = op->elsewhere = false;
+    if (!sgi_op_has_ended(op) && !op->elsewhere) {
         op->releasing = true;
         sgi_keeper_dirty(&op->server->keeper, op);
     }
@@ -296,6 +306,7 @@ void sgi_server_die(segue_server *server)
     sgi_server_ref(server);
     sgi_server_close(server);
     server->stage = SGI_SERVER_DEAD;
+    sgi_engine_timer_clear(server->engine, &server->claim_timer);
     sgi_rounds_die(server);
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_die(call);

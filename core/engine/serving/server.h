@@ -50,6 +50,7 @@ typedef struct sgi_shelf {
 
 #define SGI_ITEM_TYPES 5
 #define SGI_SERVER_MARK 16
+#define SGI_ENDED_SESSIONS 256
 
 typedef enum sgi_server_stage {
     SGI_SERVER_NEW = 0,
@@ -103,9 +104,15 @@ struct segue_server {
     size_t call_count; /* in calls */
     size_t followed;   /* operations of other servers that are in the maps */
     sgi_map by_task;
+    sgi_map by_id;
     sgi_map by_key;
+    struct sgi_op_list followed_ops; /* seen longest ago first */
+    LIST_HEAD(, sgi_rebuilding) rebuilds;
+    uint64_t errand_number; /* of the last */
     sgi_map rounds;                 /* of plain calls that wait for input, by id */
     sgi_seal seal;                  /* of what clients bring back */
+    uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */
+    size_t ended_count;
     uint8_t mark[SGI_SERVER_MARK];  /* tells it its own states: request_state.h */
     TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
     int32_t linger_count;
@@ -114,7 +121,11 @@ struct segue_server {
     void *gone_user;
     sgi_ready ready;    /* free_user is due */
     sgi_ready idle;     /* on_idle is due; being queued is a reference */
-    int32_t recovering; /* operations still being rebuilt */
+    int32_t recovering; /* operations still being rebuilt, and claims */
+    struct sgi_found_list claims; /* operations that are ours, and not here yet */
+    bool claiming;      /* a claim is under way, */
+    bool claim_again;   /* ... and is not the last */
+    sgi_timer claim_timer;
 };
 
 /* options: full size, already checked by the api. */
@@ -176,6 +187,8 @@ void sgi_server_op_forget(sgi_op *op);
 /* The server dies. What has not ended is let go in the store: a later one goes on with
  * it. */
 void sgi_server_op_release(sgi_op *op);
+/* Another server has taken it over: its handler here is told. */
+void sgi_server_op_fenced(sgi_op *op);
 /* It could not be created. */
 void sgi_server_op_lost(sgi_op *op, segue_status status);
 /* Starts, or starts again, its handler. */

@@ -3,6 +3,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/log/dropping.h"
 #include "engine/serving/call.h"
+#include "engine/serving/errands.h"
 #include "engine/serving/recall.h"
 #include "engine/serving/rounds.h"
 
@@ -127,11 +128,14 @@ static void stop_handler(sgi_op *op, segue_status status)
         sgi_call_cancel(op->call);
 }
 
-void sgi_task_cancel(sgi_op *op)
+segue_status sgi_task_cancel(sgi_op *op)
 {
+    if (op->elsewhere)
+        return sgi_op_has_ended(op) ? SEGUE_OK : sgi_errand_cancel(op);
     sgi_op_ref(op); /* its call may be the last to hold it, and goes with the end */
     stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
     sgi_op_unref(op);
+    return SEGUE_OK;
 }
 
 bool sgi_task_is_unstoppable(const sgi_op *op)
@@ -320,24 +324,32 @@ static bool fits(const sgi_input *input, sgi_json response)
            (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
 }
 
+static void write_answer(sgi_buf *out, const sgi_input *input, const char *member,
+                         sgi_json value)
+{
+    sgi_jw w = sgi_jw_on(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "key", sgi_str_of(input->key));
+    sgi_jw_member_raw(&w, member, value);
+    sgi_jw_close(&w, '}');
+}
+
 /* member: "response" or "error". */
 static segue_status append_answer(sgi_op *op, sgi_input *input, const char *member,
                                   sgi_json value)
 {
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
-    sgi_jw w = sgi_jw_on(&payload);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, "key", sgi_str_of(input->key));
-    sgi_jw_member_raw(&w, member, value);
-    sgi_jw_close(&w, '}');
+    write_answer(&payload, input, member, value);
     input->answered = UINT64_MAX; /* is another one left? */
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
     input->answered = 0;
-    segue_status status = payload.failed
-                              ? SEGUE_E_NOMEM
-                              : append_with_status(op, SGI_ENTRY_INPUT_ANSWER,
-                                                   sgi_buf_str(&payload), change);
+    segue_status status = SEGUE_E_NOMEM;
+    if (!payload.failed && op->elsewhere)
+        status = sgi_errand_answer(op, input->key, sgi_buf_str(&payload), true);
+    else if (!payload.failed)
+        status = append_with_status(op, SGI_ENTRY_INPUT_ANSWER, sgi_buf_str(&payload),
+                                    change);
     sgi_buf_free(&payload);
     return status;
 }
@@ -417,11 +429,27 @@ static sgi_input *open_input(sgi_op *op, sgi_str key)
     return is_open ? input : NULL;
 }
 
+/* Its owner counts those that do not fit, and says so. */
+static segue_status send_misfit(sgi_op *op, const sgi_input *input, sgi_json response)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, sgi_engine_mem(op->engine));
+    write_answer(&payload, input, "response", response);
+    segue_status status =
+        payload.failed
+            ? SEGUE_E_NOMEM
+            : sgi_errand_answer(op, input->key, sgi_buf_str(&payload), false);
+    sgi_buf_free(&payload);
+    return status;
+}
+
 segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
 {
     sgi_input *input = open_input(op, key);
     if (!input)
         return SEGUE_OK;
+    if (!fits(input, response) && op->elsewhere)
+        return send_misfit(op, input, response);
     if (!fits(input, response)) {
         refuse_answer(op, input);
         return SEGUE_OK;

@@ -16,8 +16,9 @@ segue_status sgi_task_make_keyed(sgi_op *op);
 /* Appends a STATUS entry; status (a literal) or message may be absent. */
 segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message);
 
-/* Ends it as cancelled; a no-op after the end. */
-void sgi_task_cancel(sgi_op *op);
+/* Ends it as cancelled; a no-op after the end. One of another server: asks that server to
+ * (errands.h), which SEGUE_E_NOMEM says could not be done. */
+segue_status sgi_task_cancel(sgi_op *op);
 
 /* Its tool cannot be stopped: a wish that it be cancelled has no effect (D, X). */
 bool sgi_task_is_unstoppable(const sgi_op *op);

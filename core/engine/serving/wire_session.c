@@ -226,7 +226,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     session->who = who;
     sgi_principal_ref(who);
     session->handshake.log_level = -1;
-    session->next_stream = 1;
+    session->first_stream = session->next_stream = 1;
     session->idle_ms = idle_ms;
     sgi_map_init(&session->in_flight, &engine->env);
     TAILQ_INIT(&session->exchanges);
@@ -384,8 +384,12 @@ sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t strea
 bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
 {
     const sgi_peer *peer;
-    if (stream < 1 || stream >= session->next_stream || stream == session->listened)
+    if (session->is_named && stream & SGI_STREAM_OF_GET)
         return false;
+    if (session->is_named && stream > 0 && stream < session->first_stream)
+        return true; /* it was at another server */
+    if (stream < 1 || stream >= session->next_stream || stream == session->listened)
+        return session->is_named && stream >= session->next_stream;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
         if (peer->conn->replay->stream == stream)
             return peer->conn->closing;

@@ -10,10 +10,16 @@
 
 #include "engine/serving/peer.h"
 
+#define SGI_SESSION_ID_MAX 160
+/* Streams of GET have this bit in their number, where a session may go to several
+ * servers: at each of them such a stream can be begun anew. */
+#define SGI_STREAM_OF_GET (INT64_C(1) << 49)
+
 struct sgi_wire_session {
     segue_server *server; /* not counted: it ends its sessions */
     sgi_map_node node;
-    char id[SGI_RANDOM_TEXT + 1];
+    char id[SGI_SESSION_ID_MAX];
+    bool is_named; /* by a text that other servers know; see session_name.h */
     TAILQ_ENTRY(sgi_wire_session) by_use;
     TAILQ_ENTRY(sgi_wire_session) by_who;
     sgi_principal *who; /* counted */
@@ -25,6 +31,7 @@ struct sgi_wire_session {
     sgi_marks *marks;                 /* resources it subscribed to, or NULL; updates.c */
     LIST_HEAD(, sgi_origin) origins;  /* origin.c */
     sgi_asks asks;
+    int64_t first_stream; /* numbers of its streams at this server: from here on */
     int64_t next_stream;
     int64_t idle_ms;
     int64_t used_ms; /* monotonic */

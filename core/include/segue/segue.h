@@ -636,7 +636,7 @@ typedef struct segue_store_options {
     int64_t busy_timeout_ms;          /* sqlite: wait for another process, default 5000 */
     int64_t timeout_ms; /* redis: a call, connecting and repeating in it, default 5000 */
     int64_t lease_ms;   /* redis: silence until others take over, default 10000; >= 100 */
-    int64_t max_principal_operations; /* memory, sqlite: kept of one principal at most */
+    int64_t max_principal_operations; /* kept of one principal at most */
     int64_t max_principal_bytes;      /* ... with their logs; both default to no bound */
 } segue_store_options;
 

@@ -1,0 +1,249 @@
+/* A letter is one of {"cancel":1}, {"answer":{"key","response"|"error"}}, {"away":0|1},
+ * and has "by", a mark of the server that wrote it. Who reads one that it does not know
+ * passes over it: it is from a newer server. */
+#include "engine/serving/errands.h"
+
+#include "engine/dialect/dialect.h"
+#include "engine/log/following.h"
+#include "engine/serving/asks.h"
+#include "engine/serving/resumable.h"
+#include "engine/serving/rounds.h"
+#include "engine/serving/task.h"
+
+#define WAIT_MS 10000
+#define ACK_MS 1000 /* X acknowledges a wish: the letter is durable */
+
+typedef struct sgi_errand {
+    LIST_ENTRY(sgi_errand) link;
+    sgi_op *op; /* counted */
+    uint64_t number;
+    char *key; /* of a question; NULL = the operation is to end */
+    bool awaited;
+    sgi_job *job;
+    sgi_timer timer;
+} sgi_errand;
+
+/* ---- sending ---- */
+
+static void end_errand(sgi_errand *errand)
+{
+    sgi_op *op = errand->op;
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (errand->job)
+        errand->job->user = NULL;
+    LIST_REMOVE(errand, link);
+    sgi_engine_timer_clear(op->engine, &errand->timer);
+    sgi_text_free(mem, errand->key);
+    sgi_release(mem, errand, sizeof *errand);
+    sgi_op_unref(op);
+}
+
+static void fail(sgi_errand *errand, segue_status status)
+{
+    sgi_op *op = errand->op;
+    uint64_t number = errand->number;
+    sgi_op_ref(op);
+    end_errand(errand);
+    sgi_op_wait_failed(op, number, status);
+    if (op->elsewhere)
+        sgi_asks_follow(op); /* what it was to answer is still open */
+    sgi_op_unref(op);
+}
+
+static void time_over(sgi_timer *timer)
+{
+    fail(SGI_OWNER(timer, sgi_errand, timer), SEGUE_E_TIMEOUT);
+}
+
+static bool is_done(const sgi_errand *errand)
+{
+    const sgi_op *op = errand->op;
+    bool ended = sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+    const sgi_input *input =
+        errand->key ? sgi_op_input((sgi_op *)op, sgi_str_of(errand->key)) : NULL;
+    return ended || (errand->key && !(input && sgi_input_is_open(op, input)));
+}
+
+/* One that has ended, or is gone, needs no letter: what became of it is in the log. */
+static void posted(sgi_job *job)
+{
+    sgi_errand *errand = job->user;
+    segue_status status = job->status;
+    sgi_job_free(job);
+    if (!errand)
+        return;
+    sgi_op *op = errand->op;
+    sgi_op_ref(op);
+    errand->job = NULL;
+    if (status == SEGUE_E_TERMINAL || status == SEGUE_E_NOT_FOUND)
+        sgi_followed_look(op);
+    else if (status != SEGUE_OK)
+        fail(errand, status);
+    else if (!errand->awaited)
+        end_errand(errand);
+    sgi_op_unref(op);
+}
+
+static sgi_errand *make(sgi_op *op, const char *key)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_errand *errand = sgi_zalloc(mem, sizeof *errand);
+    if (!errand)
+        return NULL;
+    errand->job = sgi_job_new(&op->server->keeper, SGI_JOB_POST, posted, errand);
+    errand->key = key ? sgi_text_dup(mem, sgi_str_of(key)) : NULL;
+    if (errand->job && (errand->key || !key)) {
+        memcpy(errand->job->id, op->id, sizeof errand->job->id);
+        return errand;
+    }
+    if (errand->job)
+        sgi_job_free(errand->job);
+    sgi_text_free(mem, errand->key);
+    sgi_release(mem, errand, sizeof *errand);
+    return NULL;
+}
+
+static segue_status post(sgi_op *op, const char *key, bool awaited, const char *what,
+                         sgi_json value)
+{
+    sgi_errand *errand = make(op, key);
+    if (!errand)
+        return SEGUE_E_NOMEM;
+    sgi_job *job = errand->job;
+    sgi_jw w = sgi_jw_on(&job->letter);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, what, value);
+    sgi_jw_key(&w, "by");
+    sgi_buf_add_char(w.buf, '"');
+    sgi_buf_add_base64(w.buf, op->server->mark, sizeof op->server->mark, true);
+    sgi_buf_add_char(w.buf, '"');
+    sgi_jw_close(&w, '}');
+    errand->op = op;
+    sgi_op_ref(op);
+    errand->number = ++op->server->errand_number;
+    errand->awaited = awaited;
+    LIST_INSERT_HEAD(&op->errands, errand, link);
+    if (job->letter.failed) {
+        sgi_job_free(job);
+        errand->job = NULL;
+        end_errand(errand);
+        return SEGUE_E_NOMEM;
+    }
+    sgi_engine_timer(op->engine, &errand->timer,
+                     op->dialect == &sgi_dialect_tasks_ext ? ACK_MS : WAIT_MS, time_over);
+    sgi_keeper_ask(&op->server->keeper, job);
+    return SEGUE_OK;
+}
+
+segue_status sgi_errand_cancel(sgi_op *op)
+{
+    return post(op, NULL, true, "cancel", SGI_STR("1"));
+}
+
+segue_status sgi_errand_answer(sgi_op *op, const char *key, sgi_str payload, bool awaited)
+{
+    return post(op, key, awaited, "answer", payload);
+}
+
+/* Without memory for it the next one says the same. */
+void sgi_errand_presence(sgi_op *op, bool away)
+{
+    if (op->known && op->server->stage < SGI_SERVER_DEAD)
+        post(op, NULL, false, "away", away ? SGI_STR("1") : SGI_STR("0"));
+}
+
+bool sgi_errand_answers(const sgi_op *op, const char *key)
+{
+    const sgi_errand *errand;
+    LIST_FOREACH(errand, &op->errands, link)
+        if (errand->awaited && errand->key && !strcmp(errand->key, key))
+            return true;
+    return false;
+}
+
+bool sgi_errands_are_open(const sgi_op *op, uint64_t number)
+{
+    const sgi_errand *errand;
+    LIST_FOREACH(errand, &op->errands, link)
+        if (errand->awaited && errand->number <= number)
+            return true;
+    return false;
+}
+
+void sgi_errands_look(sgi_op *op)
+{
+    sgi_errand *errand = LIST_FIRST(&op->errands);
+    sgi_op_ref(op);
+    while (errand) {
+        sgi_errand *next = LIST_NEXT(errand, link);
+        if (errand->awaited && is_done(errand))
+            end_errand(errand);
+        errand = next;
+    }
+    sgi_op_unref(op);
+}
+
+void sgi_errands_end(sgi_op *op)
+{
+    sgi_errand *errand;
+    sgi_op_ref(op);
+    while ((errand = LIST_FIRST(&op->errands)))
+        end_errand(errand);
+    sgi_op_unref(op);
+}
+
+/* ---- reading ---- */
+
+/* D and X only wish it; L is told that a task was cancelled, or was not. */
+static segue_status read_cancel(sgi_op *op)
+{
+    if (sgi_task_is_unstoppable(op) && op->dialect != &sgi_dialect_tasks_2025)
+        return SEGUE_OK;
+    sgi_task_cancel(op);
+    return sgi_op_has_ended(op) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+static segue_status read_answer(sgi_op *op, sgi_json answer)
+{
+    sgi_str key;
+    sgi_json error = sgi_json_get(answer, "error");
+    if (!sgi_json_plain_string(sgi_json_get(answer, "key"), &key))
+        return SEGUE_OK;
+    segue_status status =
+        error.n ? sgi_task_answer_error(op, key, error)
+                : sgi_task_answer(op, key, sgi_json_get(answer, "response"));
+    sgi_round_settle(op);
+    return status;
+}
+
+/* Its owner has gone, and this server, which wrote to it, has taken over. */
+static bool is_ours(const segue_server *server, sgi_json by)
+{
+    sgi_str text;
+    sgi_buf mark;
+    sgi_buf_init(&mark, sgi_engine_mem(server->engine));
+    bool ours = sgi_json_plain_string(by, &text) && sgi_buf_add_unbase64(&mark, text) &&
+                mark.len == sizeof server->mark &&
+                !memcmp(mark.p, server->mark, sizeof server->mark);
+    sgi_buf_free(&mark);
+    return ours;
+}
+
+segue_status sgi_letter_read(sgi_op *op, sgi_str letter)
+{
+    sgi_json value;
+    int64_t number = 0;
+    segue_status status = sgi_engine_json(op->engine, letter.p, letter.n, &value, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_json answer = sgi_json_get(value, "answer");
+    sgi_json away = sgi_json_get(value, "away");
+    if (sgi_json_get(value, "cancel").n)
+        return read_cancel(op);
+    if (answer.n)
+        return read_answer(op, answer);
+    if (op->resumable && sgi_json_int(away, &number) &&
+        !is_ours(op->server, sgi_json_get(value, "by")))
+        sgi_resumable_elsewhere(op->resumable, number != 0);
+    return SEGUE_OK;
+}

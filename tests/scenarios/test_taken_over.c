@@ -1,0 +1,346 @@
+/* Several servers on one store, one of which goes: what it ran goes on at another, from
+ * its last segment, with whoever looks at it; or has ended, once. And one that was only
+ * away, and comes back when its operations are another's. */
+#include "support/fault_store.h"
+#include "support/legacy_wire.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#include "engine/serving/server.h"
+#include "store/store.h"
+
+#define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
+#define ANSWER(key) "\"inputResponses\":{\"" key "\":" ACCEPT "}"
+#define CAPS_Z "{\"resumableRequests\":{}}"
+#define POLICY "notifications/requests/resumePolicy"
+#define HOPS 400
+
+static world other; /* B; the world of the scenario is A */
+
+static void begin(world *w)
+{
+    other = (world){.tune = w->tune};
+    world_begin_beside(w, &other);
+}
+
+static void end(void)
+{
+    world_end(&other);
+}
+
+static const char *state_at(wire *c, const char *id)
+{
+    static int next;
+    char ask[24];
+    snprintf(ask, sizeof ask, "%d", 5000 + next++);
+    return wire_task(c, ask, "tasks/get", id, NULL);
+}
+
+static const char *until_state(wire *c, const char *id, const char *status)
+{
+    const char *r = NULL;
+    for (int i = 0; i < HOPS; i++) {
+        r = state_at(c, id);
+        if (!strcmp(json_at(r, "result.status"), status))
+            return r;
+        world_advance(c->w, 50);
+    }
+    fail_msg("never %s: %s", status, r);
+    return NULL;
+}
+
+static void must_be_story(const char *r, int64_t lines)
+{
+    char path[48], text[256], quoted[300];
+    for (int64_t n = 1; n <= lines; n++) {
+        fixtures_story_line(n, 0, text, sizeof text);
+        snprintf(path, sizeof path, "result.result.content.%d.text", (int)n - 1);
+        snprintf(quoted, sizeof quoted, "\"%s\"", text);
+        assert_at(r, path, quoted);
+    }
+    snprintf(path, sizeof path, "result.result.content.%d", (int)lines);
+    assert_at(r, path, "");
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* ---- one goes ---- */
+
+/* B streams it when A goes: the stream goes on, without a hole and without a word. */
+static void a_stream_goes_on(world *w)
+{
+    char params[128];
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    const char *id = wire_make_task(a, "1", "story", "\"n\":6,\"delayMs\":300", NULL);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    wire_ask(b, "2", "tasks/stream", params, CAPS_TASKS);
+    world_advance(w, 1000);
+    world_stop(w);
+    world_advance(&other, 3000);
+    const char *r = until_state(b, id, "\"completed\"");
+    must_be_story(r, 6);
+    assert_true(*json_at(wire_response(b, "2"), "result"));
+    assert_int_equal(count_of(wire_history(b), "\"seq\":0,"), 1);
+    for (int n = 1; n <= 6; n++) {
+        char text[256];
+        fixtures_story_line(n, 0, text, sizeof text);
+        /* once as an event, and once in each whole result that was asked for */
+        assert_true(count_of(wire_history(b), text) >= 2);
+    }
+    assert_int_equal(world_runs(&other, "story"), 1);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    assert_int_equal(other.server->followed, 0);
+    end();
+}
+
+/* Nobody at B knew of it. */
+static void what_nobody_saw_goes_on(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    const char *made = wire_make_task(a, "1", "story", "\"n\":4,\"delayMs\":300", NULL);
+    char id[64];
+    snprintf(id, sizeof id, "%s", made);
+    world_advance(w, 700);
+    world_stop(w);
+    world_advance(&other, 3000);
+    wire *b = world_connect(&other, "Ada");
+    must_be_story(until_state(b, id, "\"completed\""), 4);
+    end();
+}
+
+static void what_cannot_run_again_fails_once(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    const char *id = wire_make_task(a, "1", "hang", NULL, NULL);
+    assert_at(state_at(b, id), "result.status", "\"working\"");
+    world_stop(w);
+    const char *r = until_state(b, id, "\"failed\"");
+    assert_at(r, "result.error.message", "\"Server restarted\"");
+    end();
+}
+
+/* Its question is asked by the new run, under the same key; what was answered at B
+ * before, is answered. */
+static void questions_stay_answerable(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    const char *id = wire_make_task(a, "1", "confirm_delete", NULL, CAPS_ALL);
+    until_state(b, id, "\"input_required\"");
+    world_stop(w);
+    world_run(&other);
+    until_state(b, id, "\"input_required\"");
+    wire_task(b, "3", "tasks/update", id, ANSWER("input-1"));
+    until_state(b, id, "\"completed\"");
+    end();
+}
+
+/* ---- Z ---- */
+
+static char token[128];
+
+static void ask_resume(wire *c)
+{
+    char params[256];
+    snprintf(params, sizeof params, "\"resumeToken\":%s", token);
+    wire_ask_plain(c, "123", "requests/resume", params);
+}
+
+static wire *resumable_at(world *w)
+{
+    wire *a = legacy_connect(w, "Ada", CAPS_Z);
+    wire_ask_plain(a, "123", "tools/call",
+                   "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}");
+    snprintf(token, sizeof token, "%s",
+             json_at(wire_notification(a, POLICY), "params.resumeToken"));
+    return a;
+}
+
+/* Live, while A runs it; A's channel gets nothing more. */
+static void a_request_is_resumed_there(world *w)
+{
+    begin(w);
+    wire *a = resumable_at(w);
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    world_advance(w, 650);
+    ask_resume(b);
+    world_advance(w, 1500);
+    assert_true(*json_at(wire_response(b, "123"), "result.content.4"));
+    assert_null(strstr(wire_history(a), "\"content\""));
+    assert_int_equal(world_runs(&other, "story"), 0);
+    end();
+}
+
+/* ... and goes on there when A goes, on the same channel. */
+static void a_resumed_request_is_taken_over(world *w)
+{
+    begin(w);
+    resumable_at(w);
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    world_advance(w, 650);
+    ask_resume(b);
+    world_run(w);
+    world_stop(w);
+    world_advance(&other, 2500);
+    assert_true(*json_at(wire_response(b, "123"), "result.content.4"));
+    assert_int_equal(world_runs(&other, "story"), 1);
+    end();
+}
+
+/* A's clock hears of the client at B: it stands while that is there, and runs when it
+ * has gone (R-975-5). */
+static void its_clock_hears_of_the_other_server(world *w)
+{
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_Z);
+    wire_ask_plain(a, "123", "tools/call",
+                   "\"name\":\"story\",\"arguments\":{\"n\":100,\"delayMs\":1000}");
+    snprintf(token, sizeof token, "%s",
+             json_at(wire_notification(a, POLICY), "params.resumeToken"));
+    wire_cut(a);
+    world_run(w);
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    ask_resume(b);
+    world_advance(w, 30000); /* maxWait of the fixtures is 10 s */
+    assert_int_equal(w->server->by_task.count, 1);
+    assert_null(strstr(wire_history(b), "\"error\""));
+    wire_cut(b);
+    world_advance(w, 15000);
+    b = legacy_connect(&other, "Ada", CAPS_Z);
+    ask_resume(b);
+    assert_at(wire_response(b, "123"), "error.data.reason", "\"expired\"");
+    end();
+}
+
+/* ---- one comes back ---- */
+
+static fault_store *faults;
+
+static void with_faults(world *w)
+{
+    faults = fault_store_new(NULL, &w->custom);
+}
+
+static void release(world *w, const char *task_id)
+{
+    sgi_map_node *node = sgi_map_find(&w->server->by_task, sgi_str_of(task_id));
+    sgi_op *op = SGI_OWNER(node, sgi_op, by_task);
+    segue_store_write write = {.kind = SEGUE_STORE_RELEASE};
+    memcpy(write.id, op->id, sizeof write.id);
+    assert_int_equal(sgi_store_commit(w->store, &write, 1), SEGUE_OK);
+}
+
+/* A was away, and another has claimed what it ran: what it had not made durable is gone,
+ * its handler is stopped, and its clients see how it goes on elsewhere. Here the other is
+ * A once more, as it takes it over again. */
+static void who_comes_back_is_fenced(world *w)
+{
+    char params[128];
+    wire *a = world_connect(w, "Ada");
+    const char *id = wire_make_task(a, "1", "story", "\"n\":5,\"delayMs\":300", NULL);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    wire_ask(a, "2", "tasks/stream", params, CAPS_TASKS);
+    world_advance(w, 700);
+    fault_store_refuse(faults, SEGUE_E_FENCED, 1);
+    world_advance(w, 300);
+    assert_int_equal(w->server->counts.fenced, 1);
+    assert_int_equal(w->server->followed, 1);
+    assert_at(state_at(a, id), "result.status", "\"working\"");
+    world_advance(w, 3000); /* its handler does not go on */
+    assert_at(state_at(a, id), "result.status", "\"working\"");
+    release(w, id);
+    world_advance(w, 3000);
+    must_be_story(until_state(a, id, "\"completed\""), 5);
+    assert_true(*json_at(wire_response(a, "2"), "result"));
+    assert_int_equal(world_runs(w, "story"), 2);
+    assert_int_equal(fault_store_changed(faults), 0);
+    assert_int_equal(fault_store_finals(faults, 0), 1);
+}
+
+/* A cancel that was not durable when it was fenced was not one: its client is told. */
+static void what_was_not_durable_is_refused(world *w)
+{
+    wire *a = world_connect(w, "Ada");
+    const char *id = wire_make_task(a, "1", "hang", NULL, NULL);
+    fault_store_refuse(faults, SEGUE_E_FENCED, 1);
+    const char *r = wire_task(a, "2", "tasks/cancel", id, NULL);
+    assert_at(r, "error.data.reason", "\"elsewhere\"");
+    assert_at(state_at(a, id), "result.status", "\"working\"");
+    release(w, id);
+    world_run(w);
+    assert_at(until_state(a, id, "\"failed\""), "result.error.message",
+              "\"Server restarted\"");
+}
+
+/* Nobody owns it for a while: a wish is acknowledged, since it is kept, and fulfilled by
+ * who takes over. */
+static void a_letter_waits_for_who_takes_over(world *w)
+{
+    wire *a = world_connect(w, "Ada");
+    const char *id = wire_make_task(a, "1", "story", "\"n\":50,\"delayMs\":300", NULL);
+    world_advance(w, 700);
+    fault_store_refuse(faults, SEGUE_E_FENCED, 1);
+    world_advance(w, 300);
+    char params[128];
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    wire_ask(a, "7", "tasks/cancel", params, CAPS_TASKS);
+    world_advance(w, 1500);
+    assert_at(wire_response(a, "7"), "result.resultType", "\"complete\"");
+    assert_at(state_at(a, id), "result.status", "\"working\"");
+    release(w, id);
+    world_run(w);
+    until_state(a, id, "\"cancelled\"");
+}
+
+static const scenario scenarios[] = {
+    {"AS-38 a stream goes on at the server that takes over", a_stream_goes_on, ONLY_HERE,
+     NULL},
+    {"AS-38 what nobody saw goes on", what_nobody_saw_goes_on, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"AS-38 what cannot run again fails once", what_cannot_run_again_fails_once,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 questions stay answerable", questions_stay_answerable, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"R-975-29 a request is resumed at another server", a_request_is_resumed_there,
+     ONLY_HERE, NULL},
+    {"R-975-29 a resumed request is taken over", a_resumed_request_is_taken_over,
+     ONLY_HERE, NULL},
+    {"R-975-5 its clock hears of the other server", its_clock_hears_of_the_other_server,
+     ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+static const scenario returns[] = {
+    {"AS-38 who comes back is fenced", who_comes_back_is_fenced, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"AS-38 what was not durable is refused", what_was_not_durable_is_refused,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a letter waits for who takes over", a_letter_waits_for_who_takes_over,
+     ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+int main(void)
+{
+    int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+    return failed + scenarios_run_prepared(returns, sizeof returns / sizeof *returns,
+                                           with_faults);
+}

@@ -1,0 +1,680 @@
+/* A Redis server that refuses, goes away, comes back, forgets, is full or is cut off in
+ * the middle of a word. What was answered is there once, what was not can be asked for
+ * again. label: threads */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/certificates.h"
+#include "support/news_kit.h"
+#include "support/redis_kit.h"
+#include "support/test_mem.h"
+
+#include <cmocka.h>
+
+static redis_server *server;
+
+static int set_up(void **state)
+{
+    (void)state;
+    return redis_server_do(server, "FLUSHALL") < 0;
+}
+
+static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
+{
+    char data[TEST_ENTRY_MAX];
+    size_t len = test_entry_fill(data, n, seq);
+    return test_commit_one(store, test_write_append(n, seq, data, len));
+}
+
+/* Opening fails so, with these words in the message and never with that one. */
+static void expect_closed(const char *url, segue_status status, const char *words,
+                          const char *never)
+{
+    char message[300] = "";
+    segue_store *store = NULL;
+    assert_int_equal(redis_kit_status(url, 500, &store, message), status);
+    assert_null(store);
+    if (!strstr(message, words))
+        fail_msg("%s: %s", url, message);
+    if (never)
+        assert_null(strstr(message, never));
+}
+
+/* ---- opening ---- */
+
+static void malformed_urls_are_refused(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {
+        "",
+        "127.0.0.1:6379",
+        "http://host",
+        "redis://",
+        "redis://:1",
+        "redis://host:0",
+        "redis://host:65536",
+        "redis://host:x",
+        "redis://host/x",
+        "redis://host/1/2",
+        "redis://user@host",
+        "redis://user:@host",
+        "redis://u:%2@host",
+        "redis://u:%00@host",
+        "redis://[::1",
+        "redis://[::1]x",
+        "redis://host?db=1",
+        "redis://host?prefix=",
+        "redis://host?prefix=a{b",
+        "redis://host?lease",
+        "redis://host?ca=/x",
+        "unix://",
+        "unix://socket",
+        "unix:///s?db=-1",
+        "unix:///s?user=u",
+        "unix:///s?what=1",
+        "redis://host?prefix="
+        "01234567890123456789012345678901234567890123456789012345678901234"};
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        expect_closed(urls[i], SEGUE_E_INVALID, "redis: ", "u:%2");
+    expect_closed(NULL, SEGUE_E_INVALID, "redis: ", NULL);
+}
+
+static void options_out_of_bounds_are_refused(void **state)
+{
+    (void)state;
+    segue_store *store = NULL;
+    segue_store_options bad[] = {{.timeout_ms = -1},
+                                 {.lease_ms = -1},
+                                 {.lease_ms = 99},
+                                 {.lease_ms = INT64_MAX},
+                                 {.timeout_ms = INT64_MAX}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(
+            sgi_store_redis_new(redis_server_url(server), &bad[i], &store, NULL, 0),
+            SEGUE_E_INVALID);
+    assert_null(store);
+}
+
+static void nobody_there_is_said_at_once(void **state)
+{
+    (void)state;
+    redis_server *other;
+    char url[64];
+    assert_true(redis_server_start(NULL, &other));
+    snprintf(url, sizeof url, "%s", redis_server_url(other));
+    redis_server_signal(other, SIGKILL);
+    expect_closed(url, SEGUE_E_STORE, "refused", NULL);
+    expect_closed("unix:///nonexistent/socket", SEGUE_E_STORE, "No such file", NULL);
+    assert_true(redis_server_again(other));
+    sgi_store_unref(redis_kit_open(url));
+    redis_server_stop(other);
+}
+
+#ifdef SGI_REDIS_TLS
+
+/* The server of a certificate for these hosts; its URL begins with rediss://127.0.0.1. */
+static redis_server *start_tls(const char *hosts, const test_cert *authority, char *url,
+                               char directory[])
+{
+    char paths[3][80], port[8];
+    redis_server *secure;
+    test_cert cert;
+    snprintf(paths[0], sizeof *paths, "%s/cert.pem", directory);
+    snprintf(paths[1], sizeof *paths, "%s/key.pem", directory);
+    snprintf(paths[2], sizeof *paths, "%s/ca.pem", directory);
+    test_cert_make_for(&cert, hosts, authority);
+    test_cert_save(&cert, paths[0], paths[1]);
+    test_cert_save(authority, paths[2], NULL);
+    test_cert_free(&cert);
+    snprintf(port, sizeof port, "%d", redis_server_free_port());
+    const char *extra[] = {"--tls-port",
+                           port,
+                           "--tls-cert-file",
+                           paths[0],
+                           "--tls-key-file",
+                           paths[1],
+                           "--tls-ca-cert-file",
+                           paths[2],
+                           "--tls-auth-clients",
+                           "no",
+                           NULL};
+    redis_server_options options = {.extra = extra};
+    assert_true(redis_server_start(&options, &secure));
+    snprintf(url, 160, "rediss://127.0.0.1:%s?ca=%s", port, paths[2]);
+    return secure;
+}
+
+static void tls_is_for_whom_the_url_names(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/segue-redis-tls-XXXXXX", command[80], url[160];
+    test_cert authority;
+    assert_non_null(mkdtemp(directory));
+    test_cert_make(&authority, "authority", TEST_KEY_EC, NULL);
+    redis_server *ours = start_tls("IP:127.0.0.1", &authority, url, directory);
+    segue_store *store = redis_kit_open(url);
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    sgi_store_unref(store);
+    *strchr(url, '?') = 0; /* an authority that the system does not know */
+    expect_closed(url, SEGUE_E_STORE, "TLS: ", NULL);
+    redis_server_stop(ours);
+    ours = start_tls("DNS:other.test", &authority, url, directory);
+    expect_closed(url, SEGUE_E_STORE, "TLS: ", NULL);
+    redis_server_stop(ours);
+    test_cert_free(&authority);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+#else
+
+static void tls_is_for_whom_the_url_names(void **state)
+{
+    (void)state;
+    char url[64];
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%d", redis_server_port(server));
+    expect_closed(url, SEGUE_E_UNSUPPORTED, "TLS", NULL);
+}
+
+#endif
+
+static void tls_to_a_server_without_it_fails(void **state)
+{
+    (void)state;
+    segue_store *store = NULL;
+    char message[300], url[64];
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%d", redis_server_port(server));
+    segue_status status = redis_kit_status(url, 500, &store, message);
+    assert_true(status == SEGUE_E_UNSUPPORTED || status == SEGUE_E_STORE);
+    assert_non_null(strstr(message, "TLS"));
+}
+
+static void password_decides(void **state)
+{
+    (void)state;
+    redis_server *locked;
+    redis_server_options options = {.password = "s3cret@word"};
+    char url[160];
+    assert_true(redis_server_start(&options, &locked));
+    int port = redis_server_port(locked);
+    expect_closed(redis_server_url(locked), SEGUE_E_STORE, "NOAUTH", NULL);
+    snprintf(url, sizeof url, "redis://:wr0ng@127.0.0.1:%d", port);
+    expect_closed(url, SEGUE_E_STORE, "WRONGPASS", "wr0ng");
+    snprintf(url, sizeof url, "redis://:s3cret%%40word@127.0.0.1:%d", port);
+    sgi_store_unref(redis_kit_open(url));
+    snprintf(url, sizeof url, "%s?password=s3cret%%40word&db=3",
+             redis_server_unix_url(locked));
+    sgi_store_unref(redis_kit_open(url));
+    /* Users have theirs, and may not be allowed everything. */
+    assert_true(redis_server_do(
+                    locked, "ACL SETUSER ann on >abc ~{segue}:* &{segue}:* +@all") >= 0);
+    assert_true(redis_server_do(locked, "ACL SETUSER bob on >abc ~{segue}:* -@all +info "
+                                        "+ping +script +auth +select") >= 0);
+    snprintf(url, sizeof url, "redis://ann:abc@127.0.0.1:%d", port);
+    segue_store *store = redis_kit_open(url);
+    test_must_create(store, 1);
+    sgi_store_unref(store);
+    /* One that may not listen would never hear of the others. */
+    assert_true(
+        redis_server_do(locked,
+                        "ACL SETUSER eve on >abc ~{segue}:* resetchannels +@all") >= 0);
+    snprintf(url, sizeof url, "redis://eve:abc@127.0.0.1:%d", port);
+    expect_closed(url, SEGUE_E_STORE, "SUBSCRIBE: NOPERM", NULL);
+    snprintf(url, sizeof url, "redis://bob:abc@127.0.0.1:%d", port);
+    expect_closed(url, SEGUE_E_STORE, "NOPERM", "abc");
+    redis_server_stop(locked);
+}
+
+static void unfit_servers_are_refused(void **state)
+{
+    (void)state;
+    const char *url = redis_server_url(server);
+    assert_true(redis_server_do(server, "CONFIG SET maxmemory-policy allkeys-lru") >= 0);
+    expect_closed(url, SEGUE_E_STORE, "allkeys-lru", NULL);
+    assert_true(redis_server_do(server, "CONFIG SET maxmemory-policy noeviction") >= 0);
+    assert_true(redis_server_do(server, "REPLICAOF 127.0.0.1 1") >= 0);
+    expect_closed(url, SEGUE_E_STORE, "replica", NULL);
+    assert_true(redis_server_do(server, "REPLICAOF NO ONE") >= 0);
+    assert_true(redis_server_do(server, "SET {segue}:format 2") >= 0);
+    expect_closed(url, SEGUE_E_STORE_CORRUPT, "newer version (format 2", NULL);
+    /* Another prefix is another store. */
+    char other[80];
+    snprintf(other, sizeof other, "%s?prefix=other", url);
+    sgi_store_unref(redis_kit_open(other));
+}
+
+static void databases_and_prefixes_are_apart(void **state)
+{
+    (void)state;
+    char urls[3][96];
+    segue_store *stores[3];
+    snprintf(urls[0], sizeof urls[0], "%s", redis_server_url(server));
+    snprintf(urls[1], sizeof urls[1], "%s/5", redis_server_url(server));
+    snprintf(urls[2], sizeof urls[2], "%s?prefix=second", redis_server_url(server));
+    for (uint32_t i = 0; i < 3; i++) {
+        stores[i] = redis_kit_open(urls[i]);
+        test_must_create(stores[i], i);
+        test_must_append(stores[i], i, 1);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t n = 0; n < 3; n++)
+            assert_int_equal(test_find(stores[i], n),
+                             i == n ? SEGUE_OK : SEGUE_E_NOT_FOUND);
+    for (uint32_t i = 0; i < 3; i++)
+        sgi_store_unref(stores[i]);
+}
+
+/* ---- connections that break ---- */
+
+/* Everything that a store does, each thing once; whatever is lost on the way. */
+static void work(segue_store *store, uint32_t n)
+{
+    test_record r;
+    char data[TEST_ENTRY_MAX];
+    test_record_init(&r, n);
+    test_record_set_key(&r, n);
+    segue_store_write first[] = {
+        test_write_create(&r),
+        test_write_append(n, 1, data, test_entry_fill(data, n, 1))};
+    assert_int_equal(sgi_store_commit(store, first, 2), SEGUE_OK);
+    assert_int_equal(append(store, n, 2), SEGUE_OK);
+    test_ear ear;
+    test_ear_open(&ear, store);
+    assert_int_equal(test_follow(&ear, n, true), SEGUE_OK);
+    assert_int_equal(test_post(&ear, n, "letter"), SEGUE_OK);
+    const test_heard *letter = test_ear_wait(&ear, SEGUE_STORE_LETTER, n);
+    assert_int_equal(letter->number, 1);
+    assert_int_equal(test_ear_letters(&ear, n), 1); /* posted once */
+    assert_int_equal(test_commit_by(&ear, test_write_taken(n, 1)), SEGUE_OK);
+    test_ear_close(&ear);
+    test_assert_log(store, n, 2);
+    assert_int_equal(test_find(store, n), SEGUE_OK);
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, n)),
+                     SEGUE_OK);
+    assert_int_equal(test_claim_count(store), 1);
+    assert_int_equal(append(store, n, 3), SEGUE_OK);
+    assert_int_equal(test_commit_one(store, test_write_end(n, INT64_MAX)), SEGUE_OK);
+    test_assert_log(store, n, 3);
+    /* Done twice this would fail: what it appends to is gone after the first time. */
+    segue_store_write last[] = {
+        test_write_append(n, 4, data, test_entry_fill(data, n, 4)),
+        test_write_simple(SEGUE_STORE_DELETE, n)};
+    assert_int_equal(sgi_store_commit(store, last, 2), SEGUE_OK);
+    assert_int_equal(test_find(store, n), SEGUE_E_NOT_FOUND);
+}
+
+static void cuts(cutting_direction direction, cutting_how how, size_t step)
+{
+    cutting_proxy *proxy;
+    cutting_options options = {.target_port = redis_server_port(server)};
+    assert_true(cutting_proxy_start(&options, &proxy));
+    segue_store *store = redis_kit_open(redis_kit_through(proxy));
+    uint32_t n = 1;
+    size_t most = direction == CUTTING_UP ? 4500 : 700;
+    for (size_t at = 1; at < most; at += step, n++) {
+        cutting_plan plan = {direction, at, at, how, 1};
+        cutting_proxy_plan(proxy, &plan);
+        work(store, n);
+    }
+    assert_true(cutting_proxy_get(proxy, CUTTING_CUTS) > 10);
+    sgi_store_unref(store);
+    cutting_proxy_stop(proxy);
+}
+
+static void replies_cut_anywhere_lose_and_double_nothing(void **state)
+{
+    (void)state;
+    cuts(CUTTING_DOWN, CUTTING_RST, 5);
+    redis_server_do(server, "FLUSHALL");
+    cuts(CUTTING_DOWN, CUTTING_FIN, 7);
+}
+
+static void commands_cut_anywhere_lose_and_double_nothing(void **state)
+{
+    (void)state;
+    cuts(CUTTING_UP, CUTTING_RST, 31);
+    redis_server_do(server, "FLUSHALL");
+    cuts(CUTTING_UP, CUTTING_FIN, 41);
+}
+
+/* A reply that never comes is waited for no longer than was agreed. */
+static void silence_ends_with_the_time_limit(void **state)
+{
+    (void)state;
+    cutting_proxy *proxy;
+    segue_store *store = NULL;
+    cutting_options options = {.target_port = redis_server_port(server)};
+    assert_true(cutting_proxy_start(&options, &proxy));
+    assert_int_equal(redis_kit_status(redis_kit_through(proxy), 300, &store, NULL),
+                     SEGUE_OK);
+    test_must_create(store, 1);
+    assert_true(cutting_proxy_refuse(proxy, -1));
+    cutting_proxy_cut_all(proxy, CUTTING_SILENCE);
+    int64_t began = redis_kit_now_us();
+    assert_int_equal(append(store, 1, 1), SEGUE_E_STORE);
+    assert_int_equal(test_find(store, 1), SEGUE_E_STORE);
+    assert_true(redis_kit_now_us() - began < 5000000);
+    assert_true(cutting_proxy_refuse(proxy, 0));
+    assert_int_equal(append(store, 1, 1), SEGUE_OK);
+    test_assert_log(store, 1, 1);
+    sgi_store_unref(store);
+    cutting_proxy_stop(proxy);
+}
+
+/* ---- a server that goes and comes ---- */
+
+static void server_down_is_an_error_and_no_more(void **state)
+{
+    (void)state;
+    redis_server *own;
+    redis_server_options options = {.appendfsync = "always"};
+    segue_store *store = NULL;
+    assert_true(redis_server_start(&options, &own));
+    assert_int_equal(redis_kit_status(redis_server_url(own), 200, &store, NULL),
+                     SEGUE_OK);
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    redis_server_signal(own, SIGKILL);
+    assert_int_equal(append(store, 1, 2), SEGUE_E_STORE);
+    assert_int_equal(test_read_status(store, 1), SEGUE_E_STORE);
+    assert_true(redis_server_again(own));
+    assert_int_equal(append(store, 1, 2), SEGUE_OK);
+    /* Whatever became of a commit that failed: the same again is right. */
+    assert_int_equal(append(store, 1, 2), SEGUE_OK);
+    assert_int_equal(append(store, 1, 1), SEGUE_OK);
+    char other[] = "other bytes";
+    assert_int_equal(test_commit_one(store, test_write_append(1, 2, other, 5)),
+                     SEGUE_E_STATE);
+    test_assert_log(store, 1, 2);
+    sgi_store_unref(store);
+    redis_server_stop(own);
+}
+
+typedef struct writer {
+    pthread_t thread;
+    segue_store *store;
+    atomic_int stop;
+    uint64_t last; /* that was answered */
+    segue_status status;
+} writer;
+
+static void *write_on(void *arg)
+{
+    writer *w = arg;
+    while (!w->stop && !w->status) {
+        w->status = append(w->store, 1, w->last + 1);
+        if (!w->status)
+            w->last++;
+    }
+    return NULL;
+}
+
+static void restarts_amid_commits_lose_and_double_nothing(void **state)
+{
+    (void)state;
+    redis_server *own;
+    redis_server_options options = {.appendfsync = "always"};
+    writer w = {.status = SEGUE_OK};
+    assert_true(redis_server_start(&options, &own));
+    w.store = redis_kit_open(redis_server_url(own));
+    test_must_create(w.store, 1);
+    assert_int_equal(pthread_create(&w.thread, NULL, write_on, &w), 0);
+    for (int i = 0; i < 8; i++) {
+        redis_kit_sleep_ms(30 + 7 * i);
+        redis_server_signal(own, SIGKILL);
+        assert_true(redis_server_again(own));
+    }
+    redis_kit_sleep_ms(50);
+    w.stop = 1;
+    pthread_join(w.thread, NULL);
+    assert_int_equal(w.status, SEGUE_OK);
+    assert_true(w.last > 8);
+    test_assert_log(w.store, 1, w.last);
+    print_message("%d entries over 8 kills\n", (int)w.last);
+    sgi_store_unref(w.store);
+    redis_server_stop(own);
+}
+
+/* What appendfsync everysec may do, played with a snapshot: the end of a log is gone. */
+static void forgotten_end_of_a_log_is_a_hole(void **state)
+{
+    (void)state;
+    redis_server *own;
+    assert_true(redis_server_start(NULL, &own));
+    segue_store *store = redis_kit_open(redis_server_url(own));
+    test_must_create(store, 1);
+    test_must_create(store, 2);
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        test_must_append(store, 1, seq);
+    assert_true(redis_server_do(own, "SAVE") >= 0);
+    test_must_append(store, 1, 4);
+    test_must_append(store, 1, 5);
+    redis_server_signal(own, SIGKILL);
+    assert_true(redis_server_again(own));
+    assert_int_equal(append(store, 1, 6), SEGUE_E_STATE);
+    test_assert_log(store, 1, 3); /* the rest is as it was */
+    assert_int_equal(append(store, 2, 1), SEGUE_OK);
+    sgi_store_unref(store);
+    redis_server_stop(own);
+}
+
+static void forgotten_scripts_are_sent_again(void **state)
+{
+    (void)state;
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    test_must_create(store, 1);
+    assert_true(redis_server_do(server, "SCRIPT FLUSH") >= 0);
+    assert_int_equal(append(store, 1, 1), SEGUE_OK);
+    assert_true(redis_server_do(server, "SCRIPT FLUSH") >= 0);
+    assert_int_equal(test_find(store, 1), SEGUE_OK);
+    sgi_store_unref(store);
+}
+
+/* ---- room ---- */
+
+static void full_server_takes_what_needs_no_room(void **state)
+{
+    (void)state;
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    test_ear ear;
+    int64_t next;
+    test_must_create(store, 1);
+    test_must_create(store, 2);
+    test_must_create(store, 3);
+    test_must_append(store, 1, 1);
+    test_ear_open(&ear, store);
+    assert_true(redis_server_do(server, "CONFIG SET maxmemory 1mb") >= 0);
+    test_record r;
+    test_record_init(&r, 9);
+    assert_int_equal(append(store, 1, 2), SEGUE_E_STORE_FULL);
+    assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_E_STORE_FULL);
+    assert_int_equal(test_post(&ear, 1, "x"), SEGUE_E_STORE_FULL);
+    assert_int_equal(test_find(store, 9), SEGUE_E_NOT_FOUND);
+    test_assert_log(store, 1, 1);
+    /* Ending, letting go, taking up and deleting make room, or need none. */
+    assert_int_equal(test_commit_one(store, test_write_end(1, 5)), SEGUE_OK);
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, 2)),
+                     SEGUE_OK);
+    assert_int_equal(test_claim_count(store), 1);
+    assert_int_equal(test_follow(&ear, 2, true), SEGUE_OK);
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 3)),
+                     SEGUE_OK);
+    assert_int_equal(sgi_store_purge(store, 10, &next), SEGUE_OK);
+    assert_int_equal(test_find(store, 1), SEGUE_E_NOT_FOUND);
+    assert_true(redis_server_do(server, "CONFIG SET maxmemory 0") >= 0);
+    test_must_append(store, 2, 1);
+    test_ear_close(&ear);
+    sgi_store_unref(store);
+}
+
+/* Beyond what one script call may do. */
+static void large_commits_go_in_parts(void **state)
+{
+    (void)state;
+    enum { OPS = 700, EACH = 9, COUNT = OPS * (EACH + 1) };
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    test_record *records = calloc(OPS, sizeof *records);
+    char(*data)[TEST_ENTRY_MAX] = calloc(OPS * EACH, sizeof *data);
+    segue_store_write *writes = calloc(COUNT + 1, sizeof *writes);
+    size_t count = 0;
+    assert_true(records && data && writes);
+    for (uint32_t n = 0; n < OPS; n++) {
+        test_record_init(&records[n], n);
+        writes[count++] = test_write_create(&records[n]);
+    }
+    for (uint64_t seq = 1; seq <= EACH; seq++) /* operations mixed */
+        for (uint32_t n = 0; n < OPS; n++) {
+            char *to = data[(seq - 1) * OPS + n];
+            writes[count++] = test_write_append(n, seq, to, test_entry_fill(to, n, seq));
+        }
+    assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
+    for (uint32_t n = 0; n < OPS; n++)
+        test_assert_log(store, n, EACH);
+    /* Again: it is there already. With a fault, every operation is as it was or whole. */
+    assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
+    writes[count] = test_write_append(3, EACH + 5, "x", 1);
+    assert_int_equal(sgi_store_commit(store, writes, count + 1), SEGUE_E_STATE);
+    for (uint32_t n = 0; n < OPS; n++)
+        test_assert_log(store, n, EACH);
+    free(records);
+    free(data);
+    free(writes);
+    sgi_store_unref(store);
+}
+
+static void large_bytes_go_in_parts(void **state)
+{
+    (void)state;
+    enum { OPS = 5, BYTES = 6 * 1024 * 1024 };
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    char *data = malloc(BYTES);
+    segue_store_write writes[OPS];
+    assert_non_null(data);
+    for (size_t i = 0; i < BYTES; i++)
+        data[i] = (char)test_mix(i);
+    for (uint32_t n = 0; n < OPS; n++) {
+        test_must_create(store, n);
+        writes[n] = test_write_append(n, 1, data, BYTES);
+    }
+    assert_int_equal(sgi_store_commit(store, writes, OPS), SEGUE_OK);
+    assert_int_equal(sgi_store_commit(store, writes, OPS), SEGUE_OK);
+    data[0] ^= 1;
+    assert_int_equal(sgi_store_commit(store, writes, OPS), SEGUE_E_STATE);
+    free(data);
+    sgi_store_unref(store);
+}
+
+/* ---- memory ---- */
+
+/* Every allocation of a commit in parts, of letters and of follows fails once. */
+static void no_allocation_that_fails_does_harm(void **state)
+{
+    (void)state;
+    static char big[100 * 1024];
+    test_mem tm;
+    test_mem_init(&tm);
+    segue_store_options options = {.struct_size = sizeof options, .allocator = &tm.mem};
+    for (size_t at = 1;; at++) {
+        segue_store *store = NULL;
+        test_ear ear;
+        redis_server_do(server, "FLUSHALL");
+        assert_int_equal(
+            sgi_store_redis_new(redis_server_url(server), &options, &store, NULL, 0),
+            SEGUE_OK);
+        test_ear_open(&ear, store);
+        test_must_create(store, 1);
+        test_mem_rearm(&tm);
+        tm.fail_at = at;
+        segue_status append_status =
+            test_commit_one(store, test_write_append(1, 1, big, sizeof big));
+        segue_status follow_status = test_follow(&ear, 1, true);
+        segue_status post_status = test_post(&ear, 1, "x");
+        int64_t within = test_ear_ask(&ear);
+        bool failed = tm.failed > 0;
+        assert_true(append_status == SEGUE_OK || append_status == SEGUE_E_NOMEM);
+        assert_true(follow_status == SEGUE_OK || follow_status == SEGUE_E_NOMEM);
+        assert_true(post_status == SEGUE_OK || post_status == SEGUE_E_NOMEM);
+        test_mem_rearm(&tm);
+        if (post_status)
+            assert_int_equal(test_post(&ear, 1, "x"), SEGUE_OK);
+        if (post_status || !test_ear_find(&ear, SEGUE_STORE_LETTER, 1))
+            test_ear_wait(&ear, SEGUE_STORE_LETTER, 1);
+        (void)within;
+        assert_int_equal(test_commit_one(store, test_write_append(1, 1, big, sizeof big)),
+                         SEGUE_OK);
+        test_ear_close(&ear);
+        sgi_store_unref(store);
+        assert_int_equal(tm.live, 0);
+        if (!failed)
+            break;
+    }
+}
+
+/* What a task costs in Redis; printed, and bounded loosely. */
+static void parked_task_costs_little(void **state)
+{
+    (void)state;
+    enum { COUNT = 2000 };
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    long long before = redis_server_info(server, "used_memory"), bare = 0, full = 0;
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t n = 0; n < COUNT; n++) {
+            char data[180] = "the arguments of the call";
+            test_record r;
+            test_record_init(&r, n + (uint32_t)round * COUNT);
+            test_record_set_key(&r, n + (uint32_t)round * COUNT);
+            r.record.data = data;
+            r.record.data_len = sizeof data;
+            segue_store_write writes[] = {
+                test_write_create(&r),
+                test_write_append(n + (uint32_t)round * COUNT, 1, data, 60),
+                test_write_append(n + (uint32_t)round * COUNT, 2, data, 60)};
+            assert_int_equal(sgi_store_commit(store, writes, round ? 3 : 1), SEGUE_OK);
+        }
+        full = redis_server_info(server, "used_memory");
+        if (!round)
+            bare = full;
+    }
+    print_message("a task costs %lld bytes, with two entries %lld\n",
+                  (bare - before) / COUNT, (full - bare) / COUNT);
+    assert_true((bare - before) / COUNT < 1500);
+    assert_true((full - bare) / COUNT < 6500);
+    sgi_store_unref(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(malformed_urls_are_refused),
+        cmocka_unit_test(options_out_of_bounds_are_refused),
+        cmocka_unit_test(nobody_there_is_said_at_once),
+        cmocka_unit_test(tls_is_for_whom_the_url_names),
+        cmocka_unit_test(tls_to_a_server_without_it_fails),
+        cmocka_unit_test(password_decides),
+        cmocka_unit_test_setup(unfit_servers_are_refused, set_up),
+        cmocka_unit_test_setup(databases_and_prefixes_are_apart, set_up),
+        cmocka_unit_test_setup(replies_cut_anywhere_lose_and_double_nothing, set_up),
+        cmocka_unit_test_setup(commands_cut_anywhere_lose_and_double_nothing, set_up),
+        cmocka_unit_test_setup(silence_ends_with_the_time_limit, set_up),
+        cmocka_unit_test(server_down_is_an_error_and_no_more),
+        cmocka_unit_test(restarts_amid_commits_lose_and_double_nothing),
+        cmocka_unit_test(forgotten_end_of_a_log_is_a_hole),
+        cmocka_unit_test_setup(forgotten_scripts_are_sent_again, set_up),
+        cmocka_unit_test_setup(full_server_takes_what_needs_no_room, set_up),
+        cmocka_unit_test_setup(large_commits_go_in_parts, set_up),
+        cmocka_unit_test_setup(large_bytes_go_in_parts, set_up),
+        cmocka_unit_test_setup(no_allocation_that_fails_does_harm, set_up),
+        cmocka_unit_test_setup(parked_task_costs_little, set_up),
+    };
+    if (!redis_server_start(NULL, &server))
+        return 1;
+    int failures = cmocka_run_group_tests_name("redis faults", cases, NULL, NULL);
+    redis_server_stop(server);
+    return failures ? 1 : 0;
+}

@@ -1,0 +1,151 @@
+/* Sessions whose name is known to all servers that share a key: what is taken up, by
+ * whom, and what is not. (Two servers in one session: scenarios/test_followed.c.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/serving/session_name.h"
+#include "support/http_wire.h"
+
+#define DAY_MS ((int64_t)24 * 60 * 60 * 1000)
+
+static http_rig t;
+
+static int set_up(void **state)
+{
+    (void)state;
+    http_rig_begin(&t, "bob");
+    t.server->seal.shared = true;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_rig_end(&t);
+    return 0;
+}
+
+/* As if another server had begun it: here it is not known any more. */
+static void open_elsewhere(void)
+{
+    http_rig_open(&t);
+    http_wire_cut(&t.a);
+    sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    assert_non_null(session);
+    assert_in_range(strlen(session->id), 60, SGI_SESSION_ID_MAX - 1);
+    sgi_wire_session_end(session);
+    assert_int_equal(t.server->sessions.count, 0);
+}
+
+static segue_status adopt(const http_wire *wire, sgi_str name, int32_t most)
+{
+    sgi_wire_session *session = NULL;
+    segue_status status =
+        sgi_session_adopt(t.server, wire->who, name, most, 60000, &session);
+    assert_int_equal(status == SEGUE_OK, session != NULL);
+    return status;
+}
+
+static void what_was_settled_is_known(void **state)
+{
+    (void)state;
+    open_elsewhere();
+    assert_int_equal(http_wire_legacy(&t.a, "2", "tools/list", ""), 200);
+    sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    assert_int_equal(session->handshake.version, SGI_VERSION_2025_11_25);
+    assert_true(session->handshake.initialized);
+    /* another server's streams are lost, but for that of GET, which begins anew */
+    assert_true(session->first_stream > 1 << 20);
+    assert_true(sgi_wire_session_is_lost(session, 2));
+    assert_true(sgi_wire_session_is_lost(session, session->first_stream - 1));
+    assert_true(sgi_wire_session_is_lost(session, session->next_stream));
+    assert_false(sgi_wire_session_is_lost(session, SGI_STREAM_OF_GET | 2));
+    assert_true((SGI_STREAM_OF_GET | session->next_stream) < INT64_C(1000000000000000));
+}
+
+static void it_is_good_for_its_owner_for_a_day(void **state)
+{
+    char altered[SGI_SESSION_ID_MAX];
+    (void)state;
+    open_elsewhere();
+    assert_int_equal(adopt(&t.b, t.a.head.session, 100), SEGUE_E_NOT_FOUND);
+    snprintf(altered, sizeof altered, "%s", t.a.session);
+    altered[10] = altered[10] == 'A' ? 'B' : 'A';
+    assert_int_equal(adopt(&t.a, sgi_str_of(altered), 100), SEGUE_E_NOT_FOUND);
+    assert_int_equal(adopt(&t.a, SGI_STR(""), 100), SEGUE_E_NOT_FOUND);
+    assert_int_equal(adopt(&t.a, SGI_STR("made-up"), 100), SEGUE_E_NOT_FOUND);
+    fake_host_advance(&t.host, DAY_MS + 1);
+    assert_int_equal(adopt(&t.a, t.a.head.session, 100), SEGUE_E_NOT_FOUND);
+}
+
+static void the_bound_holds_for_it(void **state)
+{
+    (void)state;
+    open_elsewhere();
+    assert_int_equal(adopt(&t.a, t.a.head.session, 0), SEGUE_E_LIMIT);
+    assert_int_equal(adopt(&t.a, t.a.head.session, 1), SEGUE_OK);
+}
+
+static void what_its_client_ends_is_ended_here(void **state)
+{
+    (void)state;
+    open_elsewhere();
+    assert_int_equal(http_wire_delete(&t.a), 204);
+    assert_int_equal(adopt(&t.a, t.a.head.session, 100), SEGUE_E_NOT_FOUND);
+    assert_int_equal(http_wire_legacy(&t.a, "2", "tools/list", ""), 404);
+}
+
+static void without_a_shared_key_nothing_is_named(void **state)
+{
+    (void)state;
+    t.server->seal.shared = false;
+    http_rig_open(&t);
+    assert_int_equal(strlen(t.a.session), SGI_RANDOM_TEXT);
+    assert_int_equal(adopt(&t.a, t.a.head.session, 100), SEGUE_E_NOT_FOUND);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    open_elsewhere();
+    for (size_t n = 1;; n++) {
+        test_mem_rearm(&t.mem);
+        t.mem.fail_at = n;
+        segue_status status = adopt(&t.a, t.a.head.session, 100);
+        bool failed = t.mem.failed > 0;
+        test_mem_rearm(&t.mem);
+        if (!failed)
+            break;
+        if (status == SEGUE_OK) /* a timer that is not set is no failure */
+            sgi_wire_session_end(
+                sgi_wire_session_find(t.server, t.a.who, t.a.head.session));
+        else
+            assert_int_equal(status, SEGUE_E_NOMEM);
+        assert_int_equal(t.server->sessions.count, 0);
+    }
+    assert_int_equal(t.server->sessions.count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_settled_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_is_good_for_its_owner_for_a_day, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_bound_holds_for_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_its_client_ends_is_ended_here, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(without_a_shared_key_nothing_is_named, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("session_name", tests, NULL, NULL);
+}
