@@ -196,7 +196,7 @@ static void stats(void *self, segue_store_stats *out)
     out->operations = store->operations;
     pthread_mutex_unlock(&store->lock);
     out->bytes = -1;
-    out->evicted = 0;
+    out->evicted = store->evicted;
     out->purged = store->purged;
 }
 
@@ -210,6 +210,10 @@ static segue_status take_options(opening *o, const segue_store_options *options)
     if (store->timeout_ms < 0 || store->timeout_ms > TIME_MOST_MS ||
         store->lease_ms < LEASE_LEAST_MS || store->lease_ms > TIME_MOST_MS)
         return fail(o, SEGUE_E_INVALID, "a time limit is negative, or out of bounds");
+    store->max_operations = options ? options->max_principal_operations : 0;
+    store->max_bytes = options ? options->max_principal_bytes : 0;
+    if (store->max_operations < 0 || store->max_bytes < 0)
+        return fail(o, SEGUE_E_INVALID, "a bound is negative");
     snprintf(store->lease, sizeof store->lease, "%lld", (long long)store->lease_ms);
     snprintf(store->keys, sizeof store->keys, "{%s}:", store->url.prefix);
     return SEGUE_OK;
@@ -254,6 +258,8 @@ static segue_status start(opening *o, const segue_store_options *options)
         status = become_owner(o);
     if (!status && !sgi_redis_watch_start(store))
         status = fail(o, SEGUE_E_STORE, "no thread can be started");
+    if (!status && *store->refused)
+        status = fail(o, SEGUE_E_STORE, "SUBSCRIBE: %s", store->refused);
     return status;
 }
 
@@ -293,5 +299,7 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
         status = sgi_store_new(&vtable, store, mem, out);
     if (status)
         free_store(store);
+    else
+        sgi_store_set_leased(*out);
     return status;
 }

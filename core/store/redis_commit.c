@@ -7,10 +7,14 @@
  * for each operation; that it holds for all of them together ends at that size. What was
  * applied before a later part failed is there and, asked for again, is there already.
  *
- * A write is four arguments: kind, id, and two that depend on the kind (see APPLY in
- * redis_script.c). */
+ * A write is four arguments: kind, id, and two that depend on the kind (see `apply` in
+ * redis_script_commit.c). Small entries of one operation that follow on go as one, a
+ * bundle, which is one entry of the stream: what Redis does for an entry is most of what a
+ * commit costs. A bundle whose beginning is there already, since it is sent again, is
+ * refused with SPLIT, and all go one by one. */
 #include "store/redis_store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PART_WRITES 4096
@@ -20,6 +24,10 @@
 
 #define ENTRY_HEAD 28
 #define WRITE_ARGS 4
+
+#define BUNDLE_MAX 64
+#define BUNDLE_BYTES 8192
+#define SPLIT (-1001)
 
 /* ---- numbers ---- */
 
@@ -113,16 +121,21 @@ static void add_create(sgi_buf *commands, const segue_store_record *record)
     sgi_redis_arg_end(commands);
 }
 
-static void add_entry(sgi_buf *commands, const segue_store_entry *entry)
+static void add_packed(sgi_buf *commands, const segue_store_entry *entry)
 {
     uint8_t head[ENTRY_HEAD];
     put_int32(head, entry->kind);
     sgi_redis_put_uint(head + 4, entry->segment);
     sgi_redis_put_uint(head + 12, entry->event);
     sgi_redis_put_int(head + 20, entry->at_ms);
-    sgi_redis_arg_begin(commands, sizeof head + entry->data_len);
     sgi_buf_add(commands, head, sizeof head);
     sgi_buf_add(commands, entry->data, entry->data_len);
+}
+
+static void add_entry(sgi_buf *commands, const segue_store_entry *entry)
+{
+    sgi_redis_arg_begin(commands, ENTRY_HEAD + entry->data_len);
+    add_packed(commands, entry);
     sgi_redis_arg_end(commands);
 }
 
@@ -177,6 +190,7 @@ typedef struct part {
     const segue_store_write *writes;
     const size_t *order;
     size_t count;
+    bool split; /* no bundles */
 } part;
 
 static const segue_store_write *nth(const part *p, size_t i)
@@ -197,9 +211,69 @@ static void note_done(sgi_redis_store *store, const part *p)
     }
 }
 
-static segue_status send_part(sgi_redis_store *store, const part *p)
+static size_t bundled(const segue_store_write *write)
 {
-    redisReply *reply;
+    return 4 + ENTRY_HEAD + write->entry.data_len;
+}
+
+/* How many writes from i on go as one, and (for more than one) their bytes. */
+static size_t run_of(const part *p, size_t i, size_t *bytes)
+{
+    const segue_store_write *first = nth(p, i);
+    size_t n = 1;
+    if (p->split || first->kind != SEGUE_STORE_APPEND)
+        return 1;
+    *bytes = bundled(first);
+    for (; n < BUNDLE_MAX && i + n < p->count && *bytes <= BUNDLE_BYTES; n++) {
+        const segue_store_write *next = nth(p, i + n);
+        if (next->kind != SEGUE_STORE_APPEND || next->entry.seq != first->entry.seq + n ||
+            memcmp(next->id, first->id, SEGUE_STORE_ID_SIZE) != 0 ||
+            *bytes + bundled(next) > BUNDLE_BYTES)
+            break;
+        *bytes += bundled(next);
+    }
+    return n;
+}
+
+static void add_bundle(sgi_buf *commands, const part *p, size_t i, size_t n, size_t bytes)
+{
+    char numbers[48];
+    const segue_store_write *first = nth(p, i);
+    int len = snprintf(numbers, sizeof numbers, "%llu:%zu",
+                       (unsigned long long)first->entry.seq, n);
+    sgi_redis_arg_text(commands, "B");
+    sgi_redis_arg(commands, first->id, SEGUE_STORE_ID_SIZE);
+    sgi_redis_arg(commands, numbers, (size_t)len);
+    sgi_redis_arg_begin(commands, bytes);
+    for (size_t k = i; k < i + n; k++) {
+        const segue_store_entry *entry = &nth(p, k)->entry;
+        uint8_t size[4];
+        put_int32(size, (int32_t)(ENTRY_HEAD + entry->data_len));
+        sgi_buf_add(commands, size, sizeof size);
+        add_packed(commands, entry);
+    }
+    sgi_redis_arg_end(commands);
+}
+
+/* All as quadruples: the command is added, or (commands NULL) they are counted. at: which
+ * one to look for; its first write goes to *found. */
+static size_t add_writes(sgi_buf *commands, const part *p, size_t at, size_t *found)
+{
+    size_t count = 0, bytes = 0;
+    for (size_t i = 0, n; i < p->count; i += n, count++) {
+        n = run_of(p, i, &bytes);
+        if (found && count == at)
+            *found = i;
+        if (commands && n > 1)
+            add_bundle(commands, p, i, n, bytes);
+        else if (commands)
+            add_write(commands, nth(p, i));
+    }
+    return count;
+}
+
+static void add_commit(sgi_redis_store *store, const part *p)
+{
     bool grows = false;
     size_t size = 256;
     for (size_t i = 0; i < p->count; i++) {
@@ -209,24 +283,37 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
     }
     sgi_buf_reset(&store->commands, COMMANDS_KEPT);
     sgi_buf_reserve(&store->commands, size);
-    sgi_redis_change(store, SGI_REDIS_COMMIT, 1 + WRITE_ARGS * p->count);
+    sgi_redis_change(store, SGI_REDIS_COMMIT,
+                     3 + WRITE_ARGS * add_writes(NULL, p, 0, NULL));
     sgi_redis_arg_text(&store->commands, grows ? "1" : "0");
-    for (size_t i = 0; i < p->count; i++)
-        add_write(&store->commands, nth(p, i));
+    sgi_redis_arg_int(&store->commands, store->max_operations);
+    sgi_redis_arg_int(&store->commands, store->max_bytes);
+    add_writes(&store->commands, p, 0, NULL);
+}
+
+static segue_status send_part(sgi_redis_store *store, const part *p)
+{
+    redisReply *reply;
+    add_commit(store, p);
     segue_status status = sgi_redis_ask(store, 1, &reply);
     if (status)
         return status;
-    size_t at = 0;
+    size_t at = 0, first = 0;
     status = SEGUE_E_STORE_CORRUPT;
-    if (sgi_redis_is_array(reply, 2) && reply->element[0]->type == REDIS_REPLY_INTEGER) {
+    if (sgi_redis_is_array(reply, 3) && reply->element[0]->type == REDIS_REPLY_INTEGER) {
         status = (segue_status)reply->element[0]->integer;
         at = (size_t)reply->element[1]->integer;
+        store->evicted += reply->element[2]->integer;
     }
     freeReplyObject(reply);
-    if (status == SEGUE_OK)
+    if (status == SPLIT && !p->split)
+        return send_part(store, &(part){p->writes, p->order, p->count, true});
+    if (status == SEGUE_OK) {
         note_done(store, p);
-    else if (status == SEGUE_E_FENCED && at < p->count)
-        sgi_redis_letters_gone(store, id_of(nth(p, at)), UINT64_MAX);
+    } else if (status == SEGUE_E_FENCED) {
+        add_writes(NULL, p, at, &first);
+        sgi_redis_letters_gone(store, id_of(nth(p, first)), UINT64_MAX);
+    }
     return status;
 }
 
@@ -286,7 +373,7 @@ static segue_status send_groups(sgi_redis_store *store, part p, const size_t *fi
             return SEGUE_E_TOO_LARGE;
         if (i > begin && (bytes + more > PART_BYTES || end - begin > PART_WRITES)) {
             segue_status status =
-                send_part(store, &(part){p.writes, p.order + begin, i - begin});
+                send_part(store, &(part){p.writes, p.order + begin, i - begin, false});
             if (status)
                 return status;
             begin = i;
@@ -295,7 +382,7 @@ static segue_status send_groups(sgi_redis_store *store, part p, const size_t *fi
         bytes += more;
         i = end;
     }
-    return send_part(store, &(part){p.writes, p.order + begin, p.count - begin});
+    return send_part(store, &(part){p.writes, p.order + begin, p.count - begin, false});
 }
 
 static segue_status send_many(sgi_redis_store *store, const part *p)
@@ -305,7 +392,8 @@ static segue_status send_many(sgi_redis_store *store, const part *p)
         return SEGUE_E_NOMEM;
     size_t *first = order + p->count;
     group(p->writes, p->count, order, first);
-    segue_status status = send_groups(store, (part){p->writes, order, p->count}, first);
+    segue_status status =
+        send_groups(store, (part){p->writes, order, p->count, false}, first);
     sgi_release(&store->mem, order, 2 * p->count * sizeof *order);
     return status;
 }
@@ -320,7 +408,7 @@ segue_status sgi_redis_commit(void *self, const segue_store_write *writes, size_
             return status;
         bytes += bytes_of(&writes[i]);
     }
-    part all = {writes, NULL, count};
+    part all = {writes, NULL, count, false};
     return count <= PART_WRITES && bytes <= PART_BYTES ? send_part(store, &all)
                                                        : send_many(store, &all);
 }

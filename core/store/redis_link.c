@@ -287,9 +287,13 @@ static bool connect_socket(sgi_redis_link *link, int64_t deadline)
         return lose_context(link);
     fcntl(link->context->fd, F_SETFD, FD_CLOEXEC);
     if (url->tls) {
+        held h;
         redisSetTimeout(link->context, limit);
-        if (!sgi_redis_tls_start(link->context, url, &link->tls, link->fault,
-                                 sizeof link->fault)) {
+        hold(&h);
+        bool ok = sgi_redis_tls_start(link->context, url, &link->tls, link->fault,
+                                      sizeof link->fault);
+        let(&h, !ok);
+        if (!ok) {
             sgi_redis_link_close(link);
             return false;
         }

@@ -80,41 +80,88 @@ static int32_t get_int32(const char *from)
     return (int32_t)value;
 }
 
-/* [id, [field, bytes]] */
-static bool fill_entry(const redisReply *reply, segue_store_entry *entry)
+/* What is shown, and where it has come to. */
+typedef struct reading {
+    segue_store_entry_fn fn;
+    void *user;
+    uint64_t last;
+    bool stop;
+} reading;
+
+static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
 {
-    if (!sgi_redis_is_array(reply, 2) || !sgi_redis_is_text(reply->element[0]) ||
-        !sgi_redis_is_array(reply->element[1], 2))
+    if (len < ENTRY_HEAD)
         return false;
-    const redisReply *packed = reply->element[1]->element[1];
-    if (!sgi_redis_is_text(packed) || packed->len < ENTRY_HEAD)
-        return false;
-    *entry = (segue_store_entry){.seq = strtoull(reply->element[0]->str, NULL, 10),
-                                 .kind = get_int32(packed->str),
-                                 .segment = sgi_redis_get_uint(packed->str + 4),
-                                 .event = sgi_redis_get_uint(packed->str + 12),
-                                 .at_ms = sgi_redis_get_int(packed->str + 20),
-                                 .data = packed->str + ENTRY_HEAD,
-                                 .data_len = packed->len - ENTRY_HEAD};
+    if (seq <= r->last) /* the bundle began before what was asked for */
+        return true;
+    segue_store_entry entry = {.seq = seq,
+                               .kind = get_int32(packed),
+                               .segment = sgi_redis_get_uint(packed + 4),
+                               .event = sgi_redis_get_uint(packed + 12),
+                               .at_ms = sgi_redis_get_int(packed + 20),
+                               .data = packed + ENTRY_HEAD,
+                               .data_len = len - ENTRY_HEAD};
+    r->last = seq;
+    r->stop = r->fn(r->user, &entry) != 0;
     return true;
 }
 
-/* *last moves on; *more says whether there may be another page. */
-static segue_status show_page(const redisReply *page, uint64_t *last, bool *more,
-                              segue_store_entry_fn fn, void *user)
+/* The length of the part at *at, behind which *at then is; false when it is cut off. */
+static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
 {
-    segue_store_entry entry;
+    if (bundle->len - *at < 4)
+        return false;
+    *len = (uint32_t)get_int32(bundle->str + *at);
+    *at += 4;
+    if (bundle->len - *at < *len)
+        return false;
+    *at += *len;
+    return true;
+}
+
+/* seq: of its last part. */
+static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
+{
+    uint64_t count = 0;
+    size_t len;
+    for (size_t at = 0; at < bundle->len; count++)
+        if (!next_part(bundle, &at, &len))
+            return false;
+    if (!count || count > seq)
+        return false;
+    seq -= count - 1;
+    for (size_t at = 0; at < bundle->len && !r->stop; seq++)
+        if (!next_part(bundle, &at, &len) ||
+            !show_entry(r, seq, bundle->str + at - len, len))
+            return false;
+    return true;
+}
+
+/* [id, [field, bytes]] */
+static bool show_row(reading *r, const redisReply *row)
+{
+    if (!sgi_redis_is_array(row, 2) || !sgi_redis_is_text(row->element[0]) ||
+        !sgi_redis_is_array(row->element[1], 2))
+        return false;
+    const redisReply *field = row->element[1]->element[0];
+    const redisReply *packed = row->element[1]->element[1];
+    if (!sgi_redis_is_text(field) || !sgi_redis_is_text(packed))
+        return false;
+    uint64_t seq = strtoull(row->element[0]->str, NULL, 10);
+    return *field->str == 'b' ? show_bundle(r, seq, packed)
+                              : show_entry(r, seq, packed->str, packed->len);
+}
+
+/* *more says whether there may be another page. */
+static segue_status show_page(reading *r, const redisReply *page, bool *more)
+{
     *more = false;
     if (!sgi_redis_is_array(page, 0))
         return SEGUE_E_STORE_CORRUPT;
-    for (size_t i = 0; i < page->elements; i++) {
-        if (!fill_entry(page->element[i], &entry) || entry.seq <= *last)
+    for (size_t i = 0; i < page->elements && !r->stop; i++)
+        if (!show_row(r, page->element[i]))
             return SEGUE_E_STORE_CORRUPT;
-        *last = entry.seq;
-        if (fn(user, &entry))
-            return SEGUE_OK;
-    }
-    *more = page->elements == READ_PAGE;
+    *more = !r->stop && page->elements == READ_PAGE;
     return SEGUE_OK;
 }
 
@@ -142,22 +189,21 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
     sgi_redis_store *store = self;
     bool more = true;
     /* Numbers of entries end long before those of streams do. */
-    if (after == UINT64_MAX)
-        after--;
+    reading r = {.fn = fn, .user = user, .last = after < UINT64_MAX ? after : after - 1};
     while (more) {
         redisReply *replies[2];
         sgi_buf_reset(&store->commands, SIZE_MAX);
         sgi_redis_begin(&store->commands, 2);
         sgi_redis_arg_text(&store->commands, "EXISTS");
         sgi_redis_key(store, &store->commands, "op:", id);
-        add_range(store, id, after);
+        add_range(store, id, r.last);
         segue_status status = sgi_redis_ask(store, 2, replies);
         if (status)
             return status;
         if (replies[0]->type != REDIS_REPLY_INTEGER || !replies[0]->integer)
             status = SEGUE_E_NOT_FOUND;
         else
-            status = show_page(replies[1], &after, &more, fn, user);
+            status = show_page(&r, replies[1], &more);
         freeReplyObject(replies[0]);
         freeReplyObject(replies[1]);
         if (status)

@@ -11,15 +11,18 @@
  *   claimed:<owner> set: claimed, and not known to have been shown yet
  *   mail:<owner>    set: what it owns and letters wait for
  *   op:<id>         hash: o owner, e ended, u purge time, m last letter, f is followed,
- *                   x entries dropped, d<kind> how far they have been dropped
+ *                   x how many numbers the log has more than entries (what has been
+ *                   dropped, what shares one), d<kind> how far it was dropped, b bytes
  *   rec:<id>        what never changes: created (8), has key (1), key (32), principal
  *                   (32), length of the task id (2), task id, data
  *   log:<id>        stream: entry seq is seq-0, one field "e": kind (4), segment (8),
- *                   event (8), time (8), data
+ *                   event (8), time (8), data; or "b", several small ones that came in
+ *                   one commit, each behind its length (4): seq is that of the last
  *   post:<id>       list: letters up to number m that wait
  *   fol:<id>        set: owners that follow it
  *   task, key       hashes: task id, idempotency key -> id
  *   list:<principal> sorted by bytes: created, task id, NUL, id
+ *   bytes           hash: principal -> bytes of records and entries, where that is bounded
  *   purge           sorted by bytes: purge time, id; what is never purged is not in it
  *
  * Numbers in what is sorted are big-endian with the sign turned, so that bytes sort as
@@ -81,13 +84,16 @@ static const char RECORD[] =
     "local function place(h, id) return h.c .. h.t .. '\\0' .. id end\n"
     "local function stored(id) return call('GETRANGE', P .. 'rec:' .. id, 0, 1199) end\n"
     "local function remove(id)\n"
-    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'u')\n"
+    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'u', 'b')\n"
     "  local r = stored(id)\n"
     "  if #r >= 75 then\n"
     "    local h = head(r)\n"
     "    call('HDEL', P .. 'task', h.t)\n"
     "    if h.k then call('HDEL', P .. 'key', h.k) end\n"
     "    call('ZREM', P .. 'list:' .. h.p, place(h, id))\n"
+    "    if v[3] and call('HINCRBY', P .. 'bytes', h.p, -v[3]) <= 0 then\n"
+    "      call('HDEL', P .. 'bytes', h.p)\n"
+    "    end\n"
     "  end\n"
     "  if v[1] then\n"
     "    call('ZREM', P .. 'purge', v[2] .. id)\n"
@@ -97,160 +103,6 @@ static const char RECORD[] =
     "  call('UNLINK', P .. 'op:' .. id, P .. 'rec:' .. id, P .. 'log:' .. id,\n"
     "    P .. 'post:' .. id, P .. 'fol:' .. id)\n"
     "end\n";
-
-/* ---- commit: first all checks, in a picture of what the writes would make ---- */
-
-static const char CHECK[] =
-    "local ops, tasks, keys, same = {}, {}, {}, {}\n"
-    "local function state(id)\n"
-    "  local s = ops[id]\n"
-    "  if not s then\n"
-    "    local v = call('HMGET', P .. 'op:' .. id, 'o', 'x', 'f')\n"
-    "    s = {o = v[1], f = v[3]}\n"
-    "    if s.o then\n"
-    "      s.last = call('XLEN', P .. 'log:' .. id) + tonumber(v[2] or 0)\n"
-    "      s.was = s.last\n"
-    "    end\n"
-    "    ops[id] = s\n"
-    "  end\n"
-    "  return s\n"
-    "end\n"
-    "local function taken(names, key, name)\n"
-    "  local v = names[name]\n"
-    "  if v == nil then v = call('HEXISTS', P .. key, name) == 1 end\n"
-    "  return v\n"
-    "end\n"
-    "local function create(i, s, id, r)\n"
-    "  local h = head(r)\n"
-    "  if s.o then\n"
-    "    if s.was and call('GET', P .. 'rec:' .. id) == r then\n"
-    "      if s.o ~= me and s.o ~= '' then return -403 end\n"
-    "      same[i] = true\n"
-    "      return 0\n"
-    "    end\n"
-    "    return -9\n"
-    "  end\n"
-    "  if taken(tasks, 'task', h.t) or (h.k and taken(keys, 'key', h.k)) then\n"
-    "    return -9\n"
-    "  end\n"
-    "  tasks[h.t] = true\n"
-    "  if h.k then keys[h.k] = true end\n"
-    "  ops[id] = {o = me, last = 0, f = s.f, head = h}\n"
-    "  return 0\n"
-    "end\n"
-    "local function append(i, s, id, seq, data)\n"
-    "  local n = tonumber(seq)\n"
-    "  if n == s.last + 1 then\n"
-    "    s.last = n\n"
-    "    return 0\n"
-    "  end\n"
-    "  if s.was and n >= 1 and n <= s.was then\n"
-    "    local e = call('XRANGE', P .. 'log:' .. id, seq .. '-0', seq .. '-0')[1]\n"
-    "    if e and e[2][2] == data then\n"
-    "      same[i] = true\n"
-    "      return 0\n"
-    "    end\n"
-    "  end\n"
-    "  return -10\n"
-    "end\n"
-    "local function check(i)\n"
-    "  local kind, id = ARGV[i], ARGV[i + 1]\n"
-    "  local s = state(id)\n"
-    "  if kind == 'C' then return create(i, s, id, ARGV[i + 3]) end\n"
-    "  if not s.o then\n"
-    "    same[i] = true\n"
-    "    return (kind == 'A' or kind == 'E') and -8 or 0\n"
-    "  end\n"
-    "  if kind == 'D' then\n"
-    "    local h = s.head or head(stored(id))\n"
-    "    tasks[h.t] = false\n"
-    "    if h.k then keys[h.k] = false end\n"
-    "    ops[id] = {o = false, f = s.f}\n"
-    "    return 0\n"
-    "  end\n"
-    "  if kind == 'R' then return 0 end\n"
-    "  if s.o ~= me and s.o ~= '' then return -403 end\n"
-    "  if kind ~= 'A' then return 0 end\n"
-    "  return append(i, s, id, ARGV[i + 2], ARGV[i + 3])\n"
-    "end\n";
-
-static const char APPLY[] =
-    "local loose = false\n"
-    "local apply = {}\n"
-    "function apply.A(id, seq, data)\n"
-    "  call('XADD', P .. 'log:' .. id, seq .. '-0', 'e', data)\n"
-    "end\n"
-    "function apply.C(id, how, r)\n"
-    "  local h, u, e = head(r), how:sub(1, 8), how:sub(9, 9)\n"
-    "  call('SET', P .. 'rec:' .. id, r)\n"
-    "  call('HSET', P .. 'op:' .. id, 'o', me, 'e', e, 'u', u)\n"
-    "  call('HSET', P .. 'task', h.t, id)\n"
-    "  if h.k then call('HSET', P .. 'key', h.k, id) end\n"
-    "  call('ZADD', P .. 'list:' .. h.p, 0, place(h, id))\n"
-    "  if u ~= NEVER then call('ZADD', P .. 'purge', 0, u .. id) end\n"
-    "  if e == '0' then call('SADD', P .. 'open:' .. me, id) end\n"
-    "end\n"
-    "function apply.E(id, u)\n"
-    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'u')\n"
-    "  call('ZREM', P .. 'purge', v[2] .. id)\n"
-    "  if u ~= NEVER then call('ZADD', P .. 'purge', 0, u .. id) end\n"
-    "  call('HSET', P .. 'op:' .. id, 'e', '1', 'u', u)\n"
-    "  call('SREM', P .. 'open:' .. v[1], id)\n"
-    "  call('SREM', P .. 'mail:' .. v[1], id)\n"
-    "  call('UNLINK', P .. 'post:' .. id)\n"
-    "end\n"
-    "function apply.D(id) remove(id) end\n"
-    "function apply.R(id)\n"
-    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'e')\n"
-    "  if v[1] == me and v[2] == '0' then\n"
-    "    call('HSET', P .. 'op:' .. id, 'o', '')\n"
-    "    call('SREM', P .. 'mail:' .. me, id)\n"
-    "    call('SMOVE', P .. 'open:' .. me, P .. 'open:', id)\n"
-    "    loose = true\n"
-    "  end\n"
-    "end\n"
-    "function apply.X(id, kind, upto)\n"
-    "  local op, log, gone = P .. 'op:' .. id, P .. 'log:' .. id, 0\n"
-    "  local from = tonumber(call('HGET', op, 'd' .. kind) or 0)\n"
-    "  local last = call('XLEN', log) + tonumber(call('HGET', op, 'x') or 0)\n"
-    "  upto = math.min(tonumber(upto), last)\n"
-    "  while from < upto do\n"
-    "    local es = call('XRANGE', log, string.format('%.0f-0', from + 1),\n"
-    "      string.format('%.0f-0', upto), 'COUNT', 100)\n"
-    "    if #es == 0 then break end\n"
-    "    for _, e in ipairs(es) do\n"
-    "      if e[2][2]:sub(1, 4) == kind then gone = gone + call('XDEL', log, e[1]) end\n"
-    "    end\n"
-    "    from = tonumber(es[#es][1]:match('^%d+'))\n"
-    "  end\n"
-    "  call('HINCRBY', op, 'x', gone)\n"
-    "  call('HSET', op, 'd' .. kind, string.format('%.0f', upto))\n"
-    "end\n"
-    "function apply.T(id, upto)\n"
-    "  local m = tonumber(call('HGET', P .. 'op:' .. id, 'm') or 0)\n"
-    "  local n = tonumber(upto) - (m - call('LLEN', P .. 'post:' .. id))\n"
-    "  if n > 0 then call('LTRIM', P .. 'post:' .. id, n, -1) end\n"
-    "  if call('LLEN', P .. 'post:' .. id) == 0 then\n"
-    "    call('SREM', P .. 'mail:' .. me, id)\n"
-    "  end\n"
-    "end\n";
-
-/* ARGV: who, number, lease, "1" when it needs memory, then kind, id, a, b of each. */
-static const char COMMIT[] =
-    "if done() then return {0, 0} end\n"
-    "for i = 5, #ARGV, 4 do\n"
-    "  local status = check(i)\n"
-    "  if status ~= 0 then return {status, (i - 5) / 4} end\n"
-    "end\n"
-    "if ARGV[4] == '0' then anyway() end\n"
-    "began()\n"
-    "for id, s in pairs(ops) do if s.f then grew(id) end end\n"
-    "for i = 5, #ARGV, 4 do\n"
-    "  if not same[i] then apply[ARGV[i]](ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end\n"
-    "end\n"
-    "tell()\n"
-    "if loose then call('PUBLISH', P .. 'all', 'O' .. me) end\n"
-    "return {0, 0}\n";
 
 /* ---- reading ---- */
 
@@ -367,6 +219,7 @@ static const char PURGE[] =
     "  if not m then break end\n"
     "  local id = m:sub(9)\n"
     "  left = left - 1 - call('XLEN', P .. 'log:' .. id)\n"
+    "    - (call('HGET', P .. 'op:' .. id, 'x') or 0)\n"
     "  grew(id)\n"
     "  remove(id)\n"
     "  call('ZREM', P .. 'purge', m)\n"
@@ -439,11 +292,12 @@ static const char BYE[] = "anyway()\n"
                           "end\n"
                           "return 0\n";
 
-#define PARTS_MAX 5
+#define PARTS_MAX 7
 
 static const char *const SCRIPTS[SGI_REDIS_SCRIPTS][PARTS_MAX + 1] = {
     [SGI_REDIS_OPEN] = {OPEN},
-    [SGI_REDIS_COMMIT] = {LIFE, TELL, RECORD, CHECK, APPLY, COMMIT},
+    [SGI_REDIS_COMMIT] = {sgi_redis_lua_haste, LIFE, TELL, RECORD, sgi_redis_lua_check,
+                          sgi_redis_lua_room, sgi_redis_lua_apply, sgi_redis_lua_commit},
     [SGI_REDIS_FIND] = {SHOW, FIND},
     [SGI_REDIS_LIST] = {SHOW, LIST},
     [SGI_REDIS_CLAIM] = {SHOW, LIFE, GONE, CLAIM},

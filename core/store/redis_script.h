@@ -23,6 +23,13 @@ typedef enum sgi_redis_script {
 
 #define SGI_REDIS_FORMAT "1"
 
+/* Parts of one, of redis_script_commit.c. */
+extern const char sgi_redis_lua_haste[];
+extern const char sgi_redis_lua_check[];
+extern const char sgi_redis_lua_room[];
+extern const char sgi_redis_lua_apply[];
+extern const char sgi_redis_lua_commit[];
+
 /* Appends a SCRIPT LOAD command for each, in the order of the enum. */
 void sgi_redis_scripts_add(sgi_buf *commands);
 

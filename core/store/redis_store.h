@@ -42,12 +42,15 @@ typedef struct sgi_redis_store {
     char lease[24];                      /* milliseconds, as text */
     int64_t lease_ms;
     int64_t timeout_ms;
+    int64_t max_operations; /* of a principal; 0 = no bound */
+    int64_t max_bytes;
     uint64_t calls; /* numbers those that change something */
     sgi_buf loading;
     /* Calls of the vtable, one at a time. */
     sgi_redis_link link;
     sgi_buf commands;
     int64_t purged;
+    int64_t evicted;
     /* Between them and the thread, under lock. */
     pthread_mutex_t lock;
     sgi_map marks;                        /* changed by calls only, */
@@ -66,6 +69,7 @@ typedef struct sgi_redis_store {
     pthread_t thread;
     bool has_thread;
     bool tried; /* it has listened once, or could not: under lock, told by has_tried */
+    char refused[160]; /* why it may not listen; written by the thread before that */
     pthread_cond_t has_tried;
     int wake; /* eventfd: readable once the store closes */
     sgi_redis_link beat;

@@ -219,8 +219,10 @@ static bool subscribe(watch *w)
         if (!reply)
             return false;
         bool ok = reply->type == REDIS_REPLY_ARRAY;
+        if (!ok && !store->tried)
+            snprintf(store->refused, sizeof store->refused, "%s", reply->str);
         freeReplyObject(reply);
-        if (!ok) /* it may not */
+        if (!ok)
             return false;
     }
     return true;

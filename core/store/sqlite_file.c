@@ -112,23 +112,30 @@ int sgi_sqlite_exec(sqlite3 *db, const char *sql)
 
 /* ---- opening ---- */
 
-/* The change to WAL needs the file alone and does not wait for that by itself. */
+/* *wal: the file is in WAL mode now. The row comes before the change is written, so it is
+ * the end of the statement that tells whether it has been. */
+static int change_to_wal(sqlite3 *db, bool *wal)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &statement, NULL);
+    if (code)
+        return code;
+    code = sqlite3_step(statement);
+    const char *mode =
+        code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    *wal = mode && !strcmp(mode, "wal");
+    return sqlite3_finalize(statement);
+}
+
+/* It needs the file alone and does not wait for that by itself. */
 static segue_status set_wal(sgi_sqlite_opening *o)
 {
     for (int64_t waited = 0;; waited += RETRY_MS) {
-        sqlite3_stmt *statement;
-        int code = sqlite3_prepare_v2(o->file->db, "PRAGMA journal_mode = WAL", -1,
-                                      &statement, NULL);
-        if (code)
-            return sgi_sqlite_fail_code(o, code);
-        code = sqlite3_step(statement);
-        const char *mode =
-            code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-        bool ok = mode && !strcmp(mode, "wal");
-        sqlite3_finalize(statement);
-        if (ok)
+        bool wal = false;
+        int code = change_to_wal(o->file->db, &wal);
+        if (!code && wal)
             return SEGUE_OK;
-        if (code == SQLITE_ROW)
+        if (!code)
             return sgi_sqlite_fail(o, SEGUE_E_STORE,
                                    "the file system cannot do a write-ahead log");
         if ((code & 0xff) != SQLITE_BUSY || waited >= o->busy_ms)

@@ -20,6 +20,7 @@ struct segue_store {
     atomic_size_t refs;
     pthread_mutex_t lock;
     sgi_listeners listeners;
+    bool leased;
 };
 
 /* Until there is room or memory for a letter. */
@@ -94,6 +95,16 @@ void sgi_store_unref(segue_store *store)
 bool sgi_store_is_blocking(const segue_store *store)
 {
     return store->vtable.blocking != 0;
+}
+
+void sgi_store_set_leased(segue_store *store)
+{
+    store->leased = true;
+}
+
+bool sgi_store_is_leased(const segue_store *store)
+{
+    return store->leased;
 }
 
 /* A store without letters does not know what it is to take one. */

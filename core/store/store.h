@@ -19,6 +19,10 @@ segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
 void sgi_store_ref(segue_store *store);
 void sgi_store_unref(segue_store *store);
 bool sgi_store_is_blocking(const segue_store *store);
+/* Its owners have leases: while it cannot be reached others may take operations over, so
+ * who cannot write knows nothing. Said once, when it is made. */
+void sgi_store_set_leased(segue_store *store);
+bool sgi_store_is_leased(const segue_store *store);
 
 /* Can it list operations? */
 bool sgi_store_lists(const segue_store *store);
