@@ -45,6 +45,7 @@ interop: release
 
 # Servers killed with -9 a thousand times, and more; minutes.
 kill-matrix: release
+	@python3 -B tests/kill_matrix/servers.py
 	@python3 -B tests/kill_matrix/run.py
 
 # The official conformance suites against our server and our client, over HTTP.

@@ -3,12 +3,12 @@
  *
  *   stats   what the store was asked to commit since the last stats
  *
- * With --sqlite the store is ours, and only counts: each call goes to the library's own
- * store. The store's thread counts and the handler of stats reads, hence atomics.
+ * With a path the store is ours, and only counts: each call goes to the library's own
+ * store; --full syncs each commit. The store's thread counts and the handler of stats reads, hence atomics.
  *
  * It ends with its input, unless calls are parked: then it has to be killed.
  *
- *   bench_server [--cpu N] [--sqlite FILE] */
+ *   bench_server [--cpu N] [--sqlite FILE | --full FILE | --redis URL] */
 #include "bench.h"
 
 #include <segue/segue_ext.h>
@@ -69,7 +69,8 @@ static void free_inner(void *self)
     segue_store_free(((counting_store *)self)->inner);
 }
 
-static segue_status open_store(bench_server *bench, const char *path, segue_store **out)
+static segue_status open_store(bench_server *bench, const char *kind, const char *path,
+                               segue_store **out)
 {
     segue_store_options options;
     segue_store_vtable vtable;
@@ -78,8 +79,12 @@ static segue_status open_store(bench_server *bench, const char *path, segue_stor
     options.max_bytes = BENCH_ROOM;
     if (!path)
         return segue_store_memory(&options, out);
+    options.durability =
+        strcmp(kind, "--full") ? SEGUE_DURABILITY_NORMAL : SEGUE_DURABILITY_FULL;
     segue_status status =
-        segue_store_sqlite(path, &options, &bench->counting.inner, NULL);
+        strcmp(kind, "--redis")
+            ? segue_store_sqlite(path, &options, &bench->counting.inner, NULL)
+            : segue_store_redis(path, &options, &bench->counting.inner, NULL);
     if (status != SEGUE_OK)
         return status;
     vtable.blocking = 1;
@@ -126,12 +131,12 @@ int main(int argc, char **argv)
     const char *path = NULL;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* no stray server when the load is interrupted */
     bench_pin(&argc, &argv);
-    if (argc == 3 && strcmp(argv[1], "--sqlite") == 0)
+    if (argc == 3)
         path = argv[2];
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     set_options(&bench, &options);
     if (segue_runtime_new(NULL, &bench.runtime, NULL) != SEGUE_OK ||
-        open_store(&bench, path, &options.store) != SEGUE_OK ||
+        open_store(&bench, argv[1], path, &options.store) != SEGUE_OK ||
         segue_server_new(bench.runtime, &options, &server) != SEGUE_OK)
         bench_fail("the server cannot be made");
     segue_store_free(options.store);

@@ -1,6 +1,7 @@
 /* A client on the library, the server that it starts, and what it gets out of it.
  *
  *   bench_stream [--cpu N] [--http] [--2025] stream SEGMENTS BYTES COMMAND...
+ *   bench_stream [--cpu N] [--http] [--2025] streams TASKS SEGMENTS BYTES COMMAND...
  *   bench_stream [--cpu N] [--http] [--2025] calls WINDOW MILLISECONDS COMMAND...
  *   bench_stream [--cpu N] [--http] [--2025] unkeyed WINDOW MILLISECONDS COMMAND...
  *
@@ -9,6 +10,7 @@
  * stream: one tools/call that becomes a task and streams; each segment is looked at as an
  * application would, and counted and checked: a number that is missing or repeated ends
  * the program. The time is that from the start of the request to its completion.
+ * streams: so many of them at once, with so many segments each.
  * calls: echo, WINDOW in flight; each completion starts the next call. They carry
  * idempotency keys, which the server keeps in its store; unkeyed ones carry none. */
 #include <segue/segue.h>
@@ -24,7 +26,9 @@ typedef struct client {
     segue_runtime *runtime;
     segue_session *session;
     uint64_t segments; /* received */
-    uint64_t expected;
+    uint64_t expected; /* of each stream */
+    int streams;       /* that run */
+    struct one_stream *each;
     size_t bytes; /* of each */
     int64_t begin_ns;
     int64_t end_ns; /* calls: no new one from then on */
@@ -35,15 +39,20 @@ typedef struct client {
     long long rows;
 } client;
 
-static void start_request(client *c, const char *params, segue_complete_fn on_complete,
-                          segue_segment_fn on_segment)
+typedef struct one_stream {
+    client *client;
+    uint64_t segments;
+} one_stream;
+
+static void start_request(client *c, void *user, const char *params,
+                          segue_complete_fn on_complete, segue_segment_fn on_segment)
 {
     segue_request_options options;
     segue_request_events events;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     options.discard = on_segment != NULL;
-    events.user = c;
+    events.user = user;
     events.on_segment = on_segment;
     events.on_complete = on_complete;
     if (segue_request_start(c->session, "tools/call", params, strlen(params), &options,
@@ -55,11 +64,12 @@ static void start_request(client *c, const char *params, segue_complete_fn on_co
 
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
-    client *c = user;
+    one_stream *stream = user;
     size_t len = 0;
     (void)request;
-    if (segue_segment_number(segment) != ++c->segments ||
-        !segue_segment_text(segment, &len) || len != c->bytes)
+    stream->client->segments++;
+    if (segue_segment_number(segment) != ++stream->segments ||
+        !segue_segment_text(segment, &len) || len != stream->client->bytes)
         bench_fail("a segment is not what it should be");
 }
 
@@ -80,29 +90,38 @@ static void on_stats(void *user, segue_request *request, segue_status status,
 static void on_stream_end(void *user, segue_request *request, segue_status status,
                           const char *json, size_t len, const segue_error *error)
 {
-    client *c = user;
+    one_stream *stream = user;
+    client *c = stream->client;
     (void)request;
     (void)json;
     (void)len;
     if (status != SEGUE_OK)
         bench_fail(segue_error_message(error));
-    if (c->segments != c->expected)
+    if (stream->segments != c->expected)
         bench_fail("segments are missing");
+    if (--c->streams)
+        return;
     c->end_ns = bench_now_ns();
     if (c->over_http)
         segue_runtime_stop(c->runtime);
     else
-        start_request(c, "{\"name\":\"stats\",\"arguments\":{}}", on_stats, NULL);
+        start_request(c, c, "{\"name\":\"stats\",\"arguments\":{}}", on_stats, NULL);
 }
 
-static void start_stream(client *c)
+static void start_streams(client *c)
 {
     char params[96];
     snprintf(params, sizeof params,
              "{\"name\":\"stream\",\"arguments\":{\"n\":%llu,\"bytes\":%zu}}",
              (unsigned long long)c->expected, c->bytes);
+    c->each = calloc((size_t)c->streams, sizeof *c->each);
+    if (!c->each)
+        bench_fail("no memory");
     c->begin_ns = bench_now_ns();
-    start_request(c, params, on_stream_end, on_segment);
+    for (int i = 0; i < c->streams; i++) {
+        c->each[i].client = c;
+        start_request(c, &c->each[i], params, on_stream_end, on_segment);
+    }
 }
 
 static void say_stream(const client *c)
@@ -122,7 +141,7 @@ static void on_call_end(void *user, segue_request *request, segue_status status,
 static void start_call(client *c)
 {
     c->in_flight++;
-    start_request(c,
+    start_request(c, c,
                   "{\"name\":\"echo\",\"arguments\":{\"text\":\"The quick brown fox\"}}",
                   on_call_end, NULL);
 }
@@ -157,7 +176,7 @@ static void on_open(void *user, segue_session *session)
     client *c = user;
     (void)session;
     if (c->expected) {
-        start_stream(c);
+        start_streams(c);
         return;
     }
     c->begin_ns = bench_now_ns();
@@ -223,10 +242,14 @@ int main(int argc, char **argv)
     }
     if (argc < 5)
         bench_fail("stream SEGMENTS BYTES or calls WINDOW MS, then a command");
-    if (strcmp(argv[1], "stream") == 0) {
-        c.expected = (uint64_t)atoll(argv[2]);
-        c.bytes = (size_t)atoll(argv[3]);
-        run(&c, argv + 4);
+    bool many = strcmp(argv[1], "streams") == 0;
+    if (many || strcmp(argv[1], "stream") == 0) {
+        if (many && argc < 6)
+            bench_fail("streams TASKS SEGMENTS BYTES, then a command");
+        c.streams = many ? atoi(argv[2]) : 1;
+        c.expected = (uint64_t)atoll(argv[2 + many]);
+        c.bytes = (size_t)atoll(argv[3 + many]);
+        run(&c, argv + 4 + many);
         say_stream(&c);
     } else {
         c.unkeyed = strcmp(argv[1], "unkeyed") == 0;
@@ -237,6 +260,7 @@ int main(int argc, char **argv)
     }
     segue_session_free(c.session);
     segue_runtime_free(c.runtime);
+    free(c.each);
     if (c.over_http)
         bench_child_end(&c.server);
     return 0;

@@ -21,6 +21,7 @@ class Plan:
         self.run_ms = 250 if short else 1500
         self.segments = 100000 if short else 400000
         self.cuts = 50 if short else 200
+        self.parked = 20000 if short else 100000
 
 
 class Programs:

@@ -10,8 +10,10 @@ import os
 import sys
 import tempfile
 
+import durable_figures
 import http_figures
 import node_figures
+import parked_figures
 import python_figures
 from figures import ROOT, Plan, Programs, Report, alternate, column, run, run_rows
 
@@ -163,7 +165,7 @@ def main():
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
-    parser.add_argument("--only", choices=("http", "others", "python", "node"),
+    parser.add_argument("--only", choices=("http", "others", "durable", "parked", "python", "node"),
                         help="measure these alone")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
@@ -177,6 +179,10 @@ def main():
     print(f"{'figure':<28} {'value':>10} {'unit':<11}{'baseline':>10} {'ratio':>7}  goal")
     if options.only in (None, "others"):
         measure_others(programs, report, plan, options.build)
+    if options.only in (None, "durable"):
+        durable_figures.measure(programs, report, plan, options.build)
+    if options.only in (None, "parked"):
+        parked_figures.measure(programs, report, plan, options.build)
     if options.only in (None, "http"):
         http_figures.measure(programs, report, plan)
     if options.only in (None, "python"):

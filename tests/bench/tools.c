@@ -138,6 +138,8 @@ void bench_tools_add_one(segue_server *server, const char *name, segue_call_fn r
     options.task = task;
     if (task == SEGUE_TASK_MUST) /* those here all stream */
         options.flags = SEGUE_TOOL_INCREMENTAL;
+    if (run == run_park) /* and wait again when the server was killed */
+        options.flags |= SEGUE_TOOL_RESTARTABLE;
     int len = snprintf(json, sizeof json,
                        "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}", name);
     if (segue_server_add(server, SEGUE_ITEM_TOOL, json, (size_t)len, &options, NULL) !=

@@ -12,11 +12,13 @@ import dataclasses
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
 
 import players
+import redis_server
 import views
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -44,10 +46,24 @@ class Matrix:
     kills: dict  # long, short
     servers: int
     era: str
+    pauses: dict = None  # each of a server, longer than a lease
+    restarts: dict = None  # of Redis
+    cuts: dict = None  # of the network between a server and Redis, longer than a lease
+    rolls: dict = None  # all servers are told to end and started again, one by one
 
 
+LEASE_MS = 1000
 MATRICES = [
-    Matrix("sqlite", {"long": 1000, "short": 30}, 1, "both"),
+    Matrix("sqlite", {"long": 1000, "short": 20}, 1, "both"),
+    Matrix("sqlite2", {"long": 200, "short": 8}, 2, "both",
+           pauses={"long": 20, "short": 1}),
+    Matrix("redis", {"long": 200, "short": 8}, 2, "both",
+           pauses={"long": 12, "short": 1}, restarts={"long": 20, "short": 1},
+           cuts={"long": 12, "short": 1}),
+    Matrix("rolling-sqlite", {"long": 0, "short": 0}, 3, "both",
+           rolls={"long": 10, "short": 1}),
+    Matrix("rolling-redis", {"long": 0, "short": 0}, 3, "both",
+           rolls={"long": 10, "short": 1}),
 ]
 
 
@@ -57,11 +73,16 @@ class Run:
     def __init__(self, matrix, form, options, directory, stack):
         self.matrix = matrix
         self.form = form
-        self.kills = options.kills or matrix.kills[form]
         self.random = random.Random(f"{options.seed} {matrix.name}")
         self.directory = directory
         self.place = options.place
-        self.done = 0  # kills
+        self.done = dict.fromkeys(("kill", "pause", "restart", "cut", "roll"), 0)
+        self.deeds = self.plan(options.kills)
+        self.redis = None
+        if "redis" in matrix.name:
+            self.redis = redis_server.Redis(directory)
+            stack.callback(self.redis.close)
+        self.links = []
         self.servers = [self.add_server(stack, f"server{number}")
                         for number in range(1, matrix.servers + 1)]
         self.port = self.servers[0].port
@@ -69,19 +90,34 @@ class Run:
             ports = [server.port for server in self.servers]
             self.port = stack.enter_context(fronts.start_balancer(ports)).port
 
+    def plan(self, kills):
+        """All deeds in a random order."""
+        wanted = {"kill": kills or self.matrix.kills[self.form]}
+        for deed, counts in (("pause", self.matrix.pauses), ("cut", self.matrix.cuts),
+                             ("restart", self.matrix.restarts),
+                             ("roll", self.matrix.rolls)):
+            if counts:
+                wanted[deed] = counts[self.form]
+        deeds = [deed for deed, count in wanted.items() for _ in range(count)]
+        self.random.shuffle(deeds)
+        return deeds
+
     def add_server(self, stack, name):
-        server = players.Server(self.place, self.directory, self.store(), name)
+        server = players.Server(self.place, self.directory, self.store(stack), name)
         stack.callback(server.close)
         return server
 
-    def store(self):
-        return f"{self.directory}/tasks.db"
+    def store(self, stack):
+        if not self.redis:
+            return f"{self.directory}/tasks.db"
+        self.links.append(redis_server.Link(self.redis.port))
+        stack.callback(self.links[-1].close)
+        return f"redis://127.0.0.1:{self.links[-1].port}/0"
 
     def start(self, stack, seed):
         for server in self.servers:
             server.start()
-        for server in self.servers:
-            server.await_start()
+        self.await_servers()
         self.readers = players.Readers(
             self.place, self.directory, f"http://127.0.0.1:{self.port}/mcp", seed, TASKS,
             Shape(), self.matrix.era)
@@ -99,26 +135,72 @@ class Run:
             return self.random.uniform(0.03, 0.4)
         return self.random.uniform(0.4, 1.5)
 
-    def kill_one(self):
-        server = self.random.choice(self.servers)
+    def kill(self):
+        """Mostly one, now and then all of them."""
         time.sleep(self.life())
-        server.kill()
-        self.done += 1
-        server.start()
+        alone = len(self.servers) == 1 or self.random.random() < 0.9
+        victims = [self.random.choice(self.servers)] if alone else self.servers
+        for server in victims:
+            server.kill()
+        for server in victims:
+            server.start()
 
-    def conduct(self):
-        while self.done < self.kills:
-            if self.readers.gone.is_set():
-                raise players.Failed("the clients went before the end")
-            self.kill_one()
-            self.tell()
+    def long(self):
+        """Of others the lease has ended by then."""
+        return LEASE_MS / 1000 * self.random.uniform(1.3, 2.5)
+
+    def pause(self):
+        server = self.random.choice(self.servers)
+        server.await_start()
+        time.sleep(self.random.uniform(0, 0.5))
+        with server.stopped():
+            time.sleep(self.long())
+        time.sleep(self.random.uniform(0, 0.5))
+
+    def await_servers(self):
         for server in self.servers:
             server.await_start()
 
+    def cut(self):
+        self.await_servers()
+        link = self.random.choice(self.links)
+        time.sleep(self.random.uniform(0, 0.5))
+        with self.random.choice((link.silent, link.broken))():
+            time.sleep(self.long())
+        time.sleep(self.random.uniform(0, 0.5))
+
+    def restart(self):
+        """As its machine would, or its service manager. A server that finds no Redis when
+        it starts ends; one that runs waits."""
+        self.await_servers()
+        time.sleep(self.random.uniform(0, 0.5))
+        self.redis.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
+        time.sleep(self.random.uniform(0, 0.3))
+        self.redis.start()
+
+    def roll(self):
+        for server in self.servers:
+            time.sleep(self.random.uniform(0, 0.6))
+            server.terminate()
+            server.start()
+            server.await_start()
+
+    def conduct(self):
+        for deed in self.deeds:
+            if self.readers.gone.is_set():
+                raise players.Failed("the clients went before the end")
+            getattr(self, deed)()
+            self.done[deed] += 1
+            self.tell()
+        self.await_servers()
+
+    def let_go(self):
+        return sum(server.let_go for server in self.servers)
+
     def tell(self):
-        if self.done % 100 == 0:
-            print(f"{self.matrix.name}: {self.done} kills, {self.readers.segments} "
-                  "segments so far", flush=True)
+        if sum(self.done.values()) % 100 == 0:
+            print(f"{self.matrix.name}: {self.done['kill']} kills, "
+                  f"{self.readers.segments} segments so far", flush=True)
 
     def finish(self):
         """(counts, complaints)"""
@@ -129,7 +211,14 @@ class Run:
         counts[3] += self.viewer.wrong
         print(f"{self.matrix.name}: {tasks} tasks, {TASKS} at a time; {resumed} readers "
               f"went on elsewhere by token; {self.viewer.looked} other views compared")
+        if len(self.servers) > 1:
+            print(f"{self.matrix.name}: {self.done['pause']} servers paused, "
+                  f"{self.done['cut']} cut off, each for longer than a lease of "
+                  f"{LEASE_MS} ms; Redis restarted {self.done['restart']} times; "
+                  f"{self.let_go()} runs told to stop")
         complaints = self.viewer.why[:20]
+        if self.form == "long" and self.done["cut"] and not self.let_go():
+            complaints.append("nobody was fenced")
         if failed:
             complaints.append(f"{failed} tasks failed")
         if tasks < TASKS or not self.viewer.looked:
@@ -142,14 +231,14 @@ def play(matrix, form, options):
     directory = tempfile.mkdtemp(prefix=f"segue-kill-{matrix.name}.")
     begin = time.monotonic()
     counts, complaints, run = [0, 0, 0, 0], [], None
-    try:
-        with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        try:
             run = Run(matrix, form, options, directory, stack)
             run.start(stack, options.seed)
             run.conduct()
             counts, complaints = run.finish()
-    except (players.Failed, RuntimeError) as error:
-        complaints.append(str(error))
+        except (players.Failed, RuntimeError) as error:
+            complaints.append(str(error))
     well = not complaints and not any(counts[1:]) and counts[0] > 0
     for line in complaints:
         print(f"{matrix.name}: {line}")
@@ -158,10 +247,18 @@ def play(matrix, form, options):
     else:
         tell_errors(directory)
     print(f"{matrix.name}: {time.monotonic() - begin:.0f} s, seed {options.seed}")
-    print(f"kill matrix {matrix.name}: {run.done if run else 0} kills, "
-          f"{counts[0]} segments, {counts[1]} lost, {counts[2]} duplicated, "
-          f"{counts[3]} altered", flush=True)
+    print(last_line(matrix, run, counts), flush=True)
     return well
+
+
+def last_line(matrix, run, counts):
+    what, done = f"kill matrix {matrix.name}", f"{run.done['kill'] if run else 0} kills"
+    if matrix.rolls:
+        rounds = run.done["roll"] if run else 0
+        what = f"rolling restart {matrix.name.partition('-')[2]}"
+        done = f"{rounds} rounds of {matrix.servers} servers"
+    return (f"{what}: {done}, {counts[0]} segments, {counts[1]} lost, "
+            f"{counts[2]} duplicated, {counts[3]} altered")
 
 
 def tell_errors(directory):

@@ -2,9 +2,9 @@
  *
  *   kill_server STORE PORT PARENT
  *
- * STORE is a SQLite file, PORT where to listen (0 = any), PARENT the process without
- * which the server does not want to live. All such servers have one seal key, as those
- * behind one address do.
+ * STORE is a SQLite file or the URL of a Redis, PORT where to listen (0 = any), PARENT
+ * the process without which the server does not want to live. All such servers have one
+ * seal key, as those behind one address do.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
@@ -26,6 +26,7 @@
 #define LONGEST_WAIT_MS 20 /* until a signal is seen */
 #define DRAIN_MS 2000
 #define TTL_MS 120000
+#define LEASE_MS 1000
 
 static volatile sig_atomic_t told_to_end;
 
@@ -144,12 +145,22 @@ static segue_status listen_at(host *h, segue_server *server, int port,
     return status;
 }
 
+static segue_status open_store(const char *where, segue_store **store,
+                               segue_error **error)
+{
+    segue_store_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_STORE_OPTIONS);
+    options.lease_ms = LEASE_MS;
+    return strstr(where, "://") ? segue_store_redis(where, &options, store, error)
+                                : segue_store_sqlite(where, &options, store, error);
+}
+
 static segue_status open_server(host *h, const char *where, int port, segue_error **error)
 {
     segue_server_options options;
     segue_server *server;
     segue_store *store;
-    segue_status status = segue_store_sqlite(where, NULL, &store, error);
+    segue_status status = open_store(where, &store, error);
     if (status != SEGUE_OK)
         return status;
     set_options(h, &options, store);

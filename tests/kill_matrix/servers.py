@@ -1,11 +1,11 @@
-"""Several servers on one store, behind nginx that asks one after the other: what one makes
-the others show, change, take over and carry on.
+"""Several servers on one store, behind nginx that asks one after the other: what one
+makes the others show, change, take over and carry on.
 
-    servers.py [--short] [--seed N] [--place DIRECTORY] [STORE...]
+    servers.py [--short] [--check NAME]... [--place DIRECTORY] [STORE...]
 
-STORE is sqlite, redis, or both when none is named. One line for each check; the last ones
-are "hop STORE: median M ms, ..." and "several servers STORE: G green, F failed". The other
-half of it, a rolling restart under load, is a matrix of run.py."""
+STORE is sqlite or redis; both when none is named. One line for each check, or for each
+NAME; the last ones are "hop STORE: median M ms, ..." and "several servers STORE: G green,
+F failed". The other half of it, a rolling restart under load, is a matrix of run.py."""
 import argparse
 import contextlib
 import os
@@ -19,6 +19,7 @@ import time
 
 import dialects
 import players
+import redis_server
 import wire
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -26,8 +27,9 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "interop", "proxies"))
 import fronts  # noqa: E402
 
 HOP_LIMIT_MS = 10
-TAKE_OVER_SECONDS = {"sqlite": 3}
-STORES = ("sqlite",)
+HOLD_SECONDS = 2.2
+TAKE_OVER_SECONDS = 2  # the lease of Redis is 1 s; a file's lock goes with its process
+STORES = ("sqlite", "redis")
 
 
 class World:
@@ -36,9 +38,17 @@ class World:
     def __init__(self, store, options, directory, stack):
         self.store = store
         self.directory = directory
-        where = f"{directory}/tasks.db"
-        self.a, self.b = (players.Server(options.place, directory, where, name)
-                          for name in ("A", "B"))
+        self.link = None  # between A and Redis
+        where = [f"{directory}/tasks.db"] * 2
+        if store == "redis":
+            server = redis_server.Redis(directory)
+            stack.callback(server.close)
+            self.link = redis_server.Link(server.port)
+            stack.callback(self.link.close)
+            where = [f"redis://127.0.0.1:{port}/0"
+                     for port in (self.link.port, server.port)]
+        self.a, self.b = (players.Server(options.place, directory, place, name)
+                          for place, name in zip(where, ("A", "B")))
         for server in self.a, self.b:
             stack.callback(server.close)
             server.start()
@@ -87,8 +97,8 @@ def made_at(text):
 
 
 def hop(world):
-    """From the moment when a segment is seen at A to that when it is seen at B; and all the
-    way from the tool."""
+    """From the moment when a segment is seen at A to that when it is seen at B; and all
+    the way from the tool."""
     hops, ways = [], []
     for _ in range(4):
         _, _, task = dialects.make(world, arguments={"count": 100, "size": 200,
@@ -135,7 +145,7 @@ def b_takes_over(world):
         first = next(i for i, run in enumerate(runs) if run != runs[0])
         seconds = (watched.times[first] - killed) / 1e9
         print(f"take-over {world.store}: B goes on {seconds:.2f} s after the kill of A")
-        dialects.expect(seconds < TAKE_OVER_SECONDS[world.store], f"{seconds:.2f} s")
+        dialects.expect(seconds < TAKE_OVER_SECONDS, f"{seconds:.2f} s")
         answer = wire.Modern(world.b.port).ask("tasks/get", taskId=task)
         dialects.expect(dialects.texts_of(answer["result"]["content"]) == watched.texts,
                         "the result is another")
@@ -190,12 +200,19 @@ def a_question_is_still_there(world):
 
 
 def a_resumable_call_goes_on(world):
-    """Z: its client comes to B after A is gone."""
+    """Z: its client comes to B when A is gone, and again when it is cut off there."""
     _, b, number, token = dialects.cut_off(world, "weave", dialects.SHORT)
+
+    def come():
+        exchange = b.open("requests/resume", {"resumeToken": token}, number=number)
+        try:
+            return wire.answer_of(exchange, number)
+        except wire.Unreachable:
+            return None
+
     world.kill_a()
     try:
-        exchange = b.open("requests/resume", {"resumeToken": token}, number=number)
-        result = wire.answer_of(exchange, number)
+        result = dialects.until(come, "the answer")
         dialects.expect_numbers(dialects.texts_of(result["content"]), 1,
                                 dialects.SHORT["count"])
     finally:
@@ -217,7 +234,51 @@ def a_drained_server_hands_over(world):
         world.revive_a()
 
 
-MOVES = [hop, b_takes_over, what_cannot_go_on_fails_once, a_question_is_still_there,
+def held(world, hold, takes_over):
+    """The owner is held for longer than its lease, and then goes on. Nobody may see what
+    it made alone; and it shows what the other one made."""
+    before = world.a.let_go
+    a, _, task = dialects.make(world, arguments={"count": 400, "size": 200,
+                                                 "paceUs": 10000})
+    watched = [Watched(server.port, task) for server in (world.a, world.b)]
+    dialects.until(lambda: len(watched[1].texts) > 20, "segments")
+    with hold():
+        time.sleep(HOLD_SECONDS)
+        there = len(watched[1].texts)
+    if takes_over:
+        dialects.expect(there > 40, f"B showed {there} segments")
+        dialects.until(lambda: world.a.let_go > before, "the run on A is told to stop")
+    for one in watched:
+        one.join()
+        dialects.expect(one.status == "completed", f"it is {one.status}")
+        dialects.expect_numbers(one.texts, 1, 400)
+    dialects.expect(watched[0].texts == watched[1].texts, "A and B show different things")
+    runs = [text.split()[2] for text in watched[1].texts]
+    changes = sum(run != after for run, after in zip(runs, runs[1:]))
+    dialects.expect(changes == takes_over, f"{changes} changes of the owner")
+    answer = a.ask("tasks/get", taskId=task)
+    dialects.expect(dialects.texts_of(answer["result"]["content"]) == watched[1].texts,
+                    "the result is another")
+
+
+def a_paused_owner_is_fenced(world):
+    """SIGSTOP. A file's lock does not lapse: with SQLite the others wait."""
+    held(world, world.a.stopped, world.store == "redis")
+
+
+def a_silent_network_fences(world):
+    """Nothing arrives at Redis, nor from there, until all comes at once."""
+    if world.link:
+        held(world, world.link.silent, True)
+
+
+def a_broken_network_fences(world):
+    if world.link:
+        held(world, world.link.broken, True)
+
+
+MOVES = [hop, b_takes_over, a_paused_owner_is_fenced, a_silent_network_fences,
+         a_broken_network_fences, what_cannot_go_on_fails_once, a_question_is_still_there,
          a_resumable_call_goes_on, a_drained_server_hands_over]
 
 
@@ -231,10 +292,19 @@ def run_check(world, check, rounds):
             check(world)
     except (AssertionError, wire.Unreachable, wire.Refused, players.Failed, KeyError,
             TimeoutError) as error:
-        print(f"{world.store}: {name}: FAILED: {type(error).__name__}: {str(error)[:400]}",
-              flush=True)
+        print(f"{world.store}: {name}: FAILED: {type(error).__name__}: "
+              f"{str(error)[:400]}", flush=True)
         return False
     print(f"{world.store}: {name}: green", flush=True)
+    return True
+
+
+def ends_well(server):
+    try:
+        server.terminate()
+    except players.Failed as error:
+        print(error)
+        return False
     return True
 
 
@@ -251,7 +321,7 @@ def play(store, options):
             green += well
             failed += not well
         for server in world.a, world.b:
-            server.terminate()
+            failed += not ends_well(server)
     if failed:
         print(f"what they said is in {directory}")
     else:

@@ -22,6 +22,7 @@
 #define CHECKPOINT_EVERY 8
 #define LARGEST_TEXT 8192
 #define LONGEST_LABEL 96
+#define MOST_LATE 10 /* segments */
 
 typedef struct weaving {
     LIST_ENTRY(weaving) link;
@@ -98,9 +99,13 @@ static segue_status leave_checkpoint(weaving *w)
     return segue_call_checkpoint(w->call, text, (size_t)len);
 }
 
-/* Sends what is due by now. */
+/* Sends what is due by now. Who stood still has a few to catch up with, not all: he is to
+ * be in the middle of them when he is told that they are not his any more. */
 static void go_on(weaving *w)
 {
+    int64_t first_ns = now_ns() - MOST_LATE * w->pace_ns;
+    if (w->due_ns < first_ns)
+        w->due_ns = first_ns;
     char text[LARGEST_TEXT + LONGEST_LABEL];
     while (w->next <= w->count) {
         if (w->blocked || w->due_ns > now_ns())

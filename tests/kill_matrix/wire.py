@@ -5,6 +5,7 @@ import http.client
 import itertools
 import json
 import threading
+import time
 
 MODERN = "2026-07-28"
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}, "elicitation": {}}
@@ -55,12 +56,15 @@ class Exchange:
                 body = self.answer.read()
                 if body:
                     yield None, json.loads(body)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError,
+                AttributeError) as error:  # the last one: closed by another thread
             raise Unreachable(f"{type(error).__name__}: {error}") from error
 
     def events(self):
-        event, data = None, []
+        event, data, end = None, [], time.monotonic() + SECONDS
         for raw in self.answer:
+            if time.monotonic() > end:  # a server that has nothing to say sends comments
+                raise OSError("it takes too long")
             line = raw.decode().rstrip("\r\n")
             if line.startswith("id:"):
                 event = line[3:].strip()

@@ -187,9 +187,9 @@ def start(directory, prepare, port):
         raise
 
 
-def die_with_parent():
-    """In the child: SIGTERM when the thread that started it is gone."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def die_with_parent(number=signal.SIGTERM):
+    """In the child: this signal when the thread that started it is gone."""
+    LIBC.prctl(PR_SET_PDEATHSIG, number)
 
 
 def accepts(child, port):

@@ -1,0 +1,117 @@
+"""Durable segments: 64 tasks at once through the server, beside a bare loop.
+
+The bare loop makes the same insertions or XADDs, as many at a time as the server committed
+just before, into as many logs; nothing else. `full` and `normal` are the modes of a SQLite
+store; Redis has an append-only file that is synced each second.
+"""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from figures import alternate, column, run
+
+TASKS = 64
+SEGMENT_BYTES = 150
+SUFFIXES = ("", "-wal", "-shm", "-owners")
+
+
+def fresh(directory, name):
+    path = os.path.join(directory, name)
+    for suffix in SUFFIXES:
+        if os.path.exists(path + suffix):
+            os.unlink(path + suffix)
+    return path
+
+
+def measure_mode(programs, report, plan, directory, mode):
+    """mode: "full" or "normal"."""
+    each = plan.segments // 4 // TASKS
+    batches = []
+
+    def streams():
+        server = programs.server("bench_server", "--full" if mode == "full" else "--sqlite",
+                                 fresh(directory, "streams.db"))
+        said = programs.load("bench_stream", "streams", TASKS, each, SEGMENT_BYTES, *server)
+        batches.append(said["rows_per_commit"])
+        return said
+
+    def insert():
+        batch = max(1, round(batches[-1]))
+        flags = ["--full"] if mode == "full" else []
+        return run(programs.server("bench_insert", *flags, fresh(directory, "insert.db"),
+                                   each * TASKS, batch, TASKS))
+
+    ours, theirs = alternate(plan.rounds, streams, insert)
+    report.add(f"append_{TASKS}_{mode}", column(ours, "segments_per_s"), "segments/s",
+               column(theirs, "rows_per_s"), ("ratio", ">=", 0.5))
+    report.add(f"append_{TASKS}_{mode}_batch", batches, "rows/commit")
+
+
+class Redis:
+    """A server of our own on a free port, its files in a directory."""
+
+    def __init__(self, directory):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir",
+             directory, "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""],
+            stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return
+            except OSError:
+                time.sleep(0.01)
+        raise SystemExit("redis-server does not come up")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def empty(self):
+        with socket.create_connection(("127.0.0.1", self.port)) as line:
+            line.sendall(b"FLUSHALL\r\n")
+            line.recv(64)
+
+
+def measure_redis(programs, report, plan, directory):
+    each = plan.segments // 8 // TASKS
+    batches = []
+    with Redis(directory) as redis:
+        def streams():
+            redis.empty()
+            server = programs.server("bench_server", "--redis",
+                                     f"redis://127.0.0.1:{redis.port}")
+            said = programs.load("bench_stream", "streams", TASKS, each, SEGMENT_BYTES,
+                                 *server)
+            batches.append(said["rows_per_commit"])
+            return said
+
+        def add():
+            redis.empty()
+            batch = max(1, round(batches[-1]))
+            return run(programs.server("bench_xadd", redis.port, each * TASKS, batch,
+                                       TASKS))
+
+        ours, theirs = alternate(plan.rounds, streams, add)
+    report.add(f"append_{TASKS}_redis", column(ours, "segments_per_s"), "segments/s",
+               column(theirs, "rows_per_s"), ("ratio", ">=", 0.5))
+    report.add(f"append_{TASKS}_redis_batch", batches, "rows/commit")
+
+
+def measure(programs, report, plan, build):
+    with tempfile.TemporaryDirectory(dir=build) as directory:
+        for mode in ("normal", "full"):
+            measure_mode(programs, report, plan, directory, mode)
+        if shutil.which("redis-server"):
+            measure_redis(programs, report, plan, directory)
+        else:
+            print("redis-server is not here: no figures of it")
