@@ -61,9 +61,14 @@ static const option spawn_members[] = {M(T, argv, LIST),
 #undef T
 
 #define T segue_store_options
-static const option store_members[] = {
-    M(T, durability, INT32), M(T, max_bytes, INT64), M(T, busy_timeout_ms, INT64),
-    M(T, timeout_ms, INT64), M(T, lease_ms, INT64),  END};
+static const option store_members[] = {M(T, durability, INT32),
+                                       M(T, max_bytes, INT64),
+                                       M(T, busy_timeout_ms, INT64),
+                                       M(T, timeout_ms, INT64),
+                                       M(T, lease_ms, INT64),
+                                       M(T, max_principal_operations, INT64),
+                                       M(T, max_principal_bytes, INT64),
+                                       END};
 #undef T
 
 #define T segue_server_options

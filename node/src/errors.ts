@@ -286,7 +286,7 @@ describe(FatalError, -900, "SEGUE_E_FATAL", "internal failure", false);
 
 // ---- from errors.def: end ----
 
-/** @internal What the addon throws (Native.setErrorFactory). */
+/** What the addon throws (Native.setErrorFactory). */
 export function makeError(
     status: number,
     message: string,
@@ -298,7 +298,7 @@ export function makeError(
     return new Kind(message, { rpcCode, dataJson, retryable: retryable ?? undefined });
 }
 
-/** @internal The error of an event; info null: the status alone is known. */
+/** The error of an event; info null: the status alone is known. */
 export function fromInfo(info: ErrorInfo | null, status?: number): SegueError {
     if (info) return makeError(...info);
     return makeError(status ?? -900, "", 0, null, null);

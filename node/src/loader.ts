@@ -108,7 +108,8 @@ function explain(files: readonly string[], failures: readonly string[]): string 
     return (
         `the native addon of segue-mcp is not there for ${process.platform}-` +
         `${process.arch} (looked for ${files.join(", ")}). The package's install ` +
-        "script builds it: npm rebuild segue-mcp, with scripts allowed, says what that needs"
+        "script builds it: npm rebuild segue-mcp, with scripts allowed, says what " +
+        "that needs"
     );
 }
 

@@ -69,6 +69,8 @@ export type StoreOptions = Members<{
     busyTimeoutMs: number;
     timeoutMs: number;
     leaseMs: number;
+    maxPrincipalOperations: number;
+    maxPrincipalBytes: number;
 }>;
 
 /** `segue_server_options` */

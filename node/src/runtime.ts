@@ -93,7 +93,7 @@ export class Runtime {
         return open;
     }
 
-    /** @internal For tests: track counts what is allocated (`native.allocated`). */
+    /** For tests: track counts what is allocated (`native.allocated`). */
     constructor(track = false) {
         this.handle = native.runtimeNew({ logLevel }, () => this.#wake(), logLine, track);
         native.runtimeStart(this.handle);

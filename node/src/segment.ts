@@ -14,7 +14,7 @@ export class Segment {
     /** What came before it is void. */
     readonly replaces: boolean;
     /** Of a text block, decoded; else null. */
-    readonly text: string | null;
+    readonly text: string | undefined;
     readonly #json: string | null;
 
     /** @internal json null: a block of nothing but type and text. */
@@ -22,7 +22,7 @@ export class Segment {
         number: number,
         index: number,
         replaces: boolean,
-        text: string | null,
+        text: string | undefined,
         json: string | null,
     ) {
         this.number = number;
@@ -65,7 +65,7 @@ export function readSegments(raw: unknown[]): Segment[] {
                 raw[at] as number,
                 raw[at + 1] as number,
                 raw[at + 2] as boolean,
-                raw[at + 3] as string | null,
+                (raw[at + 3] as string | null) ?? undefined,
                 raw[at + 4] as string | null,
             ),
         );

@@ -109,8 +109,8 @@ export function defaultTokenPath(): string {
 export class TokenFile {
     /** The file. It and its directory are made when the first task is put there. */
     readonly path: string;
-    /** How many tasks it may hold. When it is full, tasks that have ended make room, oldest
-     * first; if there are none, `put` fails. */
+    /** How many tasks it may hold. When it is full, tasks that have ended make room,
+     * oldest first; if there are none, `put` fails. */
     readonly limit: number;
 
     constructor(file: string = defaultTokenPath(), options: { limit?: number } = {}) {
@@ -282,7 +282,8 @@ export class TokenFile {
         }
     }
 
-    /** The lock is a file of its own, because the other one is replaced by each change. */
+    /** The lock is a file of its own, because the other one is replaced by each
+     * change. */
     private async lock(): Promise<FileHandle> {
         await fs.mkdir(path.dirname(this.path), { recursive: true, mode: 0o700 });
         const flags = O_RDWR | O_CREAT | O_NOFOLLOW;
@@ -359,9 +360,10 @@ function find(tasks: readonly Stored[], name: string): Stored {
     const near = name === "" ? [] : tasks.filter((one) => one.id.startsWith(name));
     const [first] = near;
     if (near.length === 1 && first !== undefined) return first;
+    const ids = near.map((one) => one.id).join(", ");
     const why =
         near.length > 0
-            ? `${JSON.stringify(name)} is ambiguous: ${near.map((one) => one.id).join(", ")}`
+            ? `${JSON.stringify(name)} is ambiguous: ${ids}`
             : `no saved task ${JSON.stringify(name)}`;
     throw new TokenFileError(why, "ERR_SEGUE_NO_TASK");
 }

@@ -19,7 +19,7 @@ async function read(url: string, token: string, output: string): Promise<void> {
     // those that are cut.
     const session = await connect(url, { era, proxy: "", connectAttempts: 20 });
     const first = session.resume(token);
-    const id = first.taskId;
+    const { id } = first;
     if (id === undefined) throw new Error("the token is of no task");
     try {
         first.detach();

@@ -1,6 +1,7 @@
 /** Our connection under the official SDK's `Client`, of 2.x and of 1.x. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type * as Shared from "@modelcontextprotocol/sdk/shared/transport.js";
 import { SegueTransport, type SegueTransportOptions } from "segue-mcp/adapters/mcp";
 import { serverTest, worldTest } from "./client_worlds.js";
 import { CuttingProxy, serverCommand } from "./programs.js";
@@ -241,7 +242,7 @@ for (const sdk of await load()) {
 }
 
 test("a transport that is closed", async () => {
-    const transport = new SegueTransport(serverCommand());
+    const transport: Shared.Transport = new SegueTransport(serverCommand());
     let closed = 0;
     transport.onclose = () => {
         closed += 1;

@@ -13,6 +13,7 @@ import {
     OAuth,
     UnauthorizedError,
 } from "segue-mcp";
+import { uncaught } from "./client_worlds.js";
 import { Authority, agree } from "./fake_authority.js";
 
 async function withAuthority(
@@ -66,6 +67,11 @@ test("a token that is asked for", () =>
         const session = await connect(authority.url, { auth });
         await session.close();
         assert.deepEqual(asked.slice(0, 2), [0, 401]);
+        const found = await uncaught(async () => {
+            const promised = { auth: async () => "new" } as object;
+            await assert.rejects(connect(authority.url, promised), UnauthorizedError);
+        });
+        assert.match(String(found[0]), /not a promise/);
     }));
 
 test("a user agrees in a browser", () =>

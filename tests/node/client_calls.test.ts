@@ -1,6 +1,7 @@
 /** A tool is called: results, errors, progress, log messages, time, AbortSignal. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 import {
     ClosedError,
     connect,
@@ -125,6 +126,7 @@ worldTest("a task goes on when time is over", async (world) => {
             .call("slow_compute", args, { timeoutMs: 100 })
             .catch((error: unknown) => error);
         assert.ok(error instanceof RequestTimeoutError && error.token !== undefined);
+        assert.ok(!inspect(error).includes(error.token), "a secret is printed");
         const result = await session.resume(error.token).result();
         assert.equal(result.text, "Computed: late");
     });

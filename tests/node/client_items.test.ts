@@ -7,10 +7,12 @@ import {
     type LogMessage,
     ProtocolError,
     RemoteError,
+    type Session,
     type Tool,
 } from "segue-mcp";
 import { serverTest, worldTest } from "./client_worlds.js";
 import { serverCommand } from "./programs.js";
+import { RawPeer } from "./raw_peer.js";
 
 worldTest("lists", async (world) => {
     await world.session({}, async (session) => {
@@ -126,7 +128,7 @@ worldTest("lists that change", async (world) => {
         const changes = await session.subscribe({ tools: true, prompts: true });
         const heard: Change[] = [];
         const onChange = (change: Change): void => void heard.push(change);
-        const other = await session.subscribe({ tools: true }, { onChange });
+        const other = await session.subscribe({ tools: true }, onChange);
         await session.call("toggle_items");
         assert.deepEqual((await changes.next()).value, { kind: "prompts" });
         await session.call("toggle");
@@ -216,4 +218,106 @@ worldTest("results are validated", async (world) => {
             ["add", "object"],
         ]);
     });
+});
+
+// ---- servers that are played, line by line
+
+type Asked = { id: unknown; method: string };
+
+/** A session of 2025-11-25 with a server that is played. */
+async function played(
+    capabilities: object,
+): Promise<{ session: Session; peer: RawPeer }> {
+    const peer = new RawPeer();
+    const target = { _transport: () => peer.transport() } as unknown as string;
+    const connecting = connect(target, { era: "legacy" });
+    answer(peer, await hear(peer), {
+        protocolVersion: "2025-11-25",
+        capabilities,
+        serverInfo: { name: "x", version: "1" },
+    });
+    const session = await connecting;
+    await peer.hear(); // that it is initialized
+    return { session, peer };
+}
+
+async function hear(peer: RawPeer): Promise<Asked> {
+    return JSON.parse(await peer.hear()) as Asked;
+}
+
+function answer(peer: RawPeer, { id }: Asked, result: object): void {
+    peer.say(JSON.stringify({ jsonrpc: "2.0", id, result }));
+}
+
+test("pages that do not end, and what is no list", async () => {
+    const { session, peer } = await played({ tools: {} });
+    const listing = session.listTools().all();
+    for (let i = 0; i < 2; i += 1) {
+        answer(peer, await hear(peer), { tools: [], nextCursor: "c" });
+    }
+    await assert.rejects(listing, /do not end/);
+    const wrong = [
+        { tools: [{ title: "none" }] },
+        { tools: { a: 1 } },
+        { tools: [], nextCursor: 7 },
+    ];
+    for (const result of wrong) {
+        const asking = session.listTools().all();
+        answer(peer, await hear(peer), result);
+        await assert.rejects(asking, ProtocolError);
+    }
+    await session.close();
+});
+
+test("answers that are none of their method", async () => {
+    const { session, peer } = await played({
+        resources: {},
+        prompts: {},
+        completions: {},
+    });
+    const asks: [() => Promise<unknown>, object][] = [
+        [() => session.readResource("a:b"), { contents: [{ text: "no uri" }] }],
+        [() => session.readResource("a:b"), { contents: [{ uri: "a:b", blob: 7 }] }],
+        [() => session.getPrompt("p"), { messages: [{ role: "nobody", content: {} }] }],
+        [() => session.complete("p", "a"), { completion: { values: [7] } }],
+    ];
+    for (const [ask, result] of asks) {
+        const asking = ask();
+        answer(peer, await hear(peer), result);
+        await assert.rejects(asking, ProtocolError);
+    }
+    await session.close();
+});
+
+test("a word for the model while a task runs, and how it is", async () => {
+    const { session, peer } = await played({
+        tools: {},
+        tasks: { requests: { tools: { call: {} } } },
+    });
+    const told: unknown[] = [];
+    const onStatus = (status: string, text?: string): void =>
+        void told.push([status, text]);
+    const starting = session.start("t", {}, { onStatus });
+    const listed = { name: "t", inputSchema: { type: "object" } };
+    const tools = [{ ...listed, execution: { taskSupport: "required" } }];
+    answer(peer, await hear(peer), { tools });
+    const call = await hear(peer);
+    assert.equal(call.method, "tools/call");
+    const now = "2026-01-01T00:00:00Z";
+    const task = {
+        taskId: "T",
+        status: "working",
+        statusMessage: "on it",
+        ttl: null,
+        pollInterval: 5000,
+        createdAt: now,
+        lastUpdatedAt: now,
+    };
+    const word = "io.modelcontextprotocol/model-immediate-response";
+    answer(peer, call, { task, _meta: { [word]: "It takes a while." } });
+    const begun = await starting;
+    assert.deepEqual([begun.id, begun.immediate], ["T", "It takes a while."]);
+    assert.deepEqual(told, [["working", "on it"]]);
+    await session.close();
+    assert.equal(begun.immediate, "It takes a while.");
 });

@@ -253,7 +253,8 @@ worldTest("many streams at once", async (world) => {
 
 worldTest("segments in any order have a token all the same", async (world) => {
     await world.session({}, async (session) => {
-        const stream = session.stream("story", { n: 20 }, { unordered: true });
+        const args = { n: 20, delayMs: 5 };
+        const stream = session.stream("story", args, { unordered: true });
         const numbers: number[] = [];
         let token: string | undefined;
         for await (const segment of stream) {

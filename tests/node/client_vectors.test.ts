@@ -1,5 +1,6 @@
 /** The vectors of tests/vectors that are about a client, through the SDK; and those that
- * are wrong on purpose, each of which has to be found out for the reason that it names. */
+ * are wrong on purpose, each of which has to be found out for the reason that it
+ * names. */
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";

@@ -207,7 +207,10 @@ ends(
     `process.on("uncaughtException", (error) => say(error.message));
     const session = await connect(server);
     let isFirst = true;
-    const onProgress = () => { if (isFirst) { isFirst = false; throw new Error("mine"); } };
+    const onProgress = () => {
+        const mine = isFirst; isFirst = false;
+        if (mine) throw new Error("mine");
+    };
     await session.call("steps", {}, { onProgress });
     say((await session.call("hello")).text);`,
     0,
@@ -216,7 +219,8 @@ ends(
 
 test("an exception that nobody catches ends the process as it does in Node", async () => {
     const body = `${WAYS.pair}
-        await session.call("steps", {}, { onProgress: () => { throw new Error("mine"); } });`;
+        const onProgress = () => { throw new Error("mine"); };
+        await session.call("steps", {}, { onProgress });`;
     const { code, signal, err } = await play(body);
     assert.deepEqual([code, signal], [1, null]);
     assert.match(err, /Error: mine\n/);
@@ -229,8 +233,8 @@ function inWorker(body: string): string {
     const text = JSON.stringify(`${PRELUDE}
         const { parentPort } = require("node:worker_threads");
         (async () => {${body}})();`);
-    const options = "{ eval: true, argv: [process.argv[1]] }";
-    return `new Worker(${text}.replaceAll("process.argv[1]", "process.argv[2]"), ${options})`;
+    const program = `${text}.replaceAll("process.argv[1]", "process.argv[2]")`;
+    return `new Worker(${program}, { eval: true, argv: [process.argv[1]] })`;
 }
 
 const WORKERS = `const { Worker } = require("node:worker_threads");

@@ -1,7 +1,7 @@
 /**
- * The blocks of code of node/README.md run, in the order of the page, in one program: what
- * is for a server is added to one server, and what is for clients runs with a session of
- * that server. Blocks in TypeScript are compiled.
+ * The blocks of code of node/README.md run, in the order of the page, in one program:
+ * what is for a server is added to one server, and what is for clients runs with a
+ * session of that server. Blocks in TypeScript are compiled.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -156,9 +156,10 @@ test("both ways of importing give the same things", () => {
     assert.equal(esm.SegueError, cjs.SegueError);
 });
 
-test("the package needs no other at run time, and has what it promises", () => {
-    const manifest = require("segue-mcp/package.json") as Record<string, unknown>;
-    assert.equal(manifest["dependencies"], undefined);
+test("the package needs few others at run time, and has what it promises", () => {
+    const manifest = require("segue-mcp/package.json") as Record<string, object>;
+    assert.deepEqual(Object.keys(manifest["dependencies"] ?? {}), ["ajv"]);
+    assert.equal(manifest["devDependencies"], undefined);
     assert.equal(
         manifest["version"],
         internal<{ native: { version(): string } }>("native").native.version(),

@@ -1,10 +1,10 @@
 /**
- * The programs in C that tests of the client talk to: built with the core (`make release`,
- * or SEGUE_BUILD names another build).
+ * The programs in C that tests of the client talk to: built with the core (`make
+ * release`, or SEGUE_BUILD names another build).
  *
- * `serverCommand` is a server on its standard input and output, `HttpServer` the same over
- * HTTP, `Proxy` cuts connections on request. They have the tools of tests/support/fixtures.c
- * and tests/interop/fixture_server.c.
+ * `serverCommand` is a server on its standard input and output, `HttpServer` the same
+ * over HTTP, `Proxy` cuts connections on request. They have the tools of
+ * tests/support/fixtures.c and tests/interop/fixture_server.c.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

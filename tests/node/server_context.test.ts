@@ -18,7 +18,7 @@ import {
 import { z } from "zod";
 import { Gate, inEachWorld, serve } from "./server_worlds.js";
 
-inEachWorld("segments come as they are made", async (world) => {
+inEachWorld("R-1905-22 segments come as they are made", async (world) => {
     const server = new Server({ name: "stream" });
     const gates = [new Gate(), new Gate(), new Gate()];
     server.tool("slow", async function* () {
@@ -39,7 +39,7 @@ inEachWorld("segments come as they are made", async (world) => {
     });
     await serve(world, server, async (session) => {
         const stream = session.stream("slow");
-        const seen: (string | null)[] = [];
+        const seen: (string | null | undefined)[] = [];
         gates[0]?.open();
         for await (const segment of stream) {
             seen.push(segment.text);
@@ -73,6 +73,7 @@ inEachWorld("segments of another call are passed on", async (world) => {
             for await (const segment of session.stream("words")) yield segment;
         } finally {
             await session.close();
+            await inner.close();
         }
     });
     await serve(world, server, async (session) => {
@@ -84,7 +85,6 @@ inEachWorld("segments of another call are passed on", async (world) => {
             mimeType: "image/png",
         });
     });
-    await inner.close();
 });
 
 inEachWorld("a result that is made anew", async (world) => {
@@ -102,7 +102,7 @@ inEachWorld("a result that is made anew", async (world) => {
     });
 });
 
-test("AS: a slow reader makes the handler wait, and nothing is lost", async () => {
+test("R-776-28 a slow reader makes the handler wait, and nothing is lost", async () => {
     const server = new Server({ name: "much", maxResultBytes: 2 ** 30 });
     const count = 300;
     let waited = 0;
@@ -135,24 +135,25 @@ test("AS: a slow reader makes the handler wait, and nothing is lost", async () =
     assert.ok(waited > 0);
 });
 
-test("R: a handler that does not await what it sends is told in the end", async () => {
+test("R-776-28 a handler that does not await what it sends is told in the end", async () => {
     const server = new Server({ name: "floods", maxResultBytes: 2 ** 30 });
+    const COUNT = 12_000;
     const failures: unknown[] = [];
     server.tool("flood", async (_, ctx) => {
         const sent: Promise<void>[] = [];
-        for (let number = 0; number < 20_000; number++)
-            sent.push(ctx.send("x".repeat(4096)));
+        for (let number = 0; number < COUNT; number++)
+            sent.push(ctx.send("x".repeat(1000)));
         for (const one of await Promise.allSettled(sent)) {
             if (one.status === "rejected") failures.push(one.reason);
         }
     });
-    await serve({ way: "pair", era: "modern" }, server, async (session) => {
+    await serve({ way: "pair", era: "legacy" }, server, async (session) => {
         let seen = 0;
         const options = { window: 1, collect: false };
         for await (const segment of session.stream("flood", {}, options)) {
             seen += segment.text ? 1 : 0;
         }
-        assert.equal(seen + failures.length, 20_000);
+        assert.equal(seen + failures.length, COUNT);
         assert.ok(failures.length && failures[0] instanceof LimitError);
     });
 });
@@ -227,7 +228,7 @@ inEachWorld("who and what", async (world) => {
     );
 });
 
-inEachWorld("AS: a caller that goes aborts the signal", async (world) => {
+inEachWorld("R-776-26 a caller that goes aborts the signal", async (world) => {
     const server = new Server({ name: "goes" });
     const began = new Gate();
     const ended = new Gate();
@@ -271,7 +272,7 @@ inEachWorld("AS: a caller that goes aborts the signal", async (world) => {
     });
 });
 
-inEachWorld("AS: a handler that ignores its cancellation does no harm", async (world) => {
+inEachWorld("a handler that ignores its cancellation does no harm", async (world) => {
     const failures: unknown[] = [];
     const server = new Server({ name: "deaf", onError: (error) => failures.push(error) });
     const began = new Gate();
@@ -309,7 +310,7 @@ inEachWorld("AS: a handler that ignores its cancellation does no harm", async (w
     assert.ok(failures.length <= 1, String(failures)); // one may throw before it knows
 });
 
-inEachWorld("R: too many calls at once are refused", async (world) => {
+inEachWorld("too many calls at once are refused", async (world) => {
     const server = new Server({ name: "few", maxCalls: 2 });
     const go = new Gate();
     server.tool("wait", async () => {
@@ -344,7 +345,7 @@ const Person = z.object({
     nick: z.string().nullable().optional(),
 });
 
-inEachWorld("AS: questions to a person", async (world) => {
+inEachWorld("AS-44 questions to a person", async (world) => {
     const server = new Server({ name: "asks" });
     server.tool("ask", async (_, ctx) => {
         const name: string = await ctx.ask("Your name?");
@@ -385,7 +386,7 @@ inEachWorld("AS: questions to a person", async (world) => {
     );
 });
 
-inEachWorld("answers that are none, and that do not fit", async (world) => {
+inEachWorld("AS-50 answers that are none, and that do not fit", async (world) => {
     const server = new Server({ name: "refused" });
     server.tool("ask", async (_, ctx) => ctx.ask("Name?"));
     server.tool("caught", async (_, ctx) => {
@@ -429,7 +430,7 @@ inEachWorld("answers that are none, and that do not fit", async (world) => {
     );
 });
 
-inEachWorld("AS: questions to models and for roots", async (world) => {
+inEachWorld("questions to models and for roots", async (world) => {
     const server = new Server({ name: "models" });
     server.tool("think", async (_, ctx) => {
         const messages = ["hello", assistant("yes?"), "go"];

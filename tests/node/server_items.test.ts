@@ -170,7 +170,7 @@ test("completion: at most 100 values, failures, and what cannot be", async () =>
     });
 });
 
-inEachWorld("AS: items come and go while they are served", async (world) => {
+inEachWorld("items come and go while they are served", async (world) => {
     const server = new Server({ name: "changes" });
     const first = server.tool("first", () => "1");
     server.resource("test://r", () => "r");

@@ -143,7 +143,7 @@ inEachWorld("what is told of a tool", async (world) => {
     });
 });
 
-inEachWorld("AS: arguments that do not fit never reach the handler", async (world) => {
+inEachWorld("arguments that do not fit never reach the handler", async (world) => {
     const server = new Server({ name: "checks" });
     let calls = 0;
     const count = (): string => `${++calls}`;

@@ -1,7 +1,11 @@
 /** Where tests of the server run: in the process of its client, and over HTTP, for clients
  * of 2026-07-28 and of 2025-11-25. */
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ConnectOptions, connect, type Server, type Session } from "segue-mcp";
+import { internal } from "./tree.js";
+
+const { native } = internal<typeof import("segue-mcp/native")>("native");
 
 /** One way to a server of the test's own. */
 export interface World {
@@ -25,19 +29,28 @@ export function inEachWorld(name: string, work: (world: World) => Promise<void>)
     }
 }
 
-/** Serves, has the work done by a session, and ends both. */
+/** Handles that nobody has given back. */
+function handles(): Record<string, number> {
+    const { Call = 0, Server = 0, Listener = 0, Session = 0 } = native.liveHandles();
+    return { Call, Server, Listener, Session };
+}
+
+/** Serves, has the work done by a session, and ends both: no handle is left. */
 export async function serve(
     world: World,
     server: Server,
     work: (session: Session) => Promise<void>,
     options: ConnectOptions = {},
 ): Promise<void> {
+    const before = handles();
     const told = { ...options, era: world.era } as ConnectOptions;
     if (world.way === "http") {
         const { url } = await server.listenHttp({ drainMs: 2000 });
         await using_(await connect(url, { proxy: "", ...told }), work);
     } else await using_(await connect(server, told), work);
     await server.close({ drainMs: 2000 });
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    assert.deepEqual(handles(), before);
 }
 
 async function using_(

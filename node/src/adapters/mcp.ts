@@ -10,9 +10,9 @@
  * await client.callTool({ name: "story", arguments: { n: 3 } });
  * ```
  *
- * Code that is there gets what the connection can: calls and tasks go on over a connection
- * that breaks, and a server of any revision looks like one of 2025-11-25. What the server
- * answers in pieces or as a task arrives as one result.
+ * Code that is there gets what the connection can: calls and tasks go on over a
+ * connection that breaks, and a server of any revision looks like one of 2025-11-25. What
+ * the server answers in pieces or as a task arrives as one result.
  *
  * The messages of the SDK end here, and requests of ours begin: it is no proxy of bytes,
  * since who sends the bytes again after a break has to know what they mean.
@@ -94,15 +94,15 @@ class Asked extends Exchange {
     }
 }
 
-/** A `Transport` for the `Client` of the official SDK. It keeps the process alive until it
- * is closed, as the SDK's own do. */
+/** A `Transport` for the `Client` of the official SDK. It keeps the process alive until
+ * it is closed, as the SDK's own do. */
 export class SegueTransport {
     /** Told when it has closed. The SDK sets it, as the next two. */
     onclose: (() => void) | undefined;
     /** Told of what went wrong beside all requests. */
     onerror: ((error: Error) => void) | undefined;
     /** Gets each message. */
-    // biome-ignore lint/suspicious/noExplicitAny: what the SDK of either version calls one
+    // biome-ignore lint/suspicious/noExplicitAny: the SDK's, of either version
     onmessage: ((message: any, extra?: any) => void) | undefined;
     /** Sessions are ours, not the SDK's: there is none to be told. */
     readonly sessionId: undefined;
@@ -133,8 +133,8 @@ export class SegueTransport {
         this.options = options;
     }
 
-    /** Begins. The connection is made by the client's `initialize`, with what it declares;
-     * an error of that is the error of `client.connect`. */
+    /** Begins. The connection is made by the client's `initialize`, with what it
+     * declares; an error of that is the error of `client.connect`. */
     async start(): Promise<void> {
         if (this.state !== "new")
             throw new StateError("the transport was started before");

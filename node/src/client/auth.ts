@@ -3,8 +3,8 @@
  *
  * The library finds the authorization server, registers, asks for tokens, renews them and
  * sends them. What is here is the part of a desktop program: a browser for the user's
- * consent, a socket on this machine where the browser comes back to, a file for what shall
- * be kept.
+ * consent, a socket on this machine where the browser comes back to, a file for what
+ * shall be kept.
  */
 
 import { spawn } from "node:child_process";
@@ -72,8 +72,9 @@ export class FileStorage implements TokenStorage {
 /** The options of {@link OAuth}. */
 export interface OAuthOptions {
     /**
-     * `"code"`: a user agrees in a browser, with PKCE; the default. `"client"`: the program
-     * itself (client credentials). `"assertion"`: whom `assertion` names (RFC 7523).
+     * `"code"`: a user agrees in a browser, with PKCE; the default. `"client"`: the
+     * program itself (client credentials). `"assertion"`: whom `assertion` names (RFC
+     * 7523).
      */
     grant?: "code" | "client" | "assertion" | undefined;
     /** When the program was registered beforehand; else it registers itself. */
@@ -95,8 +96,8 @@ export interface OAuthOptions {
      * `authorize`.
      */
     redirectUri?: string | undefined;
-    /** Of that socket; 0 = one that is free. A fixed one spares a new registration in each
-     * run. */
+    /** Of that socket; 0 = one that is free. A fixed one spares a new registration in
+     * each run. */
     port?: number | undefined;
     /** How long a user has, in milliseconds; default ten minutes. */
     consentTimeoutMs?: number | undefined;
@@ -104,8 +105,8 @@ export interface OAuthOptions {
     storage?: TokenStorage | undefined;
     /** Shows the URL to the user; default: the browser of the desktop. */
     openBrowser?: ((url: string) => unknown) | undefined;
-    /** Of grant `"assertion"`: gives a JWT, or nothing. Is called while the library waits,
-     * and must be quick. */
+    /** Of grant `"assertion"`: gives a JWT, or nothing. Is called while the library
+     * waits, and must be quick. */
     assertion?:
         | ((issuer: string, resource: string) => string | null | undefined)
         | undefined;

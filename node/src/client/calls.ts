@@ -109,10 +109,11 @@ export class Calls extends Conversation {
      * @param args - its arguments, by name.
      * @throws ToolError: the tool failed; `result` has what it said.
      * @throws RemoteError: the server answered with an error.
-     * @throws RequestTimeoutError: a task goes on on the server; the error has its `token`.
+     * @throws RequestTimeoutError: a task goes on on the server; the error has its
+     *     `token`.
      * @throws DisconnectedError: it is not known whether the call was run.
-     * @throws SegueError: any other end. `partial` is what had come of the result; `token`,
-     *     when it is there, resumes it.
+     * @throws SegueError: any other end. `partial` is what had come of the result;
+     *     `token`, when it is there, resumes it.
      */
     async call(
         tool: string,
@@ -327,8 +328,8 @@ function resumed(
 }
 
 /**
- * The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON with
- * "t" (core/engine/asking/token.c). Nobody else needs to know.
+ * The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
+ * with "t" (core/engine/asking/token.c). Nobody else needs to know.
  */
 function taskIdOf(token: string): string | undefined {
     try {

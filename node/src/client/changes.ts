@@ -27,7 +27,8 @@ export interface Interests {
 
 /** The options of `session.subscribe`. */
 export interface SubscribeOptions {
-    /** Gets each change instead of a loop, some more than once. Keeps the process alive until it is closed. */
+    /** Gets each change instead of a loop, some more than once. Keeps the process alive
+     * until it is closed. */
     onChange?: ((change: Change) => unknown) | undefined;
     /** Aborting it ends the subscription. */
     signal?: AbortSignal | undefined;
@@ -75,7 +76,7 @@ function readChange(method: string, params: JsonObject): Change | undefined {
  * between cannot be told, so everything that is watched is reported once. Leaving the
  * loop unsubscribes.
  */
-export class Changes implements AsyncIterableIterator<Change, undefined> {
+export class Changes implements AsyncIterableIterator<Change> {
     private readonly session: Conversation;
     private readonly uris: readonly string[];
     private readonly lists: readonly List[];

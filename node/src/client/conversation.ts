@@ -195,21 +195,19 @@ export class Conversation {
         try {
             const given = callback(...args) as { then?: unknown } | undefined;
             if (typeof given?.then === "function") {
-                Promise.resolve(given).catch((error: unknown) =>
-                    this.failed(`the callback ${callback.name} failed`, error),
-                );
+                Promise.resolve(given).catch((error: unknown) => this.failed(error));
             }
         } catch (error) {
-            this.failed(`the callback ${callback.name} failed`, error);
+            this.failed(error);
         }
     }
 
     /**
-     * Something failed where nobody waits for it.
+     * Something of the user failed where nobody waits for it: an uncaught exception.
      *
      * @internal
      */
-    failed(_message: string, error: unknown): void {
+    failed(error: unknown): void {
         this.runtime.report(error);
     }
 

@@ -7,7 +7,7 @@
  * library's dispatch, so that user code which is called from here may start others.
  */
 
-import { Result, type WireResult } from "../content.js";
+import { Result } from "../content.js";
 import {
     ClosedError,
     EndedError,
@@ -19,7 +19,6 @@ import {
 } from "../errors.js";
 import { type ErrorInfo, type Handler, Kind, native, type Request } from "../native.js";
 import type { Conversation, LogMessage } from "./conversation.js";
-import { isObject } from "./peer.js";
 import { type Answering, Refused } from "./questions.js";
 
 /** The status, the result or what there is of it, the error. */
@@ -58,16 +57,28 @@ export function isOver(error: unknown): boolean {
 export function failure(outcome: Outcome, token?: string): SegueError {
     const [status, raw, info] = outcome;
     const error = fromInfo(info, status);
-    if (raw !== null) {
-        try {
-            const told: unknown = JSON.parse(raw);
-            if (isObject(told)) error.partial = Result.of(told as Partial<WireResult>);
-        } catch {
-            // what was cut off in its middle is no result
-        }
-    }
-    error.token = token;
+    // Neither is printed with the error: the one is a secret, the other may be large, and
+    // is read when somebody looks at it.
+    let partial: Result | undefined;
+    Object.defineProperties(error, {
+        token: { value: token, writable: true, enumerable: false },
+        partial: {
+            enumerable: false,
+            get: () => {
+                partial ??= partialOf(raw);
+                return partial;
+            },
+        },
+    });
     return error;
+}
+
+function partialOf(raw: string | null): Result | undefined {
+    try {
+        return raw === null ? undefined : Result.fromJson(raw);
+    } catch {
+        return undefined; // what was cut off in its middle is no result
+    }
 }
 
 /** One request in flight. */
@@ -190,25 +201,20 @@ export class Exchange {
                 native.requestAnswer(this.handle, key, reply);
             }
         } catch (error) {
-            this.notAnswered(key, method, error, asked.signal);
+            this.notAnswered(key, error, asked.signal);
         } finally {
             if (this.answering.get(key) === asked) this.answering.delete(key);
         }
     }
 
-    private notAnswered(
-        key: string,
-        method: string,
-        error: unknown,
-        signal: AbortSignal,
-    ): void {
+    private notAnswered(key: string, error: unknown, signal: AbortSignal): void {
         if (signal.aborted || isOver(error)) return; // withdrawn meanwhile
         if (error instanceof Refused) {
             this.refuse(key, error.code, error.message);
             return;
         }
         this.refuse(key, CANNOT_ANSWER, "the client could not answer");
-        this.session.failed(`the answer to ${method} failed`, error);
+        this.session.failed(error);
     }
 
     private refuse(key: string, code: number, message: string): void {

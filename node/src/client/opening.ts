@@ -17,8 +17,9 @@ import {
     type Transport,
 } from "../native.js";
 import { Runtime } from "../runtime.js";
+import type { Server } from "../server/server.js";
 import { OAuth, Redirects } from "./auth.js";
-import type { Line } from "./conversation.js";
+import { type Line, milliseconds } from "./conversation.js";
 import {
     answersOf,
     type ConnectOptions,
@@ -41,27 +42,14 @@ export interface Command {
     cwd?: string | undefined;
 }
 
-/** A `Server` of this process. */
-export interface InProcess {
-    /** @internal */
-    _attach(transport: Transport): unknown;
-}
-
-/** Whoever makes the transport himself. */
-export interface OwnTransport {
-    /** @internal */
+/** Whoever makes the transport himself: tests do. */
+interface OwnTransport {
     _transport(runtime: Handle): Transport;
 }
 
 /** A URL (http, https, `unix:/run/x.sock:/mcp`); a command with its arguments; or a
  * `Server` of this process. */
-export type Target =
-    | string
-    | URL
-    | readonly string[]
-    | Command
-    | InProcess
-    | OwnTransport;
+export type Target = string | URL | readonly string[] | Command | Server;
 
 const PATIENCE = 30_000;
 
@@ -102,11 +90,13 @@ class Track implements Line {
         }
         if (typeof target === "object" && target !== null) {
             if ("command" in target) return this.spawn(target);
-            if ("_transport" in target) return target._transport(runtime.handle);
             if ("_attach" in target) {
                 const [near, far] = native.transportPair(runtime.handle);
                 this.attach = () => target._attach(far);
                 return near;
+            }
+            if ("_transport" in target) {
+                return (target as OwnTransport)._transport(runtime.handle);
             }
         }
         throw new TypeError(`not a URL, a command or a server: ${String(target)}`);
@@ -240,6 +230,9 @@ function tokenSetter(
     return (transport, status) => {
         const token = ask(status);
         if (token !== null && token !== undefined) {
+            if (typeof token !== "string") {
+                throw new TypeError("auth() returns a token, not a promise of one");
+            }
             native.transportSetHeader(transport, "Authorization", `Bearer ${token}`);
         }
     };
@@ -291,13 +284,17 @@ export async function openSession(
     answers?: Answering,
 ): Promise<Session> {
     const { signal, connectTimeoutMs: patience = PATIENCE } = options;
+    milliseconds(patience);
     signal?.throwIfAborted();
     const { session, track } = await begin(target, options, answers);
     const giveUp = new AbortController();
     const onAbort = (): void => giveUp.abort(signal?.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
     track.failed = (error) => giveUp.abort(error);
-    const timer = setTimeout(() => giveUp.abort(late(target, patience)), patience);
+    const timer =
+        patience > 0
+            ? setTimeout(() => giveUp.abort(late(target, patience)), patience)
+            : undefined;
     try {
         await track.attached();
         await session.opened(giveUp.signal);
@@ -334,12 +331,12 @@ function late(target: Target, patience: number): SegueError {
  * await session.close();
  * ```
  *
- * or `await using session = await connect(...)`. Which revision the server speaks is found
- * out.
+ * or `await using session = await connect(...)`. Which revision the server speaks is
+ * found out.
  *
  * @param target - a URL (http, https, `unix:/run/x.sock:/mcp`); a command with its
- *     arguments, as an array or a {@link Command}, which is started and spoken to over its
- *     standard input and output; or a `Server` of this process.
+ *     arguments, as an array or a {@link Command}, which is started and spoken to over
+ *     its standard input and output; or a `Server` of this process.
  * @throws TypeError: the target or an option is none.
  * @throws SpawnError: the command cannot be started.
  * @throws UnauthorizedError: the server wants an authorization that could not be had.
@@ -361,8 +358,8 @@ export async function connect(
  * for await (const segment of task) ...
  * ```
  *
- * The session is closed when the task has ended, or with `task.close()`, which lets a task
- * that has not ended go on.
+ * The session is closed when the task has ended, or with `task.close()`, which lets a
+ * task that has not ended go on.
  */
 export async function resume(
     token: string,

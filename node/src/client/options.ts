@@ -72,7 +72,8 @@ export interface ConnectOptions extends AnswerOptions {
      * while the library waits, and must be quick.
      */
     auth?: string | OAuth | ((status: number) => string | null | undefined) | undefined;
-    /** For the first connection, in milliseconds; default 30,000. */
+    /** For the first connection, in milliseconds; 0 = as long as it takes; default
+     * 30,000. */
     connectTimeoutMs?: number | undefined;
     /** For the first connection; default 1. */
     connectAttempts?: number | undefined;

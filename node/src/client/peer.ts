@@ -14,7 +14,8 @@ export interface Implementation {
     icons?: JsonObject[];
 }
 
-/** `"modern"` is 2026-07-28 and newer, without a handshake; `"legacy"` what was before. */
+/** `"modern"` is 2026-07-28 and newer, without a handshake; `"legacy"` what was
+ * before. */
 export type Era = "modern" | "legacy";
 
 const BY_EXTENSION: Record<string, string> = {

@@ -3,7 +3,12 @@
 import { ProtocolError } from "../errors.js";
 import type { JsonObject } from "../questions.js";
 import { Calls } from "./calls.js";
-import { Changes, type Interests, type SubscribeOptions } from "./changes.js";
+import {
+    type Change,
+    Changes,
+    type Interests,
+    type SubscribeOptions,
+} from "./changes.js";
 import { LEVELS, type LogLevel, type RawRequestOptions } from "./conversation.js";
 import {
     type Completion,
@@ -46,7 +51,8 @@ export interface CompleteOptions extends RawRequestOptions {
  * A list that comes in pages: `await` gives all of it, `for await` one after the other,
  * asking for the next page when it is needed. Each use asks anew.
  */
-export class Listing<T> implements PromiseLike<T[]>, AsyncIterable<T> {
+export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
+    readonly [Symbol.toStringTag] = "Listing";
     private readonly pages: () => AsyncGenerator<T[], void, undefined>;
 
     /** @internal */
@@ -71,6 +77,16 @@ export class Listing<T> implements PromiseLike<T[]>, AsyncIterable<T> {
         onrejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
     ): Promise<A | B> {
         return this.all().then(onfulfilled, onrejected);
+    }
+
+    catch<B = never>(
+        onrejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+    ): Promise<T[] | B> {
+        return this.all().catch(onrejected);
+    }
+
+    finally(onfinally?: (() => void) | null): Promise<T[]> {
+        return this.all().finally(onfinally);
     }
 }
 
@@ -176,17 +192,21 @@ export class Session extends Calls {
     // ---- changes
 
     /**
-     * Subscribes to changes, of one resource, of several, or of lists; see {@link Changes}.
+     * Subscribes to changes, of one resource, of several, or of lists; see
+     * {@link Changes}.
      *
+     * @param to - a URI, several of them, or what else: {@link Interests}.
+     * @param options - a function is the same as `{ onChange }`.
      * @throws UnsupportedError: the server has nothing like it.
      * @throws RemoteError: it refuses.
      */
     async subscribe(
         to: string | readonly string[] | Interests,
-        options: SubscribeOptions = {},
+        options: SubscribeOptions | ((change: Change) => unknown) = {},
     ): Promise<Changes> {
-        const changes = new Changes(this, interestsOf(to), options);
-        await changes.open(options.signal);
+        const told = typeof options === "function" ? { onChange: options } : options;
+        const changes = new Changes(this, interestsOf(to), told);
+        await changes.open(told.signal);
         return changes;
     }
 

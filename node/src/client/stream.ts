@@ -39,6 +39,8 @@ export abstract class Reader {
     protected flow: Flow | undefined;
     /** @internal */
     protected isRead = false;
+    /** It was left before it began: it never will. */
+    protected isUnused = false;
     private made: Result | undefined;
     private aborted: { reason: unknown } | undefined;
     private stopListening: (() => void) | undefined;
@@ -65,7 +67,8 @@ export abstract class Reader {
         return flow;
     }
 
-    /** Cancels when the signal is aborted. The signal may live longer than all of this. */
+    /** Cancels when the signal is aborted. The signal may live longer than all of
+     * this. */
     private listen(flow: Flow, signal: AbortSignal): void {
         const reader = new WeakRef(this);
         const onAbort = (): void => {
@@ -138,6 +141,7 @@ export abstract class Reader {
     }
 
     private async nextLater(): Promise<IteratorResult<Segment, undefined>> {
+        if (this.isUnused) return DONE;
         const flow = this.begun();
         this.isRead = true;
         while (flow.isEmpty) {
@@ -229,7 +233,7 @@ export abstract class Reader {
         await this.flow?.leave(false);
     }
 
-    /** Leaves it, as `break` and `await using` do: see `onLeave`. */
+    /** Leaves it, as `await using` does. */
     async close(): Promise<void> {
         await this.flow?.leave(this.source.onLeave === "detach");
     }
@@ -257,9 +261,15 @@ export abstract class Reader {
  * or, with `onLeave: "detach"`, let go of the task, which goes on. Who wants to go on
  * reading calls `next()` himself.
  */
-export class Stream extends Reader implements AsyncIterableIterator<Segment, undefined> {
+export class Stream extends Reader implements AsyncIterableIterator<Segment> {
     [Symbol.asyncIterator](): this {
         return this;
+    }
+
+    /** Leaves it, as `break` and `await using` do: see `onLeave`. */
+    override async close(): Promise<void> {
+        this.isUnused = this.flow === undefined;
+        await super.close();
     }
 
     /** Leaves it: `for await` calls this at `break`. */

@@ -76,8 +76,8 @@ type Ask = (task: NativeTask, handler: ReturnType<Exchange["handler"]>) => Reque
  * const result = await task.result();
  * ```
  *
- * `break` only ends the loop: the task can be read on by another one. Nobody who holds it
- * any more lets go of it, which never cancels.
+ * `break` only ends the loop: the task can be read on by another one. When nobody holds
+ * it any more it is let go, which does not end a task.
  */
 export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly session: Conversation;

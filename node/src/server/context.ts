@@ -74,6 +74,8 @@ export class Context {
     readonly #host: Hosting;
     #isWatched = false;
     #isCancelled = false;
+    /** Hosting.began has the process wait for it. */
+    #isHeld = true;
     #controller: AbortController | undefined;
     readonly #room = new Room();
     #meta: Meta | undefined;
@@ -101,8 +103,16 @@ export class Context {
     abort(reason: unknown): void {
         if (this.#isCancelled) return;
         this.#isCancelled = true;
+        this.release();
         this.#room.end();
         this.#controller?.abort(reason);
+    }
+
+    /** @internal The process need not wait for this call any more. */
+    release(): void {
+        if (!this.#isHeld) return;
+        this.#isHeld = false;
+        this.#host.runtime.release();
     }
 
     /** Does at once what can be done at once, and else when there is room. */
@@ -413,11 +423,6 @@ export class Context {
     async listRoots(options: AskOptions = {}): Promise<Root[]> {
         const answer = (await this.request(ROOTS, {}, options)) as { roots?: Root[] };
         return Array.isArray(answer?.roots) ? answer.roots : [];
-    }
-
-    /** @internal Whether the server has ended meanwhile. */
-    get isOrphaned(): boolean {
-        return this.#host.isClosed;
     }
 }
 

@@ -5,10 +5,10 @@
  *                                         |
  *                    Servings: listeners, standard input and output, attached ends
  *
- * A hosting lives as long as it has servings. When the last one has gone its connections
- * are ended, which cancels plain calls. Tasks that run then are aborted and let go: what
- * is stored of them belongs to the next process on the store, which runs them again, or
- * fails them.
+ * A hosting lives as long as it has servings. When the last one has gone its
+ * connections are ended, which cancels plain calls; tasks go on. When the server ends
+ * they are aborted and let go: what is stored of them belongs to the next process on
+ * the store, which runs them again, or fails them.
  *
  * @module
  */
@@ -42,6 +42,8 @@ export class Hosting {
     readonly maxCalls: number;
     isDraining = false;
     isClosed = false;
+    /** What runs is aborted, and left as it is. */
+    isEnded = false;
     /** Servings that use it. */
     users = 0;
     /** Called each time when the last conversation has ended. */
@@ -64,7 +66,7 @@ export class Hosting {
             tell,
             server.principalHook,
         );
-        this.#forget = this.runtime.beforeClose(() => this.close());
+        this.#forget = this.runtime.beforeClose(() => this.end());
         for (const item of server.items) this.add(item);
     }
 
@@ -89,9 +91,16 @@ export class Hosting {
 
     // ---- calls
 
+    /** A handler runs: the process waits for what it hears, such as its cancellation. */
+    began(context: Context): void {
+        this.running.add(context);
+        this.runtime.hold();
+    }
+
     /** A handler has come to its end. */
     ended(context: Context): void {
         this.running.delete(context);
+        context.release();
         if (this.running.size || !this.#quiet.size) return;
         const all = [...this.#quiet];
         this.#quiet.clear();
@@ -127,14 +136,14 @@ export class Hosting {
         clearTimeout(timer);
     }
 
-    /** Ends the connections after what is queued has been sent, and plain calls with them;
-     * what runs then is aborted. */
+    /**
+     * Ends the connections after what is queued has been sent, and plain calls with them.
+     * Tasks go on.
+     */
     close(): void {
         if (this.isClosed) return;
         this.isClosed = true;
         this.#forget();
-        const reason = new DOMException("The server has ended", "AbortError");
-        for (const context of [...this.running]) context.abort(reason);
         for (const end of [native.serverClose, native.serverFree]) {
             try {
                 end(this.handle);
@@ -142,5 +151,13 @@ export class Hosting {
                 if (!(error instanceof ClosedError)) throw error; // the runtime was first
             }
         }
+    }
+
+    /** Ends it, and aborts what runs. What is stored of tasks is let go. */
+    end(): void {
+        this.close();
+        this.isEnded = true;
+        const reason = new DOMException("The server has ended", "AbortError");
+        for (const context of [...this.running]) context.abort(reason);
     }
 }

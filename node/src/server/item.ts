@@ -119,7 +119,7 @@ export abstract class Item {
 
     #begin(host: Hosting, call: Call, params: string): void {
         const context = new Context(call, host);
-        host.running.add(context);
+        host.began(context);
         const run = new Running(this, host, call, context);
         try {
             const args = this.arguments(call, params);
@@ -224,9 +224,9 @@ class Running {
 
     /** Ends a call that came to no good end, and frees it. */
     readonly fail = (error: unknown): void => {
-        const { isClosed } = this.#host;
+        const { isEnded } = this.#host;
         try {
-            if (isClosed && this.#context.cancelled) {
+            if (isEnded && this.#context.cancelled) {
                 this.#host.abandon(this.#call);
                 return;
             }

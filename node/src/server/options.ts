@@ -42,7 +42,7 @@ export interface ServerOptions
     name: string;
     /**
      * Where tasks are kept: of `stores`, or the path of a SQLite file, which survives a
-     * crash. In memory by default.
+     * crash, or the URL of a Redis server. In memory by default.
      */
     store?: Store | string | undefined;
     /** Whether others than who asked may keep lists that are fresh (`listTtlMs`). */

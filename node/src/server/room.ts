@@ -1,8 +1,8 @@
 /**
  * What waits for room: a client, or a store, is slower than the handler.
  *
- * Order is kept: what comes later waits behind what waits already. A handler that does not
- * await is told so in the end.
+ * Order is kept: what comes later waits behind what waits already. A handler that does
+ * not await is told so in the end.
  *
  * @module
  */

@@ -65,6 +65,8 @@ export class Server {
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
     readonly #opened = new Map<string, Store>();
+    /** Those that nobody serves any more, whose tasks may still run. */
+    readonly #left = new Set<Hosting>();
     /** Of transports that were attached. */
     #attached: Hosting | undefined;
 
@@ -292,12 +294,14 @@ export class Server {
 
     /**
      * Ends all that serves: no new calls, those that run may end within `drainMs`. Then
-     * their signals abort; what is stored of tasks that still run is let go, for the next
-     * process on the store.
+     * their signals abort. What is stored of tasks that still run then is let go when the
+     * process (or the worker) ends, for the next one on the store.
      */
     async close(options: CloseOptions = {}): Promise<void> {
         await Promise.all([...this.#servings].map((serving) => serving.close(options)));
-        for (const host of [...this.#hosts]) this.#leave(host);
+        for (const host of [...this.#hosts, ...this.#left]) host.end();
+        this.#hosts.clear();
+        this.#left.clear();
         this.#attached = undefined;
         for (const store of this.#opened.values()) store.close();
         this.#opened.clear();
@@ -318,6 +322,16 @@ export class Server {
         return closeOnSignals(this, options);
     }
 
+    /**
+     * How the server is, by where it works: one for each store that it serves, and for
+     * standard input. `segue.h` (segue_server_stats) says what the numbers are.
+     */
+    stats(): Record<string, Record<string, number>>[] {
+        return [...this.#hosts].map(({ handle }) =>
+            JSON.parse(native.serverStats(handle)),
+        );
+    }
+
     // ---- what the parts ask
 
     /** @internal */
@@ -333,7 +347,7 @@ export class Server {
     #open(given: Store | string | undefined): Store | undefined {
         const store = given ?? this.#store;
         if (store === undefined || store instanceof Store) return store;
-        const had = this.#opened.get(store) ?? stores.sqlite(store);
+        const had = this.#opened.get(store) ?? open(store);
         this.#opened.set(store, had);
         return had;
     }
@@ -361,10 +375,20 @@ export class Server {
         return host;
     }
 
+    /** Nobody serves it any more. */
     #leave(host: Hosting): void {
-        host.close();
         this.#hosts.delete(host);
+        if (this.#own.has(host)) host.end();
+        else host.close();
+        for (const one of this.#left) if (!one.running.size) this.#left.delete(one);
+        if (host.running.size) this.#left.add(host);
     }
+}
+
+const REDIS = /^(rediss?|unix):\/\//;
+
+function open(store: string): Store {
+    return REDIS.test(store) ? stores.redis(store) : stores.sqlite(store);
 }
 
 function keyOf(kind: number, name: string): string {

@@ -53,11 +53,11 @@ export abstract class Serving {
 
     /** @internal Begins; when that fails, all is as it was. */
     protected begin(start: () => void): void {
-        this.#signal?.throwIfAborted();
         const { host } = this;
         host.users++;
         host.onIdle.add(this.#onIdle);
         try {
+            this.#signal?.throwIfAborted();
             start();
         } catch (error) {
             host.onIdle.delete(this.#onIdle);
@@ -103,7 +103,10 @@ export abstract class Serving {
         return this;
     }
 
-    /** Stops: no new calls, those that run may end. Resolves when all is over. */
+    /**
+     * Stops: no new calls, those that run may end. Tasks go on. Resolves when all is
+     * over.
+     */
     close(options: CloseOptions = {}): Promise<void> {
         this.#closing ??= this.#close(options.drainMs ?? this.drainMs);
         return this.#closing;

@@ -14,15 +14,23 @@ export interface StoreOptions {
      * process.
      */
     durability?: "normal" | "full" | undefined;
-    /** What is kept at most. */
+    /** Memory: payloads that are kept at most; 256 MiB by default. */
     maxBytes?: number | undefined;
-    /** How long another process may hold the file. */
+    /** SQLite: how long another process may hold the file; 5000 by default. */
     busyTimeoutMs?: number | undefined;
+    /** Redis: of a call, connecting and repeating in it; 5000 by default. */
+    timeoutMs?: number | undefined;
+    /** Redis: after so long a silence others take over; 10000 by default. */
+    leaseMs?: number | undefined;
+    /** Kept of one principal at most; no bound by default. */
+    maxPrincipalOperations?: number | undefined;
+    /** ... with their logs. */
+    maxPrincipalBytes?: number | undefined;
 }
 
 /** A store that is open. Servers may share it, and with it their tasks. */
 export class Store {
-    /** What it is: "memory", or the path of a file. */
+    /** What it is: "memory", the path of a file, or a URL. */
     readonly name: string;
     /** @internal */
     readonly handle: Handle;
@@ -62,11 +70,29 @@ export const stores = {
     },
 
     /**
-     * In a SQLite file, which survives a crash. One process at a time serves it.
+     * In a SQLite file, which survives a crash. Several processes of one machine may
+     * share it.
      *
      * @throws StoreError when the file cannot be used.
      */
     sqlite(path: string, options?: StoreOptions): Store {
         return new Store(path, native.storeSqlite(path, told(options)));
     },
+
+    /**
+     * On a Redis server (5 or newer, `maxmemory-policy noeviction`), which many servers
+     * may share. It connects before this returns.
+     *
+     * @param url - `redis://[[user]:password@]host[:port][/db]`, `rediss://` (TLS), or
+     *     `unix:///path`; `?prefix=name` for a store of its own.
+     * @throws StoreError when it cannot be reached, refuses or would evict.
+     */
+    redis(url: string, options?: StoreOptions): Store {
+        return new Store(withoutSecret(url), native.storeRedis(url, told(options)));
+    },
 } as const;
+
+/** A URL without what nobody shall read. */
+function withoutSecret(url: string): string {
+    return url.replace(/\/\/[^@/]*@/, "//");
+}

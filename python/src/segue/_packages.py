@@ -21,6 +21,8 @@ _PACKAGES = {
     "libev.so": "libev4",
     "libcurl.so": "libcurl4",
     "libsqlite3.so": "libsqlite3-0",
+    "libhiredis.so": "libhiredis0.14",
+    "libhiredis_ssl.so": "libhiredis0.14",
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 }

@@ -237,6 +237,8 @@ class StoreOptions(TypedDict, total=False):
     busy_timeout_ms: int | None
     timeout_ms: int | None
     lease_ms: int | None
+    max_principal_operations: int | None
+    max_principal_bytes: int | None
 
 class ServerOptions(TypedDict, total=False):
     name: str | None

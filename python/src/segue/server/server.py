@@ -42,8 +42,9 @@ class Server:
         max_calls: how many calls run at once; beyond, callers are refused (-32603,
             `{"reason": "limit"}`).
         threads: how many plain functions run at once; others wait for a thread.
-        store: where tasks are kept: path of a SQLite file, which survives a crash. None:
-            in memory.
+        store: where tasks are kept: path of a SQLite file, which survives a crash, or
+            URL of a Redis server (`redis://`, `rediss://`, `unix://`), which servers may
+            share. None: in memory.
         principal: says who a caller is, by what the connection tells of him; None
             refuses. It is asked for each request, and must be quick. Not with
             `BearerAuth`.
@@ -262,7 +263,7 @@ class Server:
         Args:
             http: "host:port", a port, "unix:/path", "systemd:name" or a URL. Port 0 is
                 one that is free. None: standard input and output.
-            store: SQLite file of the tasks, if not that of the server.
+            store: SQLite file or Redis URL of the tasks, if not that of the server.
             path: of the endpoint; "/mcp".
             health_path: GET answers 200 there.
             auth: who may call.
@@ -364,4 +365,5 @@ class _Store:
     """A store that is open; the hostings that use it hold it."""
 
     def __init__(self, path: str) -> None:
-        self.handle = _segue.store_sqlite(path)
+        is_url = path.startswith(("redis://", "rediss://", "unix://"))
+        self.handle = _segue.store_redis(path) if is_url else _segue.store_sqlite(path)

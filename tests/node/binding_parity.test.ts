@@ -1,0 +1,183 @@
+/** The addon has what the library has: its functions by core/api/api.def, the members of
+ * its structs and the values of its enums by segue.h; and the TypeScript beside it says
+ * neither more nor less. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { errors, native } from "./binding_worlds.js";
+import { internal, TREE } from "./tree.js";
+
+const constants = internal<Record<string, Record<string, number>>>("constants");
+const read = (...parts: string[]) => readFileSync(path.join(TREE, ...parts), "utf8");
+const api = read("core", "api", "api.def");
+const header = read("core", "include", "segue", "segue.h").replaceAll(
+    /\/\*[\s\S]*?\*\//g,
+    "",
+);
+
+/** What is no function here, and where it went. */
+const ELSEWHERE: Record<string, string> = {
+    structInit: "options are objects",
+    segmentNumber: "Segment.number",
+    segmentIndex: "Segment.index",
+    segmentReplaces: "Segment.replaces",
+    segmentGetType: "Segment.type",
+    segmentData: "Segment.data",
+    segmentText: "Segment.text",
+    errorStatus: "ErrorInfo",
+    errorMessage: "ErrorInfo",
+    errorRpcCode: "ErrorInfo",
+    errorData: "ErrorInfo",
+    errorIsRetryable: "ErrorInfo",
+    errorCopy: "an ErrorInfo is a copy",
+    errorFree: "an ErrorInfo is a value",
+    // Its functions are called on a thread that waits for their answer; the thread of
+    // JavaScript may itself be waiting for that one to end.
+    storeCustom: "stores of the library: memory, SQLite, Redis",
+};
+/** What the addon has beside the library: its own, or two steps in one. */
+const OWN = new Set([
+    ...["allocated", "callReply", "callSendJson", "eventNames", "liveHandles"],
+    ...["lockFile", "optionNames", "runtimeHold", "setErrorFactory", "transportTook"],
+]);
+/** Members of structs that are arguments here, or nothing that JavaScript could give. */
+const ARGUMENTS: Record<string, string[]> = {
+    segue_runtime_options: ["allocator", "user", "log", "onWake", "hooks"],
+    segue_spawn_options: ["user", "freeUser", "onStderr"],
+    segue_store_options: ["allocator"],
+    segue_server_options: [
+        ...["user", "freeUser", "principal", "onIdle", "onValidate"],
+        ...["sealKeyLen", "sealKeyBeforeLen"],
+    ],
+    segue_item_options: ["user", "freeUser", "onCall", "onCompletion"],
+    segue_session_options: [],
+    segue_request_options: [],
+    segue_http_options: ["user", "freeUser", "onHeaders"],
+    segue_listen_options: ["bearer"],
+    segue_oauth_options: [
+        ...["user", "freeUser", "onAuthorize", "onAssertion", "onLoad", "onSave"],
+    ],
+    segue_bearer_options: ["user", "freeUser", "onBearer"],
+};
+
+function camel(name: string): string {
+    return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const sorted = (names: Iterable<string>) => [...names].sort();
+
+test("every function of the library is there", () => {
+    const wanted = [...api.matchAll(/^SGI_API\(segue_(\w+),/gm)].map((row) =>
+        camel(row[1] as string),
+    );
+    for (const name of Object.keys(ELSEWHERE)) assert.ok(wanted.includes(name), name);
+    const functions = Object.keys(native).filter((name) => !OWN.has(name));
+    assert.deepEqual(
+        sorted(functions),
+        sorted(wanted.filter((name) => !(name in ELSEWHERE))),
+    );
+});
+
+test("native.ts names what the addon has", () => {
+    const [, body = ""] = read("node", "src", "native.ts").split(
+        "export interface Native {",
+    );
+    const names = [...body.matchAll(/^ {4}(\w+)\(/gm)].map((row) => row[1] as string);
+    assert.deepEqual(sorted(names), sorted(Object.keys(native)));
+});
+
+test("objects can set every member of every struct", () => {
+    const tables = native.optionNames();
+    const structs = [
+        ...header.matchAll(/^(?:typedef )?struct (segue_\w+_options) \{([\s\S]*?)^\}/gm),
+    ];
+    assert.deepEqual(
+        sorted(structs.map((row) => row[1] as string)),
+        sorted(Object.keys(tables)),
+    );
+    for (const [, name = "", text = ""] of structs) {
+        const members = [...text.matchAll(/(\w+)\s*;/g)].map((row) =>
+            camel(row[1] as string),
+        );
+        const taken = new Set([...(ARGUMENTS[name] ?? []), "structSize"]);
+        for (const member of taken) assert.ok(members.includes(member), member);
+        assert.deepEqual(
+            sorted(tables[name] ?? []),
+            sorted(members.filter((member) => !taken.has(member))),
+            name,
+        );
+    }
+});
+
+test("native_options.ts types every option", () => {
+    const text = read("node", "src", "native_options.ts").replaceAll(
+        /\/\*\*.*?\*\//g,
+        "",
+    );
+    const types = [...text.matchAll(/^export type (\w+) = Members<\{([\s\S]*?)^\}>/gm)];
+    const typed = new Map(
+        types.map((row) => [
+            row[1] as string,
+            [...(row[2] ?? "").matchAll(/(\w+):/g)].map((member) => member[1] as string),
+        ]),
+    );
+    for (const [struct, members] of Object.entries(native.optionNames())) {
+        const name = camel(struct.replace("segue", ""));
+        assert.deepEqual(sorted(typed.get(name) ?? []), sorted(members), struct);
+    }
+});
+
+/** Enums of the header that constants.ts has under another name, or not at all. */
+const ENUMS: Record<string, [name: string, prefix: string] | null> = {
+    status_value: ["Status", "SEGUE_"],
+    struct_kind: null, // options are objects
+    log_level: ["LogLevel", "SEGUE_LOG_"],
+    oauth_grant: ["OauthGrant", "SEGUE_OAUTH_"],
+    durability: ["Durability", "SEGUE_DURABILITY_"],
+    validation: ["Validation", "SEGUE_VALIDATE_"],
+    cache_scope: ["CacheScope", "SEGUE_CACHE_"],
+    dialect: ["Dialect", "SEGUE_DIALECT_"],
+    item: ["Item", "SEGUE_ITEM_"],
+    tool_flag: ["ToolFlag", "SEGUE_TOOL_"],
+    task_policy: ["TaskPolicy", "SEGUE_TASK_"],
+    era: ["Era", "SEGUE_ERA_"],
+    task_state: ["TaskState", "SEGUE_TASK_"],
+};
+
+test("constants.ts has the enums of the header", () => {
+    const seen: string[] = [];
+    for (const [, name = "", text = ""] of header.matchAll(
+        /^enum segue_(\w+) \{([\s\S]*?)\}/gm,
+    )) {
+        seen.push(name);
+        const place = ENUMS[name];
+        if (place === null) continue;
+        assert.ok(place, `enum segue_${name} is not in constants.ts`);
+        const values = [...text.matchAll(/(SEGUE_\w+) = (-?\d+)/g)].map((row) => [
+            (row[1] as string).replace(place[1], ""),
+            Number(row[2]),
+        ]);
+        assert.deepEqual(constants[place[0]], Object.fromEntries(values), name);
+    }
+    assert.deepEqual(sorted(seen), sorted(Object.keys(ENUMS)));
+});
+
+test("constants.ts has the kinds of events of the addon", () => {
+    const named = native.eventNames().map((name, kind) => [name, kind]);
+    assert.deepEqual(constants["Kind"], Object.fromEntries(named));
+});
+
+test("errors are those of the table", () => {
+    const maker = path.join(TREE, "bindings", "node", "make_errors.py");
+    execFileSync("python3", ["-B", maker, "--check"], { stdio: "inherit" });
+    for (const [status, kind] of errors.byStatus) {
+        const error = new kind();
+        assert.equal(error.code, native.statusName(status));
+        assert.equal(error.status, status);
+        assert.equal(error.name, kind.name);
+        assert.ok(error.message.length > 0);
+    }
+    assert.equal(errors.byStatus.size, Object.keys(constants["Status"] ?? {}).length - 1);
+});

@@ -1,0 +1,129 @@
+/** Worlds for tests of the addon itself: a runtime with a server and a session that are
+ * joined by a pair of transports, and what records their events. */
+import assert from "node:assert/strict";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { internal } from "./tree.js";
+
+export const { native, Kind, Status, Item } =
+    internal<typeof import("segue-mcp/native")>("native");
+export const { Runtime } = internal<typeof import("segue-mcp/runtime")>("runtime");
+export const errors = internal<typeof import("segue-mcp/errors")>("errors");
+
+type Native = typeof import("segue-mcp/native");
+export type Handler = import("segue-mcp/native").Handler;
+export type Call = import("segue-mcp/native").Call;
+export type Server = import("segue-mcp/native").Server;
+export type Session = import("segue-mcp/native").Session;
+export type Transport = import("segue-mcp/native").Transport;
+export type Host = InstanceType<typeof Runtime>;
+export type Requests = Parameters<Native["native"]["requestStart"]>[3];
+
+/** One event: kind, a, b, c. */
+// biome-ignore lint/suspicious/noExplicitAny: what they are depends on kind
+export type Event = [kind: number, a: any, b: any, c: any];
+
+/** Keeps the events of one thing, and lets tests wait for a kind of them. */
+export class Recorder {
+    readonly events: Event[] = [];
+    #waiting: { kind: number; found: (event: Event) => void }[] = [];
+
+    readonly handler: Handler = (kind, a, b, c) => {
+        const event: Event = [kind, a, b, c];
+        this.events.push(event);
+        const { length } = this.#waiting;
+        this.#waiting = this.#waiting.filter(
+            (one) => one.kind !== kind || one.found(event),
+        );
+        assert.ok(this.#waiting.length <= length);
+    };
+
+    /** The first event of a kind, now or when it comes. */
+    until(kind: number): Promise<Event> {
+        const there = this.events.find((event) => event[0] === kind);
+        if (there) return Promise.resolve(there);
+        return new Promise((found) => this.#waiting.push({ kind, found }));
+    }
+
+    of(kind: number): Event[] {
+        return this.events.filter((event) => event[0] === kind);
+    }
+
+    get kinds(): number[] {
+        return this.events.map((event) => event[0]);
+    }
+}
+
+/** What a tool of these worlds does, at its call's event. */
+export type Tool = (call: Call, params: string) => void;
+
+/** A runtime of its own, counted, with a server and a session. */
+export class Pair {
+    readonly runtime: Host;
+    readonly server: Server;
+    readonly session: Session;
+    readonly told = new Recorder();
+
+    constructor(tools: Record<string, Tool>, item: object = {}, options: object = {}) {
+        this.runtime = new Runtime(true);
+        this.runtime.hold();
+        const { handle } = this.runtime;
+        const [near, far] = native.transportPair(handle);
+        this.server = native.serverNew(handle, { name: "pair", ...options });
+        for (const [name, tool] of Object.entries(tools)) {
+            const json = JSON.stringify({ name, inputSchema: { type: "object" } });
+            native.serverAdd(this.server, Item.TOOL, json, item, (_kind, call, params) =>
+                tool(call, params),
+            );
+        }
+        native.serverAttach(this.server, far);
+        this.session = native.sessionOpen(
+            handle,
+            near,
+            { name: "test" },
+            this.told.handler,
+        );
+    }
+
+    /** Calls a tool; the recorder gets its events. */
+    call(
+        name: string,
+        options: Requests = null,
+        events = -1,
+    ): Recorder & { request: never } {
+        const recorder = new Recorder();
+        const request = native.requestStart(
+            this.session,
+            "tools/call",
+            JSON.stringify({ name, arguments: {} }),
+            options,
+            recorder.handler,
+            events,
+        );
+        return Object.assign(recorder, { request: request as never });
+    }
+
+    /** Ends the runtime. The server goes first: until then it holds its handlers, and what
+     * they refer to may be the server. */
+    close(): void {
+        native.serverFree(this.server);
+        this.runtime.close();
+    }
+}
+
+setFlagsFromString("--expose-gc");
+/** Collects garbage now. */
+export const collect = runInNewContext("gc") as () => void;
+
+/** Nothing that a test made is there any more: no handle, and no memory of its runtimes.
+ * For afterEach, when the variables of the test are gone. */
+export async function nothingIsLeft(): Promise<void> {
+    for (let round = 0; round < 50; round++) {
+        collect();
+        await new Promise(setImmediate);
+        if (native.allocated() === 0 && Object.keys(native.liveHandles()).length === 0)
+            return;
+    }
+    assert.deepEqual(native.liveHandles(), {});
+    assert.equal(native.allocated(), 0, "the library holds memory");
+}

@@ -1,0 +1,81 @@
+/**
+ * A server as a process, for tests of its standard input and output, its signals and its
+ * crash: `server_program.js [--http PORT] [--store PATH] [--drain MS] [--deaf]`.
+ */
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, watch } from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { Server } from "segue-mcp";
+import { z } from "zod";
+
+const { values } = parseArgs({
+    options: {
+        http: { type: "string" },
+        store: { type: "string" },
+        drain: { type: "string", default: "10000" },
+        deaf: { type: "boolean", default: false },
+    },
+});
+
+/** Resolves when a file is there. */
+async function fileIsThere(file: string, signal: AbortSignal): Promise<void> {
+    const watcher = watch(path.dirname(file), { signal });
+    try {
+        while (!existsSync(file)) await once(watcher, "change", { signal });
+    } finally {
+        watcher.close();
+    }
+}
+
+const server = new Server({ name: "program", version: "1", store: values.store });
+
+server.tool("noisy", { input: { text: z.string() } }, ({ text }) => {
+    console.log(`printed ${text}`);
+    process.stdout.write("written\n");
+    console.error("to standard error");
+    return `${text} ${execFileSync("cat", { stdio: ["ignore", "pipe", "inherit"] })}`;
+});
+server.tool("gate", { input: { file: z.string() } }, async ({ file }, ctx) => {
+    ctx.progress(1);
+    await fileIsThere(file, ctx.signal);
+    return "through";
+});
+server.tool("stuck", (_, ctx) => {
+    ctx.progress(1);
+    return new Promise(() => undefined);
+});
+let runs = 0;
+server.tool(
+    "count",
+    {
+        input: { to: z.number(), pauseAt: z.number() },
+        task: "may",
+        restartable: true,
+    },
+    async function* ({ to, pauseAt }, ctx) {
+        const { resumed } = ctx;
+        runs = (resumed?.data?.runs ?? 0) + 1;
+        await ctx.checkpoint({ runs });
+        for (let number = (resumed?.segments ?? 0) + 1; number <= to; number++) {
+            if (number === pauseAt && !resumed) await new Promise(() => undefined);
+            yield `${number} `;
+        }
+        yield `in ${runs} runs`;
+    },
+);
+server.tool("lost", { task: "may" }, async function* () {
+    yield "begun";
+    await new Promise(() => undefined);
+});
+
+const drainMs = Number(values.drain);
+if (!values.deaf) server.closeOnSignals({ drainMs });
+if (values.http === undefined) {
+    await server.serveStdio({ drainMs });
+    console.log("ended");
+} else {
+    const listener = await server.listenHttp({ port: Number(values.http), drainMs });
+    console.log(listener.url);
+}

@@ -1,0 +1,240 @@
+/** A server as a process: its standard input and output, its signals, its crash. */
+import assert from "node:assert/strict";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import readline from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { connect, SegueError, type Session } from "segue-mcp";
+
+const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
+const COMMAND = [process.execPath, PROGRAM];
+const timeout = 30_000;
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+function start(...args: string[]): Child {
+    const [node = "", ...rest] = COMMAND;
+    return spawn(node, [...rest, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+}
+
+/** Its lines, one after another; undefined after the last one. */
+function reader(stream: Readable): () => Promise<string | undefined> {
+    const lines = readline.createInterface({ input: stream })[Symbol.asyncIterator]();
+    return async () => (await lines.next()).value as string | undefined;
+}
+
+async function ended(child: Child): Promise<number | string> {
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    return child.exitCode ?? String(child.signalCode);
+}
+
+function lines(...messages: object[]): string {
+    const told = messages.map((one) => JSON.stringify({ jsonrpc: "2.0", ...one }));
+    return `${told.join("\n")}\n`;
+}
+
+const HELLO = lines(
+    {
+        id: 0,
+        method: "initialize",
+        params: {
+            protocolVersion: "2025-11-25",
+            capabilities: {},
+            clientInfo: { name: "raw", version: "1" },
+        },
+    },
+    { method: "notifications/initialized" },
+);
+
+function call(id: number, name: string, args: object = {}): string {
+    return lines({ id, method: "tools/call", params: { name, arguments: args } });
+}
+
+/** A directory of the test's own. */
+async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+    try {
+        await work(directory);
+    } finally {
+        rmSync(directory, { recursive: true, force: true });
+    }
+}
+
+// ---- standard input and output
+
+test("nothing but messages on standard output", { timeout }, async () => {
+    const child = start();
+    const errors = text(child.stderr);
+    const line = reader(child.stdout);
+    child.stdin.write(HELLO + call(1, "noisy", { text: "hé" }));
+    const hello = JSON.parse((await line()) ?? "");
+    const answer = JSON.parse((await line()) ?? "");
+    assert.equal(hello.result.serverInfo.name, "program");
+    assert.equal(answer.result.content[0].text, "hé ");
+    child.stdin.end();
+    // Afterwards standard output is the program's again.
+    assert.equal(await line(), "ended");
+    assert.equal(await line(), undefined);
+    assert.equal(await ended(child), 0);
+    for (const one of ["printed hé", "written", "to standard error"]) {
+        assert.ok((await errors).includes(`${one}\n`), one);
+    }
+});
+
+test("a session over standard input and output", { timeout }, async () => {
+    for (const era of ["modern", "legacy"] as const) {
+        await inDirectory(async (directory) => {
+            const file = path.join(directory, "gate");
+            // A child has not all of our environment, as the specification wants.
+            const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
+            const options = { era, env, restart: false, onStderr: () => undefined };
+            const session = await connect(COMMAND, options);
+            const waiting = session.call("gate", { file });
+            assert.equal((await session.call("noisy", { text: "x" })).text, "x ");
+            writeFileSync(file, "");
+            assert.equal((await waiting).text, "through");
+            await session.close();
+        });
+    }
+});
+
+test("what is under way is answered before a signal ends it", { timeout }, () =>
+    inDirectory(async (directory) => {
+        const file = path.join(directory, "gate");
+        const child = start();
+        child.stderr.resume();
+        const line = reader(child.stdout);
+        child.stdin.write(HELLO + call(1, "gate", { file }));
+        child.stdin.write(call(2, "noisy", { text: "there" }));
+        await line();
+        assert.equal(JSON.parse((await line()) ?? "").id, 2); // so the other one runs
+        child.kill("SIGTERM");
+        writeFileSync(file, "");
+        const answer = JSON.parse((await line()) ?? "");
+        assert.equal(answer.result.content[0].text, "through");
+        assert.equal(await ended(child), 0);
+    }),
+);
+
+test("a peer that is gone ends the process, also in mid-call", {
+    timeout,
+}, async () => {
+    const child = start();
+    child.stderr.resume();
+    const line = reader(child.stdout);
+    child.stdin.write(HELLO + call(1, "stuck"));
+    await line();
+    child.stdin.end();
+    assert.equal(await line(), "ended");
+    child.kill("SIGKILL"); // the promise of "stuck" holds nothing, but be sure
+    assert.ok([0, "SIGKILL"].includes(await ended(child)));
+});
+
+// ---- signals
+
+/** A server over HTTP, until the work is done. */
+async function overHttp(
+    args: string[],
+    work: (url: string, child: Child) => Promise<void>,
+): Promise<void> {
+    const child = start("--http", "0", ...args);
+    child.stderr.resume();
+    try {
+        await work((await reader(child.stdout)()) ?? "", child);
+    } finally {
+        child.kill("SIGKILL");
+        await ended(child);
+    }
+}
+
+async function open(url: string): Promise<Session> {
+    return connect(url, { proxy: "", maxReconnects: -1 });
+}
+
+test("a signal lets calls end", { timeout }, () =>
+    inDirectory((directory) =>
+        overHttp([], async (url, child) => {
+            const file = path.join(directory, "gate");
+            const session = await open(url);
+            const answer = await new Promise<{ text: string }>((resolve, reject) => {
+                const onProgress = (): void => {
+                    child.kill("SIGTERM");
+                    writeFileSync(file, "");
+                };
+                session.call("gate", { file }, { onProgress }).then(resolve, reject);
+            });
+            assert.equal(answer.text, "through");
+            await session.close();
+            assert.equal(await ended(child), 0);
+        }),
+    ),
+);
+
+for (const [signal, number] of [
+    ["SIGINT", 2],
+    ["SIGTERM", 15],
+] as const) {
+    test(`a second ${signal} ends at once`, { timeout }, () =>
+        overHttp(["--drain", "60000"], async (url, child) => {
+            const session = await open(url);
+            const onProgress = (): void => void child.kill(signal);
+            const stuck = session.call("stuck", {}, { onProgress });
+            stuck.catch(() => undefined);
+            // The first one was heard when nobody gets in any more.
+            while (await gets(url));
+            child.kill(signal);
+            assert.equal(await ended(child), 128 + number);
+            await assert.rejects(stuck, SegueError);
+            await session.close();
+        }),
+    );
+}
+
+/** Whether somebody listens there. */
+async function gets(url: string): Promise<boolean> {
+    try {
+        await fetch(url, { method: "OPTIONS", headers: { connection: "close" } });
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+// ---- a crash
+
+for (const end of ["SIGKILL", "SIGTERM"] as const) {
+    test(`AS-78 AS-93b: a task goes on in the next process [${end}]`, { timeout }, () =>
+        inDirectory(async (directory) => {
+            const options = ["--store", path.join(directory, "tasks.db"), "--drain", "0"];
+            const tokens: string[] = [];
+            await overHttp(options, async (url, child) => {
+                const session = await open(url);
+                const args = { to: 6, pauseAt: 4 };
+                const stream = session.stream("count", args, { onLeave: "detach" });
+                for await (const { number } of stream) if (number === 3) break;
+                tokens.push(stream.token ?? "");
+                const lost = await session.start("lost");
+                for await (const _ of lost) break;
+                tokens.push(lost.token ?? "");
+                child.kill(end);
+                assert.equal(await ended(child), end === "SIGTERM" ? 0 : end);
+                await session.close();
+            });
+            await overHttp(options, async (url) => {
+                const session = await open(url);
+                const [token = "", lost = ""] = tokens;
+                assert.ok(token && lost);
+                const { text: told } = await session.resume(token).result();
+                assert.equal(told, "1 2 3 4 5 6 in 2 runs");
+                await assert.rejects(session.resume(lost).result(), SegueError);
+                await session.close();
+            });
+        }),
+    );
+}

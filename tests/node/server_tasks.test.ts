@@ -1,0 +1,165 @@
+/** Calls that become tasks: when, what they tell, and what is left of them when a server
+ * ends. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { connect, RemoteError, Server, stores } from "segue-mcp";
+import { Gate, inEachWorld, serve } from "./server_worlds.js";
+
+inEachWorld("what may become a task", async (world) => {
+    const server = new Server({ name: "policies" });
+    const answer = async (): Promise<string> => "answer";
+    server.tool("never", answer);
+    server.tool("may", { task: "may", ttlMs: 60_000, pollMs: 50 }, answer);
+    server.tool("must", { task: "must", pollMs: 50 }, answer);
+    server.tool("later", { task: "may", promoteAfterMs: 3_600_000 }, answer);
+    await serve(world, server, async (session) => {
+        await session.listTools();
+        const isTask = { never: false, may: true, must: true, later: false };
+        for (const [name, is] of Object.entries(isTask)) {
+            const task = await session.start(name);
+            assert.equal((await task.result()).text, "answer");
+            assert.equal(task.id !== undefined, is, name);
+        }
+        const task = await session.start("may");
+        assert.equal((await task.status()).ttlMs, 60_000);
+    });
+});
+
+inEachWorld("AS-34 tasks for clients that take none", async (world) => {
+    const server = new Server({ name: "policies" });
+    server.tool("may", { task: "may" }, async (_, ctx) => {
+        assert.equal(ctx.resumed, undefined);
+        return `${await ctx.checkpoint(Buffer.from("x"))} ${ctx.defer()}`;
+    });
+    server.tool("must", { task: "must" }, () => "never");
+    await serve(
+        world,
+        server,
+        async (session) => {
+            assert.equal((await session.call("may")).text, "false false");
+            await assert.rejects(session.call("must"), RemoteError);
+        },
+        { tasks: false },
+    );
+});
+
+inEachWorld("R-2557-31 what a task tells", async (world) => {
+    const server = new Server({ name: "tells" });
+    const go = new Gate();
+    const options = { task: "may", promoteAfterMs: 3_600_000, pollMs: 20 } as const;
+    server.tool("work", options, async (_, ctx) => {
+        assert.ok(ctx.defer(120_000) && ctx.defer());
+        await ctx.setStatus("half way");
+        assert.ok(await ctx.checkpoint({ at: 1 }));
+        await go.opened;
+        return "done";
+    });
+    await serve(world, server, async (session) => {
+        await session.listTools();
+        const task = await session.start("work");
+        if (task.id !== undefined) {
+            let status = await task.status();
+            while (status.message !== "half way") status = await task.status();
+            assert.equal(status.status, "working");
+        } else assert.equal(world.era, "legacy"); // has to ask for one beforehand
+        go.open();
+        assert.equal((await task.result()).text, "done");
+    });
+});
+
+inEachWorld("AS-54 a task that is cancelled", async (world) => {
+    const server = new Server({ name: "cancelled" });
+    const began = new Gate();
+    const aborted = new Gate();
+    server.tool("wait", { task: "may", pollMs: 20 }, async (_, { signal }) => {
+        began.open();
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        aborted.open();
+    });
+    await serve(world, server, async (session) => {
+        await session.listTools();
+        const task = await session.start("wait");
+        await began.opened;
+        await task.cancel();
+        await aborted.opened;
+        assert.equal((await task.status()).status, "cancelled");
+        await assert.rejects(task.result());
+    });
+});
+
+for (const kind of ["path", "store"] as const) {
+    test(`tasks go on when a listener has closed, and the next one has them [${kind}]`, {
+        timeout: 20_000,
+    }, async () => {
+        const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+        const file = path.join(directory, "tasks.db");
+        const store = kind === "path" ? file : stores.sqlite(file);
+        const server = new Server({ name: "next", store });
+        const go = new Gate();
+        server.tool("count", { task: "may", pollMs: 20 }, async function* () {
+            yield "1 ";
+            yield "2 ";
+            await go.opened;
+            yield "3";
+        });
+        const first = await server.listenHttp({ drainMs: 0 });
+        const session = await connect(first.url, { proxy: "", maxReconnects: -1 });
+        const task = await session.start("count");
+        for await (const { number } of task) if (number === 2) break;
+        const token = task.token ?? "";
+        task.detach();
+        await session.close();
+        await first.close();
+        const second = await server.listenHttp();
+        const again = await connect(second.url, { proxy: "" });
+        const result = again.resume(token).result();
+        go.open();
+        assert.equal((await result).text, "1 2 3");
+        await again.close();
+        await server.close();
+        if (typeof store !== "string") store.close();
+        rmSync(directory, { recursive: true, force: true });
+    });
+}
+
+test("a store that cannot be opened, and what it is", async () => {
+    assert.throws(() => stores.sqlite("/nowhere/tasks.db"), /unable to open|open/);
+    assert.throws(() => stores.memory({ durability: "some" as "full" }), TypeError);
+    const store = stores.memory({ maxBytes: 1 << 20 });
+    assert.equal(store.name, "memory");
+    store.close();
+    store.close();
+    const server = new Server({ name: "none", store: "/nowhere/tasks.db" });
+    await assert.rejects(server.listenHttp(), { code: "SEGUE_E_STORE" });
+    assert.deepEqual(server.stats(), []);
+    await server.close();
+});
+
+test("listeners of one server share its tasks; stats tell of them", async () => {
+    const server = new Server({ name: "shared", store: stores.memory() });
+    server.tool("job", { task: "must", pollMs: 20 }, () => "done");
+    const [first, second] = [await server.listenHttp(), await server.listenHttp()];
+    const one = await connect(first.url, { proxy: "" });
+    const task = await one.start("job");
+    assert.equal((await task.result()).text, "done");
+    await one.close();
+    await first.close();
+    const other = await connect(second.url, { proxy: "" });
+    assert.equal((await other.task(task.id ?? "").result()).text, "done");
+    const [stats] = server.stats();
+    assert.equal(stats?.operations?.tasks, 1);
+    await other.close();
+    await server.close();
+});
+
+test("a Redis server that is not there; a name tells no secret", () => {
+    assert.throws(
+        () => stores.redis("redis://u:secret@127.0.0.1:1", { timeoutMs: 100 }),
+        {
+            code: "SEGUE_E_STORE",
+        },
+    );
+});
