@@ -163,6 +163,15 @@ static bool fill_exports(sgnode_env *self, napi_value exports)
     return true;
 }
 
+static bool make_gather(sgnode_env *self)
+{
+    napi_env env = self->env;
+    napi_value function;
+    napi_value script = sgnode_string(env, "(...values) => values");
+    return script && napi_run_script(env, script, &function) == napi_ok &&
+           napi_create_reference(env, function, 1, &self->gather) == napi_ok;
+}
+
 NAPI_MODULE_INIT(/* env, exports */)
 {
     sgnode_env *self = calloc(1, sizeof *self);
@@ -176,7 +185,7 @@ NAPI_MODULE_INIT(/* env, exports */)
         free(self);
         return NULL;
     }
-    if (!fill_exports(self, exports)) {
+    if (!make_gather(self) || !fill_exports(self, exports)) {
         napi_throw_error(env, NULL, "segue: the addon cannot be set up");
         return NULL;
     }

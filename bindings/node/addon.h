@@ -87,6 +87,7 @@ typedef struct sgnode_env {
     napi_env env;
     long refs;
     napi_ref factory; /* what makes exceptions; NULL = plain ones */
+    napi_ref gather;  /* makes an array of its arguments */
     long live[SGNODE_KINDS];
     const sgnode_box *known[SGNODE_KNOWN]; /* boxes whose tag was looked at, by address */
     sgnode_block *block;                   /* scratch memory of calls: the last block */
@@ -121,6 +122,14 @@ void *sgnode_scratch(sgnode_frame *frame, size_t size);
 
 /* ---- host: what the addon keeps for one runtime ---- */
 
+/* Values that become an array: all at once, which is several times as fast as one by
+ * one. Good as long as the handle scope they were made in. */
+typedef struct sgnode_list {
+    napi_value *items;
+    size_t count;
+    size_t room;
+} sgnode_list;
+
 typedef struct sgnode_side sgnode_side;   /* one entry of the side queue */
 typedef struct sgnode_watch sgnode_watch; /* the library's threads that have rung */
 
@@ -129,9 +138,9 @@ struct sgnode_host {
     _Atomic int refs;
     sgnode_env *self;
     segue_runtime *runtime; /* NULL once freed */
-    napi_value batch;       /* array being filled; NULL = events are dropped */
-    uint32_t count;         /* its length */
-    uint64_t round;         /* number of the batch: a list of segments is of one */
+    sgnode_list batch;      /* values of the events so far */
+    bool has_batch;         /* else events are dropped */
+    sgnode_user *open;      /* users whose segments are not in the batch yet */
     bool busy;              /* a dispatch, run or free is under way */
     bool is_ended;          /* the runtime is freed, and its threads are joined */
     bool has_hook;          /* the clean-up hook is set */
@@ -166,6 +175,11 @@ void sgnode_wake(void *host);        /* any thread; a segue_wake_fn */
 /* Begins a batch, and ends one: the array. False with an exception. */
 bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host);
 napi_value sgnode_batch_end(sgnode_host *host);
+bool sgnode_list_add(sgnode_list *list, napi_value value); /* NULL: false */
+/* The array of a list, which is empty then; NULL with an exception. */
+napi_value sgnode_list_end(sgnode_env *self, sgnode_list *list);
+/* Puts the segments of a user into the batch. */
+void sgnode_segments_end(sgnode_user *user);
 /* Appends (handler, kind, a, b, c) to the batch; NULL is null. */
 bool sgnode_push(sgnode_host *host, napi_ref handler, int kind, napi_value a,
                  napi_value b, napi_value c);
@@ -192,9 +206,12 @@ struct sgnode_user {
     napi_ref hooks[SGNODE_HOOKS]; /* functions that are asked at once, or NULL */
     char *answer;                 /* text that a hook gave, kept for the library */
     sgnode_wire *wire;            /* of a transport of JavaScript's own, else NULL */
-    napi_value segments;          /* list in the batch of this round */
-    uint32_t segment_count;       /* values in it */
-    uint64_t round;
+    sgnode_list segments;         /* of this batch */
+    size_t slot;                  /* place in the batch of their array */
+    sgnode_user *next;            /* in host->open */
+    bool is_open;
+    uint64_t number; /* of the last segment, and its index */
+    uint64_t index;
     bool is_broken; /* of a request: an event is missing */
 };
 

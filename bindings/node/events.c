@@ -6,10 +6,14 @@
  * nothing to a worker that is being terminated. What then lacks an event of a request is
  * withdrawn, hears no more but its end, and that says SEGUE_E_NOMEM.
  *
- * Segments of one request that meet in one batch share one event: a flat array (number,
- * index, replaces, text, JSON of each) that grows for as long as nothing else of that
- * request comes between. user->segments is that array, good for the round it was made
- * in. */
+ * Segments of one request that meet in one batch share one event: a list that grows for
+ * as long as nothing else of that request comes between. It has the values of one after
+ * the other (segment.ts reads them):
+ *
+ *   text                                   a plain text block; number and index follow
+ *                                          those of the segment before
+ *   null number index replaces text JSON   any other; JSON null = a plain text block
+ */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -67,6 +71,8 @@ void sgnode_user_free(void *opaque)
     for (int i = 0; i < SGNODE_HOOKS; i++)
         if (env && user->hooks[i])
             napi_delete_reference(env, user->hooks[i]);
+    sgnode_segments_end(user);
+    free(user->segments.items);
     free(user->answer);
     free(user);
     sgnode_host_unref(host);
@@ -74,7 +80,7 @@ void sgnode_user_free(void *opaque)
 
 static napi_env begin(const sgnode_user *user)
 {
-    return user->host->batch ? user->host->self->env : NULL;
+    return user->host->has_batch ? user->host->self->env : NULL;
 }
 
 static void tell(sgnode_user *user, int kind, napi_value a, napi_value b, napi_value c)
@@ -194,7 +200,7 @@ static void break_off(sgnode_user *user, segue_request *request)
 static void pass(sgnode_user *user, segue_request *request, int kind, napi_value a,
                  napi_value b, napi_value c)
 {
-    user->segments = NULL;
+    sgnode_segments_end(user);
     if (!a || !b || !c || !sgnode_push(user->host, user->handler, kind, a, b, c))
         break_off(user, request);
 }
@@ -211,23 +217,44 @@ static bool is_plain(const char *data, size_t len)
     return at + 2 == len && data[at + 1] == '}';
 }
 
-static bool add_value(sgnode_user *user, napi_value value)
+void sgnode_segments_end(sgnode_user *user)
 {
-    return value && napi_set_element(user->host->self->env, user->segments,
-                                     user->segment_count++, value) == napi_ok;
+    sgnode_host *host = user->host;
+    if (!user->is_open)
+        return;
+    sgnode_user **place = &host->open;
+    while (*place != user)
+        place = &(*place)->next;
+    *place = user->next;
+    user->is_open = false;
+    napi_value array = sgnode_list_end(host->self, &user->segments);
+    if (array)
+        host->batch.items[user->slot] = array;
 }
 
 static bool begin_list(sgnode_user *user)
 {
     sgnode_host *host = user->host;
-    napi_value list;
-    if (napi_create_array(host->self->env, &list) != napi_ok ||
-        !sgnode_push(host, user->handler, SGNODE_SEGMENTS, list, NULL, NULL))
+    if (!sgnode_push(host, user->handler, SGNODE_SEGMENTS, NULL, NULL, NULL))
         return false;
-    user->segments = list;
-    user->segment_count = 0;
-    user->round = host->round;
+    user->slot = host->batch.count - 3;
+    user->segments.count = 0;
+    user->is_open = true;
+    user->next = host->open;
+    host->open = user;
     return true;
+}
+
+static bool add_full(sgnode_user *user, napi_env env, const segue_segment *segment,
+                     napi_value text, const char *data, size_t len)
+{
+    sgnode_list *list = &user->segments;
+    return sgnode_list_add(list, sgnode_null(env)) &&
+           sgnode_list_add(list, sgnode_number(env, (double)user->number)) &&
+           sgnode_list_add(list, sgnode_number(env, (double)user->index)) &&
+           sgnode_list_add(list, sgnode_bool(env, segue_segment_replaces(segment))) &&
+           sgnode_list_add(list, text) &&
+           sgnode_list_add(list, sgnode_text(env, data, len));
 }
 
 static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *segment)
@@ -235,13 +262,17 @@ static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *se
     size_t text_len = 0, len = 0;
     const char *text = segue_segment_text(segment, &text_len);
     const char *data = segue_segment_data(segment, &len);
-    if (text && is_plain(data, len))
-        data = NULL;
-    return add_value(user, sgnode_number(env, (double)segue_segment_number(segment))) &&
-           add_value(user, sgnode_number(env, (double)segue_segment_index(segment))) &&
-           add_value(user, sgnode_bool(env, segue_segment_replaces(segment))) &&
-           add_value(user, sgnode_text(env, text, text_len)) &&
-           add_value(user, sgnode_text(env, data, len));
+    uint64_t number = segue_segment_number(segment);
+    uint64_t index = segue_segment_index(segment);
+    bool follows = user->segments.count > 0 && number == user->number + 1 &&
+                   index == user->index + 1 && !segue_segment_replaces(segment);
+    bool plain = text && is_plain(data, len);
+    napi_value decoded = sgnode_text(env, text, text_len);
+    user->number = number;
+    user->index = index;
+    if (plain && follows)
+        return sgnode_list_add(&user->segments, decoded);
+    return add_full(user, env, segment, decoded, plain ? NULL : data, len);
 }
 
 static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
@@ -250,9 +281,7 @@ static void on_segment(void *opaque, segue_request *request, const segue_segment
     napi_env env = goes_on(user);
     if (!env)
         return;
-    if (!user->segments || user->round != user->host->round)
-        user->segments = NULL;
-    if ((!user->segments && !begin_list(user)) || !add_segment(user, env, segment))
+    if ((!user->is_open && !begin_list(user)) || !add_segment(user, env, segment))
         break_off(user, request);
 }
 
@@ -313,6 +342,7 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
     (void)request;
     if (!env)
         return;
+    sgnode_segments_end(user);
     napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
     if (result)
         tell(user, SGNODE_COMPLETE, sgnode_number(env, status), result,

@@ -2,17 +2,18 @@
  * inside of runtimeDispatch. What one throws becomes an event, and the answer is "no": a
  * principal is refused, a value not judged, a token not told. A transport they are shown
  * is a view that ends with the callback. Text they answer with is kept in the user until
- * the next callback, as the library asks for. */
+ * the next callback, as the library asks for.
+ *
+ * No handle scope is opened: what a hook throws goes into the batch, which lives
+ * longer. */
 #include "addon.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One question; the values of it go when it ends. */
 typedef struct question {
     sgnode_user *user;
     napi_env env;
-    napi_handle_scope scope;
     const char *where;
 } question;
 
@@ -20,17 +21,12 @@ typedef struct question {
 static bool begin(question *self, void *opaque, int which, const char *where)
 {
     sgnode_user *user = opaque;
-    if (!user->host->batch || !user->hooks[which])
+    if (!user->host->has_batch || !user->hooks[which])
         return false;
     self->user = user;
     self->env = user->host->self->env;
     self->where = where;
-    return napi_open_handle_scope(self->env, &self->scope) == napi_ok;
-}
-
-static void finish(question *self)
-{
-    napi_close_handle_scope(self->env, self->scope);
+    return true;
 }
 
 /* Calls a hook; an exception becomes an event. NULL then, and when an argument is. */
@@ -118,7 +114,6 @@ segue_status sgnode_ask_principal(void *user, segue_transport *transport,
     sgnode_view_end(view);
     if (result && keep_text(&self, result, principal, &len))
         status = SEGUE_OK;
-    finish(&self);
     return status;
 }
 
@@ -151,7 +146,6 @@ segue_status sgnode_ask_validate(void *user, const char *tool, int32_t what,
     } else if (result && type != napi_boolean) {
         complain(&self);
     }
-    finish(&self);
     return status;
 }
 
@@ -165,7 +159,6 @@ void sgnode_ask_headers(void *user, segue_transport *transport, int32_t status)
                                     sgnode_number(self.env, status)};
     ask(&self, SGNODE_HOOK_FIRST, 2, arguments);
     sgnode_view_end(view);
-    finish(&self);
 }
 
 void sgnode_ask_bearer(void *user, segue_transport *transport, segue_bearer *bearer)
@@ -181,7 +174,6 @@ void sgnode_ask_bearer(void *user, segue_transport *transport, segue_bearer *bea
                                     show(&self, transport, &view)};
     ask(&self, SGNODE_HOOK_FIRST, 2, arguments);
     sgnode_view_end(view);
-    finish(&self);
 }
 
 const char *sgnode_ask_assertion(void *user, const char *issuer, const char *resource,
@@ -196,7 +188,6 @@ const char *sgnode_ask_assertion(void *user, const char *issuer, const char *res
     napi_value result = ask(&self, SGNODE_HOOK_FIRST, 2, arguments);
     if (result)
         keep_text(&self, result, &text, len);
-    finish(&self);
     return text;
 }
 
@@ -210,7 +201,6 @@ const char *sgnode_ask_load(void *user, const char *key, size_t *len)
     napi_value result = ask(&self, SGNODE_HOOK_SECOND, 1, &argument);
     if (result)
         keep_text(&self, result, &text, len);
-    finish(&self);
     return text;
 }
 
@@ -222,5 +212,4 @@ void sgnode_ask_save(void *user, const char *key, const char *json, size_t len)
     const napi_value arguments[] = {sgnode_string(self.env, key),
                                     sgnode_text(self.env, json, len)};
     ask(&self, SGNODE_HOOK_THIRD, 2, arguments);
-    finish(&self);
 }

@@ -27,6 +27,8 @@
 #include <time.h>
 
 #define MAX_LINES 1024
+/* Of a function that is called with the values of an array: they pass by the stack. */
+#define MAX_ARGUMENTS 4096
 /* A thread of a stopped runtime ends within a turn of its loop. */
 #define STOP_WAIT_S 1
 
@@ -139,6 +141,7 @@ void sgnode_host_unref(sgnode_host *host)
         free(host->first);
         host->first = next;
     }
+    free(host->batch.items);
     pthread_mutex_destroy(&host->mutex);
     if (host->watch)
         unref_watch(host->watch);
@@ -253,16 +256,56 @@ void sgnode_host_stop(sgnode_host *host)
 
 /* ---- the batch ---- */
 
+bool sgnode_list_add(sgnode_list *list, napi_value value)
+{
+    if (!value)
+        return false;
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        napi_value *items = realloc(list->items, room * sizeof *items);
+        if (!items)
+            return false;
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = value;
+    return true;
+}
+
+static napi_value fill_array(napi_env env, const sgnode_list *list)
+{
+    napi_value array;
+    if (napi_create_array_with_length(env, list->count, &array) != napi_ok)
+        return NULL;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (napi_set_element(env, array, i, list->items[i]) != napi_ok)
+            return NULL;
+    return array;
+}
+
+napi_value sgnode_list_end(sgnode_env *self, sgnode_list *list)
+{
+    napi_env env = self->env;
+    napi_value gather, receiver, array = NULL;
+    if (list->count > MAX_ARGUMENTS)
+        array = fill_array(env, list);
+    else if (napi_get_reference_value(env, self->gather, &gather) == napi_ok &&
+             napi_get_undefined(env, &receiver) == napi_ok &&
+             napi_call_function(env, receiver, gather, list->count, list->items,
+                                &array) != napi_ok)
+        array = NULL;
+    list->count = 0;
+    return array;
+}
+
 bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host)
 {
     if (host->busy) {
         sgnode_throw(frame, SEGUE_E_REENTRANT);
         return false;
     }
-    if (napi_create_array(frame->env, &host->batch) != napi_ok)
-        return false;
-    host->count = 0;
-    host->round++;
+    host->batch.count = 0;
+    host->has_batch = true;
     host->busy = true;
     return true;
 }
@@ -270,10 +313,11 @@ bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host)
 napi_value sgnode_batch_end(sgnode_host *host)
 {
     drain_side(host);
-    napi_value batch = host->batch;
-    host->batch = NULL;
+    while (host->open)
+        sgnode_segments_end(host->open);
+    host->has_batch = false;
     host->busy = false;
-    return batch;
+    return sgnode_list_end(host->self, &host->batch);
 }
 
 bool sgnode_push(sgnode_host *host, napi_ref handler, int kind, napi_value a,
@@ -281,17 +325,17 @@ bool sgnode_push(sgnode_host *host, napi_ref handler, int kind, napi_value a,
 {
     napi_env env = host->self->env;
     napi_value null = sgnode_null(env), function = null, number;
-    uint32_t at = host->count;
+    sgnode_list *batch = &host->batch;
+    size_t before = batch->count;
     if (!null || napi_create_int32(env, kind, &number) != napi_ok ||
         (handler && napi_get_reference_value(env, handler, &function) != napi_ok))
         return false;
-    const napi_value values[] = {function, number, a ? a : null, b ? b : null,
-                                 c ? c : null};
-    for (uint32_t i = 0; i < 5; i++)
-        if (napi_set_element(env, host->batch, at + i, values[i]) != napi_ok)
-            return false;
-    host->count = at + 5;
-    return true;
+    if (sgnode_list_add(batch, function) && sgnode_list_add(batch, number) &&
+        sgnode_list_add(batch, a ? a : null) && sgnode_list_add(batch, b ? b : null) &&
+        sgnode_list_add(batch, c ? c : null))
+        return true;
+    batch->count = before;
+    return false;
 }
 
 void sgnode_push_exception(sgnode_host *host, const char *where)
@@ -381,7 +425,7 @@ static void drain_side(sgnode_host *host)
     sgnode_side *side = take_side(host);
     while (side) {
         sgnode_side *next = side->next;
-        if (host->batch)
+        if (host->has_batch)
             push_side(host, side);
         if (side->kind == SGNODE_TRANSPORT_FREE)
             sgnode_user_free(side->user);

@@ -91,8 +91,9 @@ static napi_value runtime_dispatch(sgnode_frame *frame)
         !sgnode_batch_begin(frame, host))
         return NULL;
     segue_status status = segue_runtime_dispatch(runtime, timeout_ms, max_events, &ran);
+    bool is_silent = host->batch.count == 0 && !host->side_due;
     napi_value batch = sgnode_batch_end(host);
-    if (status == SEGUE_OK || host->count > 0)
+    if (status == SEGUE_OK || !is_silent)
         return batch;
     return sgnode_throw(frame, status);
 }

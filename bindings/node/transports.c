@@ -86,7 +86,7 @@ static napi_value transport_spawn(sgnode_frame *frame)
 static napi_value transport_http(sgnode_frame *frame)
 {
     segue_http_options full;
-    segue_transport *transport;
+    segue_transport *transport = NULL;
     sgnode_host *host;
     sgnode_user *user;
     const char *url;

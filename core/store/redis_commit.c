@@ -9,7 +9,7 @@
  *
  * A write is four arguments: kind, id, and two that depend on the kind (see `apply` in
  * redis_script_commit.c). Small entries of one operation that follow on go as one, a
- * bundle, which is one entry of the stream: what Redis does for an entry is most of what a
+ * bundle, which is one entry of the stream: what Redis does for each is most of what a
  * commit costs. A bundle whose beginning is there already, since it is sent again, is
  * refused with SPLIT, and all go one by one. */
 #include "store/redis_store.h"

@@ -12,7 +12,7 @@
  *   mail:<owner>    set: what it owns and letters wait for
  *   op:<id>         hash: o owner, e ended, u purge time, m last letter, f is followed,
  *                   x how many numbers the log has more than entries (what has been
- *                   dropped, what shares one), d<kind> how far it was dropped, b bytes
+ *                   dropped, what shares one), d<kind> dropped up to where, b bytes
  *   rec:<id>        what never changes: created (8), has key (1), key (32), principal
  *                   (32), length of the task id (2), task id, data
  *   log:<id>        stream: entry seq is seq-0, one field "e": kind (4), segment (8),
@@ -22,7 +22,7 @@
  *   fol:<id>        set: owners that follow it
  *   task, key       hashes: task id, idempotency key -> id
  *   list:<principal> sorted by bytes: created, task id, NUL, id
- *   bytes           hash: principal -> bytes of records and entries, where that is bounded
+ *   bytes           hash: principal -> bytes of records and entries, if that is bounded
  *   purge           sorted by bytes: purge time, id; what is never purged is not in it
  *
  * Numbers in what is sorted are big-endian with the sign turned, so that bytes sort as

@@ -2,9 +2,9 @@
  * What can go wrong: one class for each status of the library, all of them a
  * {@link SegueError}.
  *
- * The bands of the statuses are classes too: {@link TransportError} for what the way to the
- * peer did, {@link ProtocolError} for what the peer should not have sent,
- * {@link StoreError} for the store; {@link RemoteError} is the peer's own answer. Who would
+ * The bands of the statuses are classes too: {@link TransportError} for what the way to
+ * the peer did, {@link ProtocolError} for what the peer should not have sent, {@link
+ * StoreError} for the store; {@link RemoteError} is the peer's own answer. Who would
  * rather compare than use instanceof takes `code`.
  *
  * The part between the marks is made by bindings/node/make_errors.py.

@@ -4,8 +4,8 @@
  * `segue_x_y` is `xY`. A function that can fail throws (errors.ts); what C gives by
  * out-parameters is returned. Handles are opaque values with a tag of their kind: each is
  * freed by its `xFree`, or when nothing refers to it any more; one that was freed, given
- * away ("consumed") or whose runtime is freed throws `ClosedError` when it is used, also by
- * a second free. One of another kind, or anything else, is a TypeError.
+ * away ("consumed") or whose runtime is freed throws `ClosedError` when it is used,
+ * also by a second free. One of another kind, or anything else, is a TypeError.
  *
  * JSON crosses as text (inputs also as bytes), never parsed; durations are milliseconds;
  * options are objects (native_options.ts).
@@ -19,8 +19,8 @@
  * `runtimeDispatch` and must be quick and synchronous; when one throws, the question is
  * answered "no", and an event without handler, `EXCEPTION`, tells.
  *
- * Without memory an event may be lost, which an EXCEPTION tells. A request that lacks one
- * is cancelled, and its COMPLETE says E_NOMEM; other last events still come.
+ * V8 has no strings beyond 512 MB: a request that would bring one is cancelled, and its
+ * COMPLETE says E_NOMEM.
  *
  * All of it is for the thread of the environment (main thread or worker) that loaded it.
  */
@@ -100,8 +100,8 @@ export type ErrorFactory = (
 ) => Error;
 
 /**
- * Does a value fit a JSON Schema? undefined or null: it does. A text: it does not, and why.
- * false: that cannot be told (another dialect, a $ref that was not resolved).
+ * Does a value fit a JSON Schema? undefined or null: it does. A text: it does not, and
+ * why. false: that cannot be told (another dialect, a $ref that was not resolved).
  *
  * @param what - Validation.ARGUMENTS or Validation.RESULT
  */
@@ -135,8 +135,8 @@ export interface Native {
 
     // ---- runtime ----
     /**
-     * @param onWake - called on this thread, with nothing, when `runtimeDispatch` may have
-     *     something; at most once until then
+     * @param onWake - called on this thread, with nothing, when `runtimeDispatch` may
+     *     have something; at most once until then
      * @param log - gets RUNTIME_LOG
      * @param track - count what it allocates
      */
@@ -146,7 +146,7 @@ export interface Native {
         log?: Handler | null,
         track?: boolean,
     ): Runtime;
-    /** Blocks until `runtimeStop` was called from a hook; returns as `runtimeDispatch`. */
+    /** Blocks until `runtimeStop` was called in a hook; returns as `runtimeDispatch`. */
     runtimeRun(runtime: Runtime): unknown[];
     runtimeStart(runtime: Runtime): void;
     runtimeFd(runtime: Runtime): number;
@@ -158,8 +158,8 @@ export interface Native {
      */
     runtimeDispatch(runtime: Runtime, timeoutMs: number, maxEvents: number): unknown[];
     runtimeStop(runtime: Runtime): void;
-    /** Joins the threads of the runtime and returns the last events, among them CLOSED and
-     * COMPLETE of all that was open. */
+    /** Joins the threads of the runtime and returns the last events, among them CLOSED
+     * and COMPLETE of all that was open. */
     runtimeFree(runtime: Runtime): unknown[];
     /** Whether the doorbell keeps the process alive; at first it does not. */
     runtimeHold(runtime: Runtime, hold: boolean): void;
@@ -343,9 +343,9 @@ export interface Native {
     callResumed(call: Call): [lastSegment: number, checkpoint: Buffer | null] | null;
     callComplete(call: Call, content?: Content | null): void;
     /**
-     * `callComplete` and `callFree` with a content made of a text block, then blocks given
-     * as JSON, and structuredContent: one step for the common case. When this throws, the
-     * call is as it was, to be ended otherwise and freed by the caller.
+     * `callComplete` and `callFree` with a content made of a text block, then blocks
+     * given as JSON, and structuredContent: one step for the common case. When this
+     * throws, the call is as it was, to be ended otherwise and freed by the caller.
      */
     callReply(
         call: Call,

@@ -1,8 +1,8 @@
 /**
  * Options that cross to the library: the members of the structs of `segue.h`, which tells
- * what each means, in camelCase. What is missing, undefined or null has the default of the
- * library; a name that is none of these is a TypeError. Durations are milliseconds, sizes
- * bytes.
+ * what each means, in camelCase. What is missing, undefined or null has the default of
+ * the library; a name that is none of these is a TypeError. Durations are milliseconds,
+ * sizes bytes.
  *
  * A test compares them with the tables of the addon, and those with the header.
  */

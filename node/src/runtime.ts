@@ -2,17 +2,18 @@
  * One background runtime of the library for each environment (main thread or worker).
  *
  * The library does its input and output on a thread of its own, which knows nothing of
- * JavaScript. When it has something to tell it rings the doorbell, a thread-safe function;
- * here, on the thread of the environment, `native.runtimeDispatch` then returns a batch of
- * events, whose handlers run. The loop is not held: after {@link BUDGET_MS} of one turn
- * what is left waits for the next.
+ * JavaScript. When it has something to tell it rings the doorbell, a thread-safe
+ * function; here, on the thread of the environment, `native.runtimeDispatch` then
+ * returns a batch of events, whose handlers run. The loop is not held: after BUDGET_MS
+ * of one turn what is left waits for the next.
  *
  *     open ---- close, exit of the process, end of the worker ---> closed
  *
  * The doorbell keeps the process alive only while something is held (`hold`): requests
- * that wait for an answer, servers that listen. Ending means: threads are joined, the last
- * events (COMPLETE and CLOSED of all that was open) are delivered, everything is freed. A
- * worker that is terminated does so without JavaScript (the addon's clean-up hook).
+ * that wait for an answer, servers that listen. Ending means: threads are joined, the
+ * last events (COMPLETE and CLOSED of all that was open) are delivered, everything is
+ * freed. A worker that is terminated does so without JavaScript (the addon's clean-up
+ * hook).
  *
  * @module
  */
@@ -97,7 +98,8 @@ export class Runtime {
     constructor(track = false) {
         this.handle = native.runtimeNew({ logLevel }, () => this.#wake(), logLine, track);
         native.runtimeStart(this.handle);
-        // What ends the process by process.exit() runs no clean-up hook of the main thread.
+        // What ends the process by process.exit() runs no clean-up hook of the main
+        // thread.
         process.on("exit", this.#exit);
     }
 
@@ -153,8 +155,9 @@ export class Runtime {
     }
 
     /**
-     * Ends the runtime: threads are joined, what was open gets its last event. Idempotent.
-     * Blocks; sessions and servers that shall end in good order are to be closed before.
+     * Ends the runtime: threads are joined, what was open gets its last event.
+     * Idempotent. Blocks; sessions and servers that shall end in good order are to be
+     * closed before.
      */
     close(): void {
         this.#end(true);

@@ -192,10 +192,10 @@ function jsonOf(
 }
 
 function advice(vendor: string): string {
-    const begin = `the schema does not tell its JSON Schema (a Standard Schema of "${vendor}")`;
+    const begin = `the schema, of "${vendor}", does not tell its JSON Schema`;
     const how: Record<string, string> = {
         zod:
-            'use zod 4.2 or newer ("zod/v4" has it in zod 3.25 as z.toJSONSchema), or pass ' +
+            "use zod 4.2 or newer, or pass " +
             "{ schema, jsonSchema: z.toJSONSchema(schema) }; of zod 3 " +
             '{ schema, jsonSchema: zodToJsonSchema(schema) } of "zod-to-json-schema"',
         valibot: 'pass toStandardJsonSchema(schema) of "@valibot/to-json-schema"',

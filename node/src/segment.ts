@@ -1,15 +1,12 @@
 /** One piece of a streamed result, as it comes from the addon. */
 
-/** Values of one segment in a raw SEGMENTS event: number, index, replaces, text, data. */
-const STRIDE = 5;
-
 /** One piece of a streamed result: a content block, or the beginning or the next part of
  * one. A value that never changes. */
 export class Segment {
     /** 1, 2, 3, ... without holes. */
     readonly number: number;
-    /** Place in the content of the result, from 0: several segments may have one, the text
-     * of the later ones goes on where that of the first ends. */
+    /** Place in the content of the result, from 0: several segments may have one, the
+     * text of the later ones goes on where that of the first ends. */
     readonly index: number;
     /** What came before it is void. */
     readonly replaces: boolean;
@@ -56,19 +53,25 @@ export class Segment {
     }
 }
 
-/** @internal Makes the segments of a raw event. */
+/** @internal Makes the segments of a raw event (bindings/node/events.c): a text is a
+ *     plain text block whose number and index follow those of the one before; null
+ *     begins any other. */
 export function readSegments(raw: unknown[]): Segment[] {
     const segments: Segment[] = [];
-    for (let at = 0; at < raw.length; at += STRIDE) {
-        segments.push(
-            new Segment(
-                raw[at] as number,
-                raw[at + 1] as number,
-                raw[at + 2] as boolean,
-                (raw[at + 3] as string | null) ?? undefined,
-                raw[at + 4] as string | null,
-            ),
-        );
+    let number = 0;
+    let index = 0;
+    for (let at = 0; at < raw.length; at++) {
+        const item = raw[at];
+        if (typeof item === "string") {
+            segments.push(new Segment(++number, ++index, false, item, null));
+            continue;
+        }
+        number = raw[at + 1] as number;
+        index = raw[at + 2] as number;
+        const text = (raw[at + 4] as string | null) ?? undefined;
+        const replaces = raw[at + 3] as boolean;
+        segments.push(new Segment(number, index, replaces, text, raw[at + 5] as string));
+        at += 5;
     }
     return segments;
 }

@@ -4,7 +4,8 @@
  *   stats   what the store was asked to commit since the last stats
  *
  * With a path the store is ours, and only counts: each call goes to the library's own
- * store; --full syncs each commit. The store's thread counts and the handler of stats reads, hence atomics.
+ * store. --full syncs each commit. The store's thread counts and the handler of stats
+ * reads, hence atomics.
  *
  * It ends with its input, unless calls are parked: then it has to be killed.
  *

@@ -1,8 +1,8 @@
 """Durable segments: 64 tasks at once through the server, beside a bare loop.
 
-The bare loop makes the same insertions or XADDs, as many at a time as the server committed
-just before, into as many logs; nothing else. `full` and `normal` are the modes of a SQLite
-store; Redis has an append-only file that is synced each second.
+The bare loop makes the same insertions or XADDs, as many at a time as the server
+committed just before, into as many logs; nothing else. `full` and `normal` are the modes
+of a SQLite store; Redis has an append-only file that is synced each second.
 """
 import os
 import shutil
@@ -32,9 +32,10 @@ def measure_mode(programs, report, plan, directory, mode):
     batches = []
 
     def streams():
-        server = programs.server("bench_server", "--full" if mode == "full" else "--sqlite",
-                                 fresh(directory, "streams.db"))
-        said = programs.load("bench_stream", "streams", TASKS, each, SEGMENT_BYTES, *server)
+        flag = "--full" if mode == "full" else "--sqlite"
+        server = programs.server("bench_server", flag, fresh(directory, "streams.db"))
+        said = programs.load("bench_stream", "streams", TASKS, each, SEGMENT_BYTES,
+                             *server)
         batches.append(said["rows_per_commit"])
         return said
 

@@ -2,9 +2,9 @@
 
 A server has FEW tasks, then MANY, that wait and say nothing. Measured are its memory and
 its file with MANY, `tasks/get` of one of them (one at a time, any of them), and the time
-from the start of a server on the file of one that was killed to its first answer about an
-old task. Their handlers run again then, as those of restartable tools do. A p99 is that of
-the best of many short runs: what else a machine does only adds to it.
+from the start of a server on the file of one that was killed to its first answer about
+an old task. Their handlers run again then, as those of restartable tools do. A p99 is
+that of the best of many short runs: what else a machine does only adds to it.
 """
 import json
 import os

@@ -165,8 +165,9 @@ def main():
     parser.add_argument("--short", action="store_true", help="fewer seconds per figure")
     parser.add_argument("--strict", action="store_true",
                         help="fail when a goal is missed")
-    parser.add_argument("--only", choices=("http", "others", "durable", "parked", "python", "node"),
-                        help="measure these alone")
+    parser.add_argument("--only", help="measure these alone",
+                        choices=("http", "others", "durable", "parked", "python",
+                                 "node"))
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
                         help="directory of the release build")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench.json"))

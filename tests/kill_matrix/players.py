@@ -123,6 +123,7 @@ class Readers:
         self.open = threading.Event()
         self.done = queue.Queue()  # of (era, task, count, digest)
         self.segments = 0
+        self.refused = 0
         self.found = None
         self.gone = threading.Event()
         self.stderr = open(f"{directory}/readers.err", "ab")
@@ -138,6 +139,8 @@ class Readers:
             self.open.set()
         elif words[0] == "seen":
             self.segments = int(words[1])
+        elif words[0] == "refused":
+            self.refused += 1
         elif words[0] == "done":
             self.done.put((words[1], words[2], int(words[3]), words[4]))
         elif words[0] == "found":

@@ -93,9 +93,14 @@ static void end_if_over(reader *r)
 static void fail(path *p, const char *what, const char *why)
 {
     complain(p->owner, what, why);
+    p->open = false;
+    if (!p->owner->task_id) { /* nothing was promised, and nothing seen */
+        printf("refused\n");
+        fflush(stdout);
+        return;
+    }
     p->owner->crowd->failed++;
     record_give_up(&p->owner->record, &p->view);
-    p->open = false;
 }
 
 /* ---- a view ---- */

@@ -4,8 +4,9 @@ results and with all other views of the tasks. README.md tells more.
 
     run.py [--short] [--kills N] [--seed N] [--place DIRECTORY] [MATRIX...]
 
-The last line of each matrix is "kill matrix NAME: K kills, S segments, 0 lost, 0
-duplicated, 0 altered". Ends with 1 when there is anything else to say."""
+A matrix ends with the line "kill matrix NAME: K kills, S segments, 0 lost, 0 duplicated,
+0 altered"; these come once more when all is over. Ends with 1 when there is anything else
+to say."""
 import argparse
 import contextlib
 import dataclasses
@@ -54,16 +55,16 @@ class Matrix:
 
 LEASE_MS = 1000
 MATRICES = [
-    Matrix("sqlite", {"long": 1000, "short": 20}, 1, "both"),
-    Matrix("sqlite2", {"long": 200, "short": 8}, 2, "both",
-           pauses={"long": 20, "short": 1}),
-    Matrix("redis", {"long": 200, "short": 8}, 2, "both",
-           pauses={"long": 12, "short": 1}, restarts={"long": 20, "short": 1},
-           cuts={"long": 12, "short": 1}),
     Matrix("rolling-sqlite", {"long": 0, "short": 0}, 3, "both",
            rolls={"long": 10, "short": 1}),
     Matrix("rolling-redis", {"long": 0, "short": 0}, 3, "both",
            rolls={"long": 10, "short": 1}),
+    Matrix("sqlite2", {"long": 200, "short": 8}, 2, "both",
+           pauses={"long": 20, "short": 1}),
+    Matrix("sqlite", {"long": 1000, "short": 20}, 1, "both"),
+    Matrix("redis", {"long": 200, "short": 8}, 2, "both",
+           pauses={"long": 12, "short": 1}, restarts={"long": 20, "short": 1},
+           cuts={"long": 12, "short": 1}),
 ]
 
 
@@ -92,7 +93,8 @@ class Run:
 
     def plan(self, kills):
         """All deeds in a random order."""
-        wanted = {"kill": kills or self.matrix.kills[self.form]}
+        usual = self.matrix.kills[self.form]
+        wanted = {"kill": kills if kills and usual else usual}
         for deed, counts in (("pause", self.matrix.pauses), ("cut", self.matrix.cuts),
                              ("restart", self.matrix.restarts),
                              ("roll", self.matrix.rolls)):
@@ -215,10 +217,15 @@ class Run:
             print(f"{self.matrix.name}: {self.done['pause']} servers paused, "
                   f"{self.done['cut']} cut off, each for longer than a lease of "
                   f"{LEASE_MS} ms; Redis restarted {self.done['restart']} times; "
-                  f"{self.let_go()} runs told to stop")
+                  f"{self.let_go()} runs told to stop; {self.viewer.late} looks a moment "
+                  "too early")
         complaints = self.viewer.why[:20]
         if self.form == "long" and self.done["cut"] and not self.let_go():
             complaints.append("nobody was fenced")
+        if self.readers.refused:
+            print(f"{self.matrix.name}: {self.readers.refused} calls refused, with an error")
+        if self.readers.refused > (tasks // 50 if self.done["cut"] else 0):
+            complaints.append("too many calls refused: a store that is away may do that")
         if failed:
             complaints.append(f"{failed} tasks failed")
         if tasks < TASKS or not self.viewer.looked:
@@ -227,7 +234,7 @@ class Run:
 
 
 def play(matrix, form, options):
-    """Returns whether all is well."""
+    """Returns whether all is well, and the line that says so."""
     directory = tempfile.mkdtemp(prefix=f"segue-kill-{matrix.name}.")
     begin = time.monotonic()
     counts, complaints, run = [0, 0, 0, 0], [], None
@@ -247,8 +254,9 @@ def play(matrix, form, options):
     else:
         tell_errors(directory)
     print(f"{matrix.name}: {time.monotonic() - begin:.0f} s, seed {options.seed}")
-    print(last_line(matrix, run, counts), flush=True)
-    return well
+    line = last_line(matrix, run, counts)
+    print(line, flush=True)
+    return well, line
 
 
 def last_line(matrix, run, counts):
@@ -282,7 +290,8 @@ def main():
     wanted = [m for m in MATRICES if not options.matrix or m.name in options.matrix]
     form = "short" if options.short else "long"
     results = [play(matrix, form, options) for matrix in wanted]
-    return 0 if all(results) else 1
+    print("", *(line for _, line in results), sep="\n")
+    return 0 if all(well for well, _ in results) else 1
 
 
 if __name__ == "__main__":

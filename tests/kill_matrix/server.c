@@ -24,7 +24,7 @@
 #include "weaver.h"
 
 #define LONGEST_WAIT_MS 20 /* until a signal is seen */
-#define DRAIN_MS 2000
+#define DRAIN_MS 1000
 #define TTL_MS 120000
 #define LEASE_MS 1000
 

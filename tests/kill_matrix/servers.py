@@ -9,12 +9,10 @@ F failed". The other half of it, a rolling restart under load, is a matrix of ru
 import argparse
 import contextlib
 import os
-import random
 import shutil
 import statistics
 import sys
 import tempfile
-import threading
 import time
 
 import dialects

@@ -294,6 +294,19 @@ test("a transport of one's own carries a conversation", TIMEOUT, async () => {
     assert.ok(kinds.has(Kind.TRANSPORT_FREE));
 });
 
+test("a server tells how it is; a store that is not there is an error", () => {
+    const world = new Pair({});
+    const stats = JSON.parse(native.serverStats(world.server));
+    assert.equal(stats.operations.running, 0);
+    assert.throws(() => native.storeRedis("redis://127.0.0.1:1", { timeoutMs: 100 }), {
+        code: "SEGUE_E_STORE",
+    });
+    const store = native.storeMemory({ maxBytes: 1 << 20 });
+    native.storeFree(store);
+    assert.throws(() => native.storeFree(store), errors.ClosedError);
+    world.close();
+});
+
 test("arguments that are none are named", () => {
     const world = new Pair({});
     const { handle } = world.runtime;

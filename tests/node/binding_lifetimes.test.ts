@@ -1,6 +1,6 @@
 /** Lifetimes: handles and the garbage collector, environments and their ends. Cases that
- * end a process or a worker are programs of their own, which must end as they say, without
- * a crash, in time. */
+ * end a process or a worker are programs of their own, which must end as they say,
+ * without a crash, in time. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,8 @@ const PRELUDE = `
     function begin() {
         const [near, far] = native.transportPair(handle);
         const limits = { maxResultBytes: 2 ** 40, maxLogBytes: 2 ** 40 };
-        const server = native.serverNew(handle, limits, null, hooks.principal, hooks.validate);
+        const { principal, validate } = hooks;
+        const server = native.serverNew(handle, limits, null, principal, validate);
         const add = (name, tool) => native.serverAdd(server, 1,
             JSON.stringify({ name, inputSchema: { type: "object" } }),
             { task: 1, promoteAfterMs: 60000 }, (_kind, call) => tool(call));
@@ -133,8 +134,11 @@ test("an external of another addon is no handle", async () => {
         "TypeError TypeError",
         `
         const other = require("node:crypto").createSecretKey(Buffer.from("x"));
-        const say1 = (f) => { try { f(); return "no error"; } catch (e) { return e.name; } };
-        say([say1(() => native.callFree(other)), say1(() => native.callFree(process))].join(" "));
+        const free = (handle) => {
+            try { native.callFree(handle); return "no error"; }
+            catch (error) { return error.name; }
+        };
+        say(free(other) + " " + free(process));
         `,
     );
 });
@@ -162,7 +166,8 @@ test("what is held keeps it alive, and no longer than that", async () => {
 const STAGES: Record<string, string> = {
     "before anything": "process.exit(7);",
     "with a session that is not open": "begin(); process.exit(7);",
-    "in the handler of OPEN": `hooks.events = () => process.exit(7); runtime.hold(); begin();`,
+    "in the handler of OPEN": `hooks.events = () => process.exit(7);
+        runtime.hold(); begin();`,
     "with a request that is not sent": `call(begin(), "hang"); process.exit(7);`,
     "in the handler of a segment": `runtime.hold();
         call(begin(), "stream", (kind) => kind === Kind.SEGMENTS && process.exit(7));`,
@@ -172,14 +177,15 @@ const STAGES: Record<string, string> = {
         runtime.hold(); call(begin(), "hello");`,
     "inside of validate": `hooks.validate = () => process.exit(7);
         runtime.hold(); call(begin(), "hello");`,
-    "after the runtime was closed": `call(begin(), "stream"); runtime.close(); process.exit(7);`,
+    "after the runtime was closed": `call(begin(), "stream"); runtime.close();
+        process.exit(7);`,
 };
 
 for (const [stage, body] of Object.entries(STAGES)) {
     test(`process.exit ${stage}`, () => endsWith("", body, 7));
 }
 
-test("an exception in a handler is uncaught, and the next events still come", async () => {
+test("an exception in a handler is uncaught, and the rest still comes", async () => {
     await endsWith(
         "boom complete",
         `
@@ -320,14 +326,16 @@ test("a worker that ends by process.exit, and one that throws", async () => {
         const prelude = ${JSON.stringify(PRELUDE)};
         const run = (body) => new Promise((resolve) => {
             const worker = new Worker(
-                "process.argv[1] = require('node:worker_threads').workerData;" + prelude + body,
+                "process.argv[1] = require('node:worker_threads').workerData;" +
+                prelude + "runtime.hold();" +
+                "call(begin(), 'stream', (kind) => {" + body + "})",
                 { eval: true, workerData: process.argv[1] });
             worker.on("error", () => {});
             worker.on("exit", resolve);
         });
         Promise.all([
-            run("runtime.hold(); call(begin(), 'stream', (kind) => kind === 9 && process.exit(3));"),
-            run("runtime.hold(); call(begin(), 'stream', () => { throw new Error('x'); });"),
+            run("kind === 9 && process.exit(3);"),
+            run("throw new Error('x');"),
         ]).then((codes) => say(codes.join()));
         `,
     );
@@ -339,7 +347,8 @@ test("workers come and go", async () => {
         `
         const { Worker } = require("node:worker_threads");
         const body = ${JSON.stringify(`${PRELUDE}\nruntime.hold();
-            call(begin(), "hello", (kind) => kind === Kind.COMPLETE && runtime.release());`)};
+            call(begin(), "hello", (kind) =>
+                kind === Kind.COMPLETE && runtime.release());`)};
         (async () => {
             let ends = 0;
             for (let i = 0; i < 10; i++) {

@@ -44,7 +44,8 @@ async function settle(): Promise<number> {
 
 test("a hundred thousand calls leave nothing behind", { timeout: 120_000 }, async () => {
     const world = new Pair({ hello: (call) => native.callReply(call, "hello") });
-    assert.equal(await run(world, CALLS / 4), CALLS / 4); // caches and heaps are full then
+    // Caches and heaps are full then.
+    assert.equal(await run(world, CALLS / 4), CALLS / 4);
     const rss = await settle();
     const held = native.allocated();
     assert.equal(await run(world, CALLS), CALLS);

@@ -103,8 +103,8 @@ export class Pair {
         return Object.assign(recorder, { request: request as never });
     }
 
-    /** Ends the runtime. The server goes first: until then it holds its handlers, and what
-     * they refer to may be the server. */
+    /** Ends the runtime. The server goes first: until then it holds its handlers, and
+     * what they refer to may be the server. */
     close(): void {
         native.serverFree(this.server);
         this.runtime.close();

@@ -22,6 +22,7 @@ import {
     worldTest,
 } from "./client_worlds.js";
 import { CuttingProxy, serverCommand } from "./programs.js";
+import { RawPeer } from "./raw_peer.js";
 
 const numbersTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 
@@ -208,5 +209,67 @@ test("a child that is not to be started again", async () => {
     await assert.rejects(session.call("die"), SegueError);
     await assert.rejects(session.waitClosed(), SegueError);
     assert.ok(session.isClosed);
+    await session.close();
+});
+
+type Asked = { id: unknown; method: string; params: { taskId?: string } };
+
+/** The next request of a client, whatever else it says. */
+async function asked(peer: RawPeer, method: string): Promise<Asked> {
+    for (;;) {
+        const told = JSON.parse(await peer.hear()) as Asked;
+        if (told.method === method) return told;
+    }
+}
+
+test("R-E-7: events of a stream that was left are none of the next one", async () => {
+    const peer = new RawPeer();
+    const target = { _transport: () => peer.transport() } as unknown as string;
+    const say = (message: object): void =>
+        peer.say(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    const event = (number: number): void => {
+        const content = [{ type: "text", text: `${number} ` }];
+        const payload = { content, segment: number };
+        const params = { taskId: "T", seq: number - 1, payload };
+        const type = "dev.segue.content.partial";
+        say({ method: "notifications/tasks/event", params: { ...params, type } });
+    };
+    const connecting = connect(target);
+    const extensions = {
+        "io.modelcontextprotocol/tasks": {},
+        "dev.segue/eventStreams": {},
+    };
+    const serverInfo = { name: "x", version: "1" };
+    const { id } = await asked(peer, "server/discover");
+    const discovered = {
+        resultType: "complete",
+        supportedVersions: ["2026-07-28"],
+        capabilities: { tools: {}, extensions },
+        serverInfo,
+        ttlMs: 0,
+        cacheScope: "private",
+        _meta: { "io.modelcontextprotocol/serverInfo": serverInfo },
+    };
+    say({ id, result: discovered });
+    const session = await connecting;
+    const starting = session.start("t");
+    const now = "2026-01-01T00:00:00Z";
+    const task = { taskId: "T", status: "working", createdAt: now, lastUpdatedAt: now };
+    const call = await asked(peer, "tools/call");
+    say({ id: call.id, result: { resultType: "task", ttlMs: null, ...task } });
+    const first = await starting;
+    await asked(peer, "tasks/stream");
+    for (const number of [1, 2, 3]) event(number);
+    for await (const segment of first) if (segment.number === 2) break;
+    const second = session.resume(first.detach());
+    const stream = await asked(peer, "tasks/stream");
+    event(4); // of the first stream: it was on its way
+    for (const number of [1, 2, 3, 4, 5]) event(number);
+    const final = { status: "completed", isError: false };
+    const _meta = { "dev.segue/final": final };
+    say({ id: stream.id, result: { resultType: "complete", _meta } });
+    const numbers = (await all<Segment>(second)).map((one) => one.number);
+    assert.deepEqual(numbers, [3, 4, 5]);
+    assert.equal((await second.result()).text, "1 2 3 4 5 ");
     await session.close();
 });

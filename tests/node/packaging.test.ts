@@ -93,6 +93,7 @@ test("every library of ours has a package", () => {
         "libev",
         "libcurl",
         "libsqlite3",
+        "libhiredis",
         "libssl",
         "libcrypto",
     ];

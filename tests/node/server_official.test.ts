@@ -1,10 +1,16 @@
-/** The official SDK's clients, of 2.x and of 1.x, and a Node server of ours, over stdio and
- * over HTTP. */
+/**
+ * The official SDK's clients, of 2.x and of 1.x, and a Node server of ours, over stdio
+ * and over HTTP.
+ */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { audio, image, Server, ToolError } from "segue-mcp";
 import { z } from "zod";
+import { built } from "./tree.js";
 
 const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
 const timeout = 30_000;
@@ -205,3 +211,20 @@ for (const sdk of SDKS) {
     });
 }
 // biome-ignore-end lint/suspicious/noExplicitAny: two SDKs, in one shape
+
+const C_CLIENT = built("examples/client");
+
+test("the example client in C, over HTTP and over standard input and output", {
+    timeout,
+    skip: !existsSync(C_CLIENT) && `${C_CLIENT} is not built`,
+}, async () => {
+    const server = makeServer();
+    const { url } = await server.listenHttp({ drainMs: 500 });
+    const run = promisify(execFile);
+    const words = await run(C_CLIENT, ["words", "{}", url]);
+    assert.match(words.stdout, /one[\s\S]*two/);
+    await server.close();
+    const noisy = ["noisy", '{"text":"hé"}', process.execPath, PROGRAM];
+    const told = await run(C_CLIENT, noisy);
+    assert.match(told.stdout, /hé/);
+});

@@ -41,7 +41,7 @@ test("Standard Schemas of three libraries are told and check", async () => {
     }
 });
 
-test("what a schema makes of a value is what counts; defaults need not come in", async () => {
+test("what a schema makes of a value counts; defaults need not come in", async () => {
     const one = z.object({ n: z.coerce.number().default(3), s: z.string().trim() });
     const schema = schemaOf(one, "input", "it");
     assert.deepEqual(schema.json.required, ["s"]);
@@ -57,7 +57,7 @@ test("what a schema makes of a value is what counts; defaults need not come in",
     );
 });
 
-test("a library that tells no JSON Schema is named, and what to pass instead", async () => {
+test("a library that tells no JSON Schema is named, and what helps", async () => {
     const old = z3.object({ a: z3.string() });
     assert.throws(() => schemaOf(old, "input", "tool t"), /tool t: .*"zod".*zod 4/);
     const bare = v.object({ a: v.string() });
@@ -229,7 +229,7 @@ test("patterns of a stranger's schema are not run", () => {
     assert.ok(!compile(large, { patterns: false })(1).issues);
 });
 
-test("what cannot be compiled checks nothing, and says so where it is our own", async () => {
+test("what cannot be compiled checks nothing; of our own it is said", async () => {
     const warnings: string[] = [];
     const listen = (warning: Error): void => void warnings.push(warning.message);
     process.on("warning", listen);

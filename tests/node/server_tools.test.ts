@@ -286,6 +286,28 @@ test("messages are told where that was asked for", async () => {
     });
 });
 
+test("an onError that throws is uncaught, and the call still ends", async () => {
+    const server = new Server({
+        name: "worse",
+        onError: () => {
+            throw new Error("worse");
+        },
+    });
+    server.tool("fails", () => {
+        throw new Error("bad");
+    });
+    const caught: string[] = [];
+    const listen = (error: Error): void => void caught.push(error.message);
+    process.prependOnceListener("uncaughtException", listen);
+    const others = process.listeners("uncaughtException").filter((one) => one !== listen);
+    for (const one of others) process.off("uncaughtException", one);
+    await serve({ way: "pair", era: "modern" }, server, async (session) => {
+        await assert.rejects(session.call("fails"), /The tool fails failed/);
+    });
+    for (const one of others) process.on("uncaughtException", one);
+    assert.deepEqual(caught, ["worse"]);
+});
+
 test("definitions that cannot be", async () => {
     const server = new Server({ name: "odd" });
     const run = (): string => "";

@@ -144,7 +144,7 @@ for (const vector of WRONG) {
     });
 }
 
-test("a clock that stands still, and connections that break, are not of this runner", () => {
+test("clocks that stand still, and cuts, are not of this runner", () => {
     const left = OURS.filter((vector) => !isPlayed(vector));
     const needs = new Set(left.flatMap((vector) => vector.needs));
     for (const need of needs) assert.ok([...CAN, "clock", "cut"].includes(need), need);

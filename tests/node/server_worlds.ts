@@ -1,5 +1,7 @@
-/** Where tests of the server run: in the process of its client, and over HTTP, for clients
- * of 2026-07-28 and of 2025-11-25. */
+/**
+ * Where tests of the server run: in the process of its client, and over HTTP, for clients
+ * of 2026-07-28 and of 2025-11-25.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ConnectOptions, connect, type Server, type Session } from "segue-mcp";

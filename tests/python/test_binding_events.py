@@ -821,3 +821,18 @@ def test_dispatch_in_a_hook_is_refused() -> None:
 
     run(main())
     assert len(refused) == 2
+
+
+def test_a_server_tells_how_it_is() -> None:
+    async def main() -> None:
+        async with runtime() as made:
+            pair = Pair(made.handle, tools={})
+            stats = json.loads(_segue.server_stats(pair.server))
+            assert stats["operations"]["running"] == 0
+
+    run(main())
+
+
+def test_a_redis_that_is_not_there_is_a_store_that_failed() -> None:
+    with pytest.raises(errors.StoreError):
+        _segue.store_redis("redis://127.0.0.1:1", {"timeout_ms": 100})

@@ -77,8 +77,15 @@ def test_every_library_of_ours_has_a_package() -> None:
     listed = subprocess.run(
         ["ldd", str(loaded("libsegue.so"))], capture_output=True, text=True, check=True
     ).stdout
-    direct = {"libwebsockets", "libev", "libcurl", "libsqlite3", "libhiredis", "libssl",
-              "libcrypto"}
+    direct = {
+        "libwebsockets",
+        "libev",
+        "libcurl",
+        "libsqlite3",
+        "libhiredis",
+        "libssl",
+        "libcrypto",
+    }
     names = [line.split()[0] for line in listed.splitlines()]
     ours = [name for name in names if name.partition(".so")[0] in direct]
     assert len(ours) == len(direct)

@@ -9,7 +9,13 @@
  */
 
 import type { Meta, PromptMessage } from "../content.js";
-import { ClosedError, EndedError, StateError, UnsupportedError } from "../errors.js";
+import {
+    ClosedError,
+    EndedError,
+    RequestCancelledError,
+    StateError,
+    UnsupportedError,
+} from "../errors.js";
 import { Declined } from "../failures.js";
 import { type Call, Kind, native, Status } from "../native.js";
 import type { ElicitResult, Root } from "../questions.js";
@@ -77,7 +83,8 @@ export class Context {
     /** Hosting.began has the process wait for it. */
     #isHeld = true;
     #controller: AbortController | undefined;
-    readonly #room = new Room();
+    /** Made when something has to wait for the first time. */
+    #room: Room | undefined;
     #meta: Meta | undefined;
 
     /** @internal */
@@ -94,7 +101,7 @@ export class Context {
         this.#isWatched = true;
         native.callWatch(this.#call, (kind) => {
             if (kind === Kind.CANCEL) this.abort(reasonOfCancel());
-            else this.#room.flush();
+            else this.#room?.flush();
         });
         if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
     }
@@ -104,7 +111,7 @@ export class Context {
         if (this.#isCancelled) return;
         this.#isCancelled = true;
         this.release();
-        this.#room.end();
+        this.#room?.end();
         this.#controller?.abort(reason);
     }
 
@@ -119,6 +126,11 @@ export class Context {
     #take(attempt: () => boolean): Promise<void> {
         try {
             this.watch();
+            if (!this.#room) {
+                if (attempt()) return DONE;
+                if (this.#isCancelled) throw new RequestCancelledError();
+                this.#room = new Room();
+            }
         } catch (error) {
             return Promise.reject(error);
         }

@@ -32,10 +32,25 @@ export const INVALID_PARAMS = -32602;
 export const INTERNAL = -32603;
 export const NOT_FOUND = -32002;
 
-/** A generator may go on so long before others have their turn, in milliseconds. */
+/** All generators together may go on so long in one turn of the loop, in milliseconds. */
 const TURN_MS = 2;
 /** ... and the clock is looked at after so many segments. */
 const CLOCK_EVERY = 16;
+
+let isInTurn = false;
+let turnBegan = 0;
+
+/** Whether others shall have their turn: whatever else waits for the loop. */
+function isTurnOver(): boolean {
+    const now = performance.now();
+    if (isInTurn) return now - turnBegan > TURN_MS;
+    isInTurn = true;
+    turnBegan = now;
+    setImmediate(() => {
+        isInTurn = false;
+    });
+    return false;
+}
 
 /** A handler was given what it cannot take; the message says what is wrong. */
 export class BadArguments extends Error {}
@@ -127,7 +142,7 @@ export abstract class Item {
             else
                 args.then((made) => run.given(this.run(made, context))).then(
                     null,
-                    run.fail,
+                    (error: unknown) => run.fail(error),
                 );
         } catch (error) {
             run.fail(error);
@@ -161,14 +176,16 @@ class Running {
     /** The handler has given something. */
     given(value: unknown): void {
         if (isPromise(value)) {
-            value.then((one) => this.given(one)).then(null, this.fail);
+            value
+                .then((one) => this.given(one))
+                .then(null, (error: unknown) => this.fail(error));
             return;
         }
         const steps = stepsOf(value);
         if (steps)
             this.#drain(steps)
                 .then((last) => this.#end(last))
-                .then(null, this.fail);
+                .then(null, (error: unknown) => this.fail(error));
         else this.#end(value);
     }
 
@@ -176,7 +193,10 @@ class Running {
         this.#replies = true;
         try {
             const replied = this.#item.reply(this.#call, value);
-            if (replied) replied.then(() => this.#ended(), this.fail);
+            if (replied)
+                replied
+                    .then(() => this.#ended())
+                    .then(null, (why: unknown) => this.fail(why));
             else this.#ended();
         } catch (error) {
             this.fail(error);
@@ -202,7 +222,6 @@ class Running {
         const context = this.#context;
         const call = this.#call;
         let last: unknown;
-        let since = performance.now();
         for (let count = 1; !context.cancelled; count++) {
             const step = steps.next();
             const { value, done } = isPromise(step) ? await step : step;
@@ -212,10 +231,8 @@ class Running {
                 last = this.#item.lastWord(value, last);
                 await context.send(value as object);
             }
-            if (count % CLOCK_EVERY === 0 && performance.now() - since > TURN_MS) {
+            if (count % CLOCK_EVERY === 0 && isTurnOver())
                 await new Promise(setImmediate);
-                since = performance.now();
-            }
         }
         throw new RequestCancelledError();
     }
@@ -223,7 +240,7 @@ class Running {
     // ---- failures
 
     /** Ends a call that came to no good end, and frees it. */
-    readonly fail = (error: unknown): void => {
+    fail(error: unknown): void {
         const { isEnded } = this.#host;
         try {
             if (isEnded && this.#context.cancelled) {
@@ -241,7 +258,7 @@ class Running {
         } catch {
             // The reply that told it did so, or the runtime has ended.
         }
-    };
+    }
 
     #tell(error: unknown): void {
         const { server } = this.#host;

@@ -149,7 +149,7 @@ export type Sendable =
  * in JSON: objects become structured, too.
  */
 export type ToolReturn<Out> = [Out] extends [never]
-    ? // biome-ignore lint/suspicious/noConfusingVoidType: of functions that return nothing
+    ? // biome-ignore lint/suspicious/noConfusingVoidType: what returns nothing
       Sendable | void
     : SchemaInput<Out> | Result<SchemaInput<Out>> | WireResult;
 

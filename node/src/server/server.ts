@@ -341,7 +341,14 @@ export class Server {
 
     /** @internal */
     report(error: unknown, failure: Failure): void {
-        this.#onError(error, failure);
+        try {
+            this.#onError(error, failure);
+        } catch (why) {
+            // As what any callback throws: an uncaughtException. The call still ends.
+            queueMicrotask(() => {
+                throw why;
+            });
+        }
     }
 
     #open(given: Store | string | undefined): Store | undefined {

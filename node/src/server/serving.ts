@@ -29,9 +29,11 @@ export interface CloseOptions {
 export abstract class Serving {
     /** Resolves when it has ended, for whatever reason. */
     readonly closed: Promise<void>;
+    /** @internal */
     protected readonly host: Hosting;
+    /** @internal */
     protected readonly drainMs: number;
-    /** The last conversation has ended, and nobody can come any more. */
+    /** @internal The last conversation has ended, and nobody can come any more. */
     protected isIdle = false;
     readonly #leave: (host: Hosting) => void;
     readonly #signal: AbortSignal | undefined;

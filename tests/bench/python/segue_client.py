@@ -86,7 +86,7 @@ async def stream(session: segue.Session, segments: int, size: int) -> None:
 
 async def main() -> None:
     kind, first, second, *command = sys.argv[1:]
-    async with segue.connect(command) as session:
+    async with segue.connect(command, max_result_bytes=1 << 30) as session:
         what = {"calls": calls, "stream": stream}[kind]
         await what(session, int(first), int(second))
 

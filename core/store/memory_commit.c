@@ -1,0 +1,330 @@
+/* Writing to the memory store. A commit works in two steps. Staging applies the writes
+ * one by one, which may fail at any of them; before an operation is changed for the first
+ * time its state goes to `touches`. Then either undo puts these states back or apply
+ * moves operations to their lists and frees what was deleted, which cannot fail. Staging
+ * leaves the lists alone and frees nothing.
+ *
+ * What is dropped from logs is dropped when all else has been applied: it needs nothing,
+ * and nothing undoes it.
+ *
+ * `used` counts blocks as they were allocated plus an allowance for what the maps, the
+ * heap and the allocator add. Room is made last: only then is it sure that the commit
+ * goes through, so no operation is evicted for one that fails. */
+#include "store/memory_store.h"
+
+#define TOUCHES_KEPT 256
+
+/* ---- staging ---- */
+
+static bool reserve_touch(sgi_memory_store *store)
+{
+    if (store->touch_count < store->touch_cap)
+        return true;
+    size_t cap = store->touch_cap ? store->touch_cap * 2 : 4;
+    sgi_memory_touch *touches =
+        sgi_resize(&store->mem, store->touches, store->touch_cap * sizeof *touches,
+                   cap * sizeof *touches);
+    if (!touches)
+        return false;
+    store->touches = touches;
+    store->touch_cap = cap;
+    return true;
+}
+
+static sgi_memory_touch *remember(sgi_memory_store *store, sgi_memory_operation *op)
+{
+    sgi_memory_touch *t = &store->touches[store->touch_count++];
+    *t = (sgi_memory_touch){.op = op,
+                            .mark = sgi_memory_log_mark(&op->log),
+                            .purge_ms = op->purge.at_ms,
+                            .ended = op->ended,
+                            .loose = op->loose};
+    op->touch = (uint32_t)store->touch_count;
+    return t;
+}
+
+/* To be called before an operation is changed; NULL when out of memory. */
+static sgi_memory_touch *touch_operation(sgi_memory_store *store,
+                                         sgi_memory_operation *op)
+{
+    if (op->touch)
+        return &store->touches[op->touch - 1];
+    return reserve_touch(store) ? remember(store, op) : NULL;
+}
+
+static sgi_memory_operation *new_operation(sgi_memory_store *store,
+                                           const segue_store_record *record)
+{
+    size_t task_len = strlen(record->task_id);
+    size_t size = sizeof(sgi_memory_operation) + task_len + 1 + record->data_len;
+    sgi_memory_operation *op = sgi_alloc(&store->mem, size);
+    if (!op)
+        return NULL;
+    *op = (sgi_memory_operation){.place.created_ms = record->created_ms,
+                                 .place.task_id = op->text,
+                                 .data_len = record->data_len,
+                                 .task_len = (uint32_t)task_len,
+                                 .has_key = record->has_key != 0,
+                                 .ended = record->ended != 0};
+    memcpy(op->id, record->id, sizeof op->id);
+    if (op->has_key)
+        memcpy(op->key, record->idempotency_key, sizeof op->key);
+    memcpy(op->text, record->task_id, task_len + 1);
+    if (record->data_len)
+        memcpy(op->text + task_len + 1, record->data, record->data_len);
+    if (!sgi_memory_owner_hold(&store->owners, &store->mem, &op->place,
+                               record->principal)) {
+        sgi_release(&store->mem, op, size);
+        return NULL;
+    }
+    if (!sgi_timer_set(&store->purges, &op->purge, record->purge_ms, NULL)) {
+        sgi_memory_owner_drop(&store->owners, &store->mem, &op->place);
+        sgi_release(&store->mem, op, size);
+        return NULL;
+    }
+    return op;
+}
+
+static segue_status stage_create(sgi_memory_store *store,
+                                 const segue_store_record *record)
+{
+    if (!record || !record->task_id || strlen(record->task_id) > UINT32_MAX)
+        return SEGUE_E_INVALID;
+    if (sgi_map_find(&store->by_id, sgi_memory_id(record->id)) ||
+        sgi_map_find(&store->by_task, sgi_str_of(record->task_id)) ||
+        (record->has_key &&
+         sgi_map_find(&store->by_key, sgi_memory_key(record->idempotency_key))))
+        return SEGUE_E_EXISTS;
+    if (!reserve_touch(store))
+        return SEGUE_E_NOMEM;
+    sgi_memory_operation *op = new_operation(store, record);
+    if (!op)
+        return SEGUE_E_NOMEM;
+    remember(store, op)->created = true;
+    sgi_memory_put_in_maps(store, op);
+    store->used += sgi_memory_weight(op);
+    return SEGUE_OK;
+}
+
+static segue_status stage_append(sgi_memory_store *store, sgi_memory_operation *op,
+                                 const segue_store_entry *entry)
+{
+    if (entry->seq != op->log.last_seq + 1)
+        return SEGUE_E_STATE;
+    if (!touch_operation(store, op))
+        return SEGUE_E_NOMEM;
+    size_t before = op->log.bytes;
+    segue_status status = sgi_memory_log_append(&op->log, &store->mem, entry);
+    store->used += op->log.bytes - before;
+    return status;
+}
+
+static segue_status stage_end(sgi_memory_store *store, sgi_memory_operation *op,
+                              int64_t purge_ms)
+{
+    if (!touch_operation(store, op))
+        return SEGUE_E_NOMEM;
+    op->ended = true;
+    sgi_timer_set(&store->purges, &op->purge, purge_ms, NULL);
+    return SEGUE_OK;
+}
+
+static segue_status stage_delete(sgi_memory_store *store, sgi_memory_operation *op)
+{
+    sgi_memory_touch *t = touch_operation(store, op);
+    if (!t)
+        return SEGUE_E_NOMEM;
+    t->deleted = true;
+    sgi_memory_take_from_maps(store, op);
+    store->used -= sgi_memory_weight(op);
+    return SEGUE_OK;
+}
+
+static segue_status stage_release(sgi_memory_store *store, sgi_memory_operation *op)
+{
+    if (op->ended)
+        return SEGUE_OK;
+    if (!touch_operation(store, op))
+        return SEGUE_E_NOMEM;
+    op->loose = true;
+    return SEGUE_OK;
+}
+
+/* recent: where the last write went, most likely the place of this one too. */
+static segue_status stage(sgi_memory_store *store, const segue_store_write *write,
+                          sgi_memory_operation **recent)
+{
+    if (write->kind == SEGUE_STORE_CREATE)
+        return stage_create(store, write->record);
+    sgi_memory_operation *op = *recent;
+    if (!op || memcmp(op->id, write->id, sizeof op->id) != 0)
+        op = *recent = sgi_memory_find(store, write->id);
+    switch (write->kind) {
+    case SEGUE_STORE_APPEND:
+        return op ? stage_append(store, op, &write->entry) : SEGUE_E_NOT_FOUND;
+    case SEGUE_STORE_END:
+        return op ? stage_end(store, op, write->purge_ms) : SEGUE_E_NOT_FOUND;
+    case SEGUE_STORE_DELETE:
+        *recent = NULL;
+        return op ? stage_delete(store, op) : SEGUE_OK;
+    case SEGUE_STORE_RELEASE:
+        return op ? stage_release(store, op) : SEGUE_OK;
+    case SEGUE_STORE_DROP:
+        return SEGUE_OK; /* comes last */
+    default:
+        return SEGUE_E_INVALID;
+    }
+}
+
+/* ---- the two ends of a commit ---- */
+
+static void undo_touch(sgi_memory_store *store, sgi_memory_touch *t)
+{
+    sgi_memory_operation *op = t->op;
+    op->touch = 0;
+    if (t->created) {
+        if (!t->deleted)
+            sgi_memory_take_from_maps(store, op);
+        sgi_memory_free(store, op);
+        return;
+    }
+    if (t->deleted)
+        sgi_memory_put_in_maps(store, op);
+    sgi_memory_log_cut(&op->log, &store->mem, &t->mark);
+    op->ended = t->ended;
+    op->loose = t->loose;
+    sgi_timer_set(&store->purges, &op->purge, t->purge_ms, NULL);
+}
+
+static void apply_touch(sgi_memory_store *store, sgi_memory_touch *t)
+{
+    sgi_memory_operation *op = t->op;
+    struct sgi_memory_list *before = sgi_memory_list_of(store, t->ended, t->loose);
+    struct sgi_memory_list *after = sgi_memory_list_of(store, op->ended, op->loose);
+    op->touch = 0;
+    if (t->deleted) {
+        if (!t->created)
+            TAILQ_REMOVE(before, op, link);
+        sgi_memory_free(store, op);
+    } else if (t->created || before != after) {
+        if (!t->created)
+            TAILQ_REMOVE(before, op, link);
+        TAILQ_INSERT_TAIL(after, op, link);
+    }
+}
+
+/* Evicts what ended first until the commit fits, or nothing when it cannot fit. What the
+ * commit itself touches stays. */
+static bool make_room(sgi_memory_store *store)
+{
+    sgi_memory_operation *op, *next;
+    size_t left = store->used;
+    TAILQ_FOREACH(op, &store->ended, link) {
+        if (left <= store->max_bytes)
+            break;
+        if (!op->touch)
+            left -= sgi_memory_weight(op);
+    }
+    if (left > store->max_bytes)
+        return false;
+    SGI_TAILQ_EACH(op, &store->ended, link, next) {
+        if (store->used <= store->max_bytes)
+            break;
+        if (op->touch)
+            continue;
+        sgi_memory_drop(store, op);
+        store->evicted++;
+    }
+    return true;
+}
+
+static bool is_over(const sgi_memory_store *store, int64_t operations, int64_t bytes)
+{
+    return (store->max_operations_each && operations > store->max_operations_each) ||
+           (store->max_bytes_each && bytes > store->max_bytes_each);
+}
+
+/* Whether evicting what ended of the principal of a new operation keeps it within its
+ * bounds; it is done if evict says so. */
+static bool fits_principal(sgi_memory_store *store, const sgi_memory_operation *made,
+                           bool evict)
+{
+    int64_t operations = 0, bytes = 0;
+    sgi_memory_place *place = sgi_memory_owner_oldest(&made->place), *next;
+    for (; place; place = sgi_memory_owner_newer(place)) {
+        operations++;
+        bytes +=
+            (int64_t)sgi_memory_weight(SGI_OWNER(place, sgi_memory_operation, place));
+    }
+    place = sgi_memory_owner_oldest(&made->place);
+    for (; place && is_over(store, operations, bytes); place = next) {
+        sgi_memory_operation *op = SGI_OWNER(place, sgi_memory_operation, place);
+        next = sgi_memory_owner_newer(place);
+        if (!op->ended || op->touch)
+            continue;
+        operations--;
+        bytes -= (int64_t)sgi_memory_weight(op);
+        if (!evict)
+            continue;
+        sgi_memory_drop(store, op);
+        store->evicted++;
+    }
+    return !is_over(store, operations, bytes);
+}
+
+static bool make_room_each(sgi_memory_store *store, bool evict)
+{
+    if (!store->max_operations_each && !store->max_bytes_each)
+        return true;
+    for (size_t i = 0; i < store->touch_count; i++) {
+        const sgi_memory_touch *t = &store->touches[i];
+        if (t->created && !t->deleted && !fits_principal(store, t->op, evict))
+            return false;
+    }
+    return true;
+}
+
+static void forget_touches(sgi_memory_store *store)
+{
+    store->touch_count = 0;
+    if (store->touch_cap <= TOUCHES_KEPT)
+        return;
+    sgi_release(&store->mem, store->touches, store->touch_cap * sizeof *store->touches);
+    store->touches = NULL;
+    store->touch_cap = 0;
+}
+
+static void drop_entries(sgi_memory_store *store, const segue_store_write *write)
+{
+    sgi_memory_operation *op = sgi_memory_find(store, write->id);
+    if (!op)
+        return;
+    size_t before = op->log.bytes;
+    sgi_memory_log_drop(&op->log, &store->mem, write->entry.kind, write->entry.seq);
+    store->used -= before - op->log.bytes;
+}
+
+segue_status sgi_memory_commit(void *self, const segue_store_write *writes, size_t count)
+{
+    sgi_memory_store *store = self;
+    sgi_memory_operation *recent = NULL;
+    segue_status status = SEGUE_OK;
+    size_t used = store->used;
+    for (size_t i = 0; i < count && !status; i++)
+        status = stage(store, &writes[i], &recent);
+    if (!status && !make_room_each(store, false))
+        status = SEGUE_E_STORE_FULL;
+    if (!status && store->used > store->max_bytes && !make_room(store))
+        status = SEGUE_E_STORE_FULL;
+    if (status)
+        store->used = used;
+    else
+        make_room_each(store, true);
+    for (size_t i = 0; i < store->touch_count; i++)
+        (status ? undo_touch : apply_touch)(store, &store->touches[i]);
+    forget_touches(store);
+    for (size_t i = 0; i < count && !status; i++)
+        if (writes[i].kind == SEGUE_STORE_DROP)
+            drop_entries(store, &writes[i]);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* What the files of the memory store share: its objects. memory.c has them and what is
+ * asked, memory_commit.c what is written. */
+#ifndef SGI_MEMORY_STORE_H
+#define SGI_MEMORY_STORE_H
+
+#include "base/map.h"
+#include "base/timer.h"
+#include "store/memory_log.h"
+#include "store/memory_owner.h"
+#include "store/store.h"
+
+typedef struct sgi_memory_operation {
+    sgi_map_node by_id;
+    sgi_map_node by_task;
+    sgi_map_node by_key;
+    TAILQ_ENTRY(sgi_memory_operation) link;
+    sgi_timer purge;
+    sgi_memory_log log;
+    sgi_memory_place place; /* among those of its principal; since when it is there */
+    size_t data_len;
+    uint32_t task_len;
+    uint32_t touch; /* place in touches + 1, 0 = as it was */
+    bool has_key;
+    bool ended;
+    bool loose; /* nobody owns it */
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    uint8_t key[SEGUE_STORE_HASH_SIZE];
+    char text[]; /* task id, NUL, data */
+} sgi_memory_operation;
+
+TAILQ_HEAD(sgi_memory_list, sgi_memory_operation);
+
+typedef struct sgi_memory_touch {
+    sgi_memory_operation *op;
+    sgi_memory_mark mark;
+    int64_t purge_ms;
+    bool ended;
+    bool loose;
+    bool created;
+    bool deleted;
+} sgi_memory_touch;
+
+typedef struct sgi_memory_store {
+    sgi_mem mem;
+    size_t max_bytes;
+    size_t used;
+    int64_t max_operations_each; /* of one principal; 0 = any number */
+    int64_t max_bytes_each;
+    sgi_map by_id;
+    sgi_map by_task;
+    sgi_map by_key;
+    sgi_map owners;
+    sgi_timers purges;
+    struct sgi_memory_list live;
+    struct sgi_memory_list loose;
+    struct sgi_memory_list ended;
+    sgi_memory_touch *touches;
+    size_t touch_count;
+    size_t touch_cap;
+    int64_t evicted;
+    int64_t purged;
+} sgi_memory_store;
+
+static inline sgi_str sgi_memory_id(const uint8_t *id)
+{
+    return (sgi_str){(const char *)id, SEGUE_STORE_ID_SIZE};
+}
+
+static inline sgi_str sgi_memory_key(const uint8_t *key)
+{
+    return (sgi_str){(const char *)key, SEGUE_STORE_HASH_SIZE};
+}
+
+static inline sgi_str sgi_memory_task(const sgi_memory_operation *op)
+{
+    return (sgi_str){op->text, op->task_len};
+}
+
+sgi_memory_operation *sgi_memory_find(const sgi_memory_store *store, const uint8_t *id);
+struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
+                                           bool loose);
+size_t sgi_memory_size(const sgi_memory_operation *op);
+/* Its share of `used`. */
+size_t sgi_memory_weight(const sgi_memory_operation *op);
+void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op);
+void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op);
+void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op);
+/* Outside of a commit: takes the operation away for good. */
+void sgi_memory_drop(sgi_memory_store *store, sgi_memory_operation *op);
+
+segue_status sgi_memory_commit(void *self, const segue_store_write *writes, size_t count);
+
+#endif
