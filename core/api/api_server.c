@@ -188,9 +188,9 @@ static segue_status resolve_server(segue_server_options *o)
         o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
         o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
         o->fetches_per_second < 0 || o->question_ttl_ms < 0 || o->max_events < 0 ||
-        o->max_event_bytes < 0 || o->event_ttl_ms < 0 ||
-        o->max_principal_requests < 0 || o->max_principal_bytes < 0 ||
-        o->max_server_requests < 0 || o->max_server_bytes < 0 ||
+        o->max_event_bytes < 0 || o->event_ttl_ms < 0 || o->max_principal_requests < 0 ||
+        o->max_principal_bytes < 0 || o->max_server_requests < 0 ||
+        o->max_server_bytes < 0 ||
         (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
         !is_freshness(o->list_ttl_ms, o->list_scope) || !is_text(o->name) ||
         !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions) ||

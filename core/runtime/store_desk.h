@@ -20,8 +20,8 @@ typedef struct sgi_desk {
     sgi_store_listener *listener;
     atomic_bool rung; /* by the store, on any thread */
     bool news_due;
-    bool deaf; /* its keeper goes: it is told nothing any more */
-    int64_t news_ms; /* real time: to be asked for news without a bell; INT64_MAX */
+    bool deaf;            /* its keeper goes: it is told nothing any more */
+    int64_t news_ms;      /* real time: to be asked for news without a bell; INT64_MAX */
     sgi_timer news_timer; /* ... at a store that does not block */
 } sgi_desk;
 

@@ -7,8 +7,8 @@
  * TASKS are kept running, each of COUNT segments of up to SIZE bytes; ERA is modern,
  * legacy, or both. Standard output: "open" when the server was reached, "done ERA TASK
  * COUNT DIGEST" for each task (SHA-256 over its texts, each with a NUL behind it), "seen
- * SEGMENTS" now and then, "refused" when a call got an error instead of a task. SIGTERM: no more tasks are begun, and when the last one has
- * ended it says, as its last line,
+ * SEGMENTS" now and then, "refused" when a call got an error instead of a task. SIGTERM:
+ * no more tasks are begun, and when the last one has ended it says, as its last line,
  *
  *   found TASKS FAILED RESUMED SEGMENTS LOST DUPLICATED ALTERED
  *

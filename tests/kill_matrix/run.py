@@ -223,7 +223,7 @@ class Run:
         if self.form == "long" and self.done["cut"] and not self.let_go():
             complaints.append("nobody was fenced")
         if self.readers.refused:
-            print(f"{self.matrix.name}: {self.readers.refused} calls refused, with an error")
+            print(f"{self.matrix.name}: {self.readers.refused} calls were refused")
         if self.readers.refused > (tasks // 50 if self.done["cut"] else 0):
             complaints.append("too many calls refused: a store that is away may do that")
         if failed:

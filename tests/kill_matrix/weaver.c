@@ -90,12 +90,12 @@ static void let_go(weaving *w, const char *why)
     end(w);
 }
 
-static segue_status leave_checkpoint(weaving *w)
+static segue_status leave_checkpoint(weaving *w, int64_t number)
 {
-    if (w->next % CHECKPOINT_EVERY)
+    if (number % CHECKPOINT_EVERY)
         return SEGUE_OK;
     char text[32];
-    int len = snprintf(text, sizeof text, "%" PRId64, w->next);
+    int len = snprintf(text, sizeof text, "%" PRId64, number);
     return segue_call_checkpoint(w->call, text, (size_t)len);
 }
 
@@ -116,7 +116,7 @@ static void go_on(weaving *w)
             return;
         }
         if (status == SEGUE_OK)
-            status = leave_checkpoint(w);
+            status = leave_checkpoint(w, w->next);
         if (status != SEGUE_OK) {
             let_go(w, segue_status_name(status));
             return;
@@ -217,6 +217,8 @@ void weaver_call(void *user, segue_call *call)
                  done, (int)(len < 20 ? len : 20), data ? (const char *)data : "none");
         segue_call_fail(call, -32603, why, NULL, 0);
         end(w);
+    } else if (done && leave_checkpoint(w, (int64_t)done) != SEGUE_OK) {
+        let_go(w, "no checkpoint"); /* the crash may have come before it */
     }
 }
 

@@ -215,7 +215,8 @@ static void its_client_is_asked_there(world *w)
     wire_cut(a);
     legacy_ask_about(b, "2", "tasks/result", id, NULL);
     const char *question = wire_request(b, "elicitation/create");
-    snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":" ACCEPT "}",
+    snprintf(answer, sizeof answer,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":" ACCEPT "}",
              json_at(question, "id"));
     wire_send(b, answer);
     for (int i = 0; i < HOPS && !strstr(wire_history(b), "deleted"); i++)
@@ -344,8 +345,7 @@ static void a_session_goes_to_any_server(world *w)
     foreign->session = strdup(a->session);
     foreign->version = strdup(a->version);
     const char *id = legacy_make_task(a, "1", "hang", NULL, NULL);
-    assert_at(legacy_task(b, "2", "tasks/get", id, NULL), "result.status",
-              "\"working\"");
+    assert_at(legacy_task(b, "2", "tasks/get", id, NULL), "result.status", "\"working\"");
     wire_ask_plain(foreign, "3", "tools/list", NULL);
     world_run(w);
     wire_expect_status(foreign, 404);

@@ -341,6 +341,6 @@ static const scenario returns[] = {
 int main(void)
 {
     int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
-    return failed + scenarios_run_prepared(returns, sizeof returns / sizeof *returns,
-                                           with_faults);
+    return failed +
+           scenarios_run_prepared(returns, sizeof returns / sizeof *returns, with_faults);
 }

@@ -27,8 +27,8 @@ typedef struct http_wire {
     sgi_conn *conn; /* the exchange under way; counted */
     sgi_conn *spare;
     sgi_http_verdict verdict;
-    sgi_http_answer answer;            /* as it stood at the last look */
-    char session[SGI_SESSION_ID_MAX];  /* that the last answer named */
+    sgi_http_answer answer;           /* as it stood at the last look */
+    char session[SGI_SESSION_ID_MAX]; /* that the last answer named */
     sgi_buf text; /* of the exchange under way, or of the last one; libc memory */
     char body[4096];
 } http_wire;

@@ -136,6 +136,52 @@ static void a_very_long_log_is_written_in_several_commits(void **state)
     sgi_op_unref(op);
 }
 
+/* Its outcome is not known, and another server may have taken the operation over: no end
+ * is told that is not stored. */
+static void a_store_with_leases_is_waited_for(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    fake_store_settle(&host);
+    server->keeper.leased = true;
+    say(op, "1");
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    for (int i = 0; i < 500; i++) {
+        assert_true(fake_store_commit(&host, SEGUE_E_STORE));
+        assert_false(fake_store_commit(&host, SEGUE_E_STORE)); /* not at once */
+        fake_host_advance(&host, 250);
+    }
+    assert_int_equal(sgi_op_state(op), SGI_STATE_WORKING);
+    assert_false(op->store_broken);
+    assert_true(fake_store_commit(&host, SEGUE_OK));
+    assert_int_equal(sgi_op_state(op), SGI_STATE_COMPLETED);
+    assert_int_equal(rows_of(op), 2);
+    sgi_op_unref(op);
+}
+
+/* ... or it is fenced, and what was not stored never was. */
+static void who_is_fenced_takes_back_what_is_not_stored(void **state)
+{
+    (void)state;
+    sgi_op *op = fake_task_new(server);
+    say(op, "1");
+    fake_store_settle(&host);
+    say(op, "2");
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
+    assert_true(op->elsewhere);
+    assert_int_equal(op->next_log, 2);
+    assert_int_equal(sgi_op_state(op), SGI_STATE_WORKING);
+    assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("3")),
+                     SEGUE_E_TERMINAL);
+    assert_int_equal(server->counts.fenced, 1);
+    fake_store_settle(&host); /* it is read anew */
+    assert_false(op->stale);
+    assert_int_equal(op->durable, 1);
+    assert_int_equal(rows_of(op), 1);
+    sgi_op_unref(op);
+}
+
 static void after_a_failed_commit_each_is_tried_alone(void **state)
 {
     (void)state;
@@ -519,6 +565,8 @@ int main(void)
         CASE(what_comes_during_a_commit_goes_into_the_next),
         CASE(the_end_is_written_behind_the_final_entry),
         CASE(a_very_long_log_is_written_in_several_commits),
+        CASE(a_store_with_leases_is_waited_for),
+        CASE(who_is_fenced_takes_back_what_is_not_stored),
         CASE(after_a_failed_commit_each_is_tried_alone),
         CASE(a_failed_commit_is_not_put_off_by_new_writes),
         CASE(a_full_store_ends_the_operation_and_the_end_is_written_later),

@@ -548,6 +548,71 @@ static void large_commits_go_in_parts(void **state)
     sgi_store_unref(store);
 }
 
+/* Appends first to last of operation n in one commit. */
+static segue_status append_run(segue_store *store, uint32_t n, uint64_t first,
+                               uint64_t last)
+{
+    static char data[300][TEST_ENTRY_MAX];
+    static segue_store_write writes[300];
+    size_t count = 0;
+    for (uint64_t seq = first; seq <= last; seq++, count++) {
+        size_t len = test_entry_fill(data[count], n, seq);
+        writes[count] = test_write_append(n, seq, data[count], len);
+    }
+    return sgi_store_commit(store, writes, count);
+}
+
+/* Entries that share one of the stream are entries like all others. */
+static void entries_of_one_commit_stay_apart(void **state)
+{
+    (void)state;
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    segue_store *other = redis_kit_open(redis_server_url(server));
+    test_ear ear;
+    test_must_create(store, 1);
+    assert_int_equal(append_run(store, 1, 1, 250), SEGUE_OK);
+    assert_int_equal(append(store, 1, 251), SEGUE_OK);
+    assert_int_equal(append_run(store, 1, 252, 260), SEGUE_OK);
+    for (uint64_t first = 1; first <= 260; first++)
+        assert_int_equal(test_log_last(other, 1, first), 260);
+    /* Sent again, in other pieces, and with what is new behind it. */
+    assert_int_equal(append_run(store, 1, 100, 260), SEGUE_OK);
+    assert_int_equal(append(store, 1, 7), SEGUE_OK);
+    assert_int_equal(append_run(store, 1, 255, 300), SEGUE_OK);
+    test_assert_log(store, 1, 300);
+    /* Other bytes, holes and other owners are refused as ever. */
+    segue_store_write bad[2];
+    char data[2][TEST_ENTRY_MAX];
+    for (uint64_t i = 0; i < 2; i++)
+        bad[i] =
+            test_write_append(1, 300 + i, data[i], test_entry_fill(data[i], 1, 300 + i));
+    bad[0].entry.at_ms++;
+    assert_int_equal(sgi_store_commit(store, bad, 2), SEGUE_E_STATE);
+    assert_int_equal(append_run(store, 1, 302, 303), SEGUE_E_STATE);
+    assert_int_equal(append_run(store, 2, 1, 2), SEGUE_E_NOT_FOUND);
+    assert_int_equal(append_run(other, 1, 301, 302), SEGUE_E_FENCED);
+    assert_int_equal(append_run(other, 1, 1, 2), SEGUE_E_FENCED);
+    /* Where it is followed, too. */
+    test_ear_open(&ear, other);
+    assert_int_equal(test_follow(&ear, 1, true), SEGUE_OK);
+    assert_int_equal(append_run(store, 1, 301, 340), SEGUE_OK);
+    test_ear_wait(&ear, SEGUE_STORE_GREW, 1);
+    assert_int_equal(test_log_last(other, 1, 301), 340);
+    /* What is dropped is at most what may be; numbers stay. */
+    segue_store_write drop = test_write_simple(SEGUE_STORE_DROP, 1);
+    for (int32_t kind = -1; kind < 5; kind++) {
+        drop.entry.kind = kind;
+        drop.entry.seq = 300;
+        assert_int_equal(test_commit_one(store, drop), SEGUE_OK);
+    }
+    assert_int_equal(test_log_last(other, 1, 301), 340);
+    assert_int_equal(append_run(store, 1, 341, 345), SEGUE_OK);
+    assert_int_equal(test_log_last(other, 1, 301), 345);
+    test_ear_close(&ear);
+    sgi_store_unref(store);
+    sgi_store_unref(other);
+}
+
 static void large_bytes_go_in_parts(void **state)
 {
     (void)state;
@@ -668,6 +733,7 @@ int main(void)
         cmocka_unit_test_setup(forgotten_scripts_are_sent_again, set_up),
         cmocka_unit_test_setup(full_server_takes_what_needs_no_room, set_up),
         cmocka_unit_test_setup(large_commits_go_in_parts, set_up),
+        cmocka_unit_test_setup(entries_of_one_commit_stay_apart, set_up),
         cmocka_unit_test_setup(large_bytes_go_in_parts, set_up),
         cmocka_unit_test_setup(no_allocation_that_fails_does_harm, set_up),
         cmocka_unit_test_setup(parked_task_costs_little, set_up),

@@ -219,8 +219,8 @@ static void file_of_format_one_is_brought_up_to_date(void **state)
     sqlite3_close(db);
 }
 
-/* It is one transaction: where the disk is full, or the process dies, the file stays as it
- * was, and the next attempt finds it so. */
+/* It is one transaction: where the disk is full, or the process dies, the file stays as
+ * it was, and the next attempt finds it so. */
 static void upgrade_happens_whole_or_not_at_all(void **state)
 {
     (void)state;

@@ -24,8 +24,8 @@ typedef struct writer {
     segue_status status;
 } writer;
 
-/* A commit puts one entry into each log: in a copy all are of one length. cmocka's asserts
- * belong to the main thread, so this only reports. */
+/* A commit puts one entry into each log: in a copy all are of one length. cmocka's
+ * asserts belong to the main thread, so this only reports. */
 static void *write_on(void *arg)
 {
     writer *w = arg;

@@ -1,9 +1,9 @@
 /* What is left of a SQLite store when power goes, and what comes of I/O that fails.
  *
- * A model has the state after each commit of a life: how long each log is. After a cut the
- * file must hold one of these states, entry for entry: with `full` that of the last commit
- * that was acknowledged (or of the one under way), with `normal` one no older than the
- * last checkpoint. SEGUE_SEEDS and SEGUE_FIRST say which lives are played; every
+ * A model has the state after each commit of a life: how long each log is. After a cut
+ * the file must hold one of these states, entry for entry: with `full` that of the last
+ * commit that was acknowledged (or of the one under way), with `normal` one no older than
+ * the last checkpoint. SEGUE_SEEDS and SEGUE_FIRST say which lives are played; every
  * SEGUE_FAULT_STEP-th call is made to fail. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,7 +240,7 @@ static void lose_power(int32_t durability)
     uint64_t first = number_of("SEGUE_FIRST", 1), lives = 0;
     int lost = 0, with_loss = 0;
     checkpoints = 0;
-    for (uint64_t seed = first; seed < first + number_of("SEGUE_SEEDS", 40); seed++) {
+    for (uint64_t seed = first; seed < first + number_of("SEGUE_SEEDS", 30); seed++) {
         begin_seed(seed);
         for (int i = 0; i < LIVES; i++, lives++) {
             int gone = live_and_die(durability, seed * LIVES + (uint64_t)i);
@@ -326,7 +326,7 @@ static bool play_with_fault(int32_t durability, power_plan plan)
 
 static void fail_each_call(int32_t durability, uint64_t fail_for)
 {
-    uint64_t played = 0, step = number_of("SEGUE_FAULT_STEP", 29);
+    uint64_t played = 0, step = number_of("SEGUE_FAULT_STEP", 59);
     for (int fault = 0; fault < POWER_FAULTS; fault++) {
         /* In `normal` a sync that forgets is the one thing that nothing can mend: see
          * core/README.md. */

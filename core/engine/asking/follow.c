@@ -45,6 +45,7 @@ static void drop_stream(segue_request *request)
 {
     sgi_emitter *emitter = request->streaming;
     forget_stream(request);
+    request->session->left_stream |= emitter != NULL;
     if (emitter)
         sgi_emitter_drop(emitter, true);
 }
@@ -284,7 +285,7 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
     bool is_error = sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
     if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
-        request->partial || sgi_fold_failed(&request->fold))
+        request->partial || request->unsure || sgi_fold_failed(&request->fold))
         return false;
     sgi_buf merged;
     sgi_buf_init(&merged, sgi_engine_mem(request->engine));

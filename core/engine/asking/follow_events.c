@@ -79,15 +79,22 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event)
         request->dropped++; /* a repeat (R-E-7) */
         return;
     }
-    /* without a cursor the stream begins with the earliest event that is retained */
+    /* Without a cursor the stream begins with the earliest event that is retained. Where
+     * one was left it may also be of that, sent before the server knew: an event names
+     * its task, not its stream. What is passed over then is in the result, too. */
     if ((uint64_t)seq > request->next_event) {
         if (request->next_event) {
             request->engine->warnings++;
             sgi_follow_reopen(request);
             return;
         }
+        if (request->session->left_stream) {
+            request->unsure = true;
+            return;
+        }
         request->partial = true;
     }
+    request->unsure = false;
     request->failures = 0;
     request->next_event = (uint64_t)seq + 1;
     take_event(request, (uint64_t)seq, event);

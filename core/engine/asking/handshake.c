@@ -127,6 +127,7 @@ static void open_modern(segue_session *session, sgi_json result)
     session->has_streams =
         session->has_tasks && (sgi_json_get(tasks, "eventStreams").n > 0 ||
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
+    session->left_stream = false; /* of an earlier connection */
     session->has_idempotency = !session->options.no_idempotency &&
                                sgi_json_get(extensions, "dev.segue/idempotency").n > 0;
     sgi_task_calls_begin(session, (sgi_json){0});

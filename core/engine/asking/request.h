@@ -143,6 +143,7 @@ struct segue_request {
     uint64_t streamed;      /* E: the last segment of its stream */
     bool counts;            /* ... which was seen from its first event on */
     uint64_t void_before;   /* ... of which so many were shown to be */
+    bool unsure;            /* events were passed over, see follow_events.c */
     bool partial;           /* the fold lacks what came before the cursor of a token */
     sgi_fold fold;
 

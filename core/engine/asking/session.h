@@ -64,6 +64,7 @@ struct segue_session {
     sgi_cache cache;
     sgi_map in_flight; /* emitters by id */
     sgi_map streams;   /* requests by the task they stream */
+    bool left_stream;  /* one was left: events of it may still be under way */
     TAILQ_HEAD(, segue_request) requests;
     int32_t request_count;
     int32_t behind; /* requests whose callbacks have to catch up before more is read */

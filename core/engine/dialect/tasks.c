@@ -104,8 +104,8 @@ void sgi_task_refuse_cancel(sgi_reply *reply, const char *status)
 
 void sgi_task_answer_unstored(sgi_reply *reply, segue_status status)
 {
-    bool elsewhere = status == SEGUE_E_TIMEOUT || status == SEGUE_E_FENCED ||
-                     status == SEGUE_E_LIMIT;
+    bool elsewhere =
+        status == SEGUE_E_TIMEOUT || status == SEGUE_E_FENCED || status == SEGUE_E_LIMIT;
     if (elsewhere)
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The server that runs the task does not answer now"),

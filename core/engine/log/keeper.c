@@ -175,8 +175,8 @@ static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_o
 {
     const sgi_op *op = row->op;
     row->taken = op->letters_told;
-    if ((op->letters_taken == op->letters_told && !op->doubted) ||
-        sgi_op_has_ended(op) || upto + 1 < op->next_log)
+    if ((op->letters_taken == op->letters_told && !op->doubted) || sgi_op_has_ended(op) ||
+        upto + 1 < op->next_log)
         return true;
     segue_store_write *write = add_write(mem, batch, SEGUE_STORE_TAKEN, op);
     if (write)

@@ -63,8 +63,7 @@ static segue_status deal_with(sgi_op *op, const segue_store_news *letter)
 {
     if (letter->number <= op->letters_taken || sgi_op_has_ended(op))
         return SEGUE_OK;
-    segue_status status =
-        sgi_letter_read(op, (sgi_str){letter->data, letter->data_len});
+    segue_status status = sgi_letter_read(op, (sgi_str){letter->data, letter->data_len});
     if (status == SEGUE_E_NOMEM)
         return status;
     op->server->counts.letters++;

@@ -231,14 +231,14 @@ struct sgi_op {
     /* the store */
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
-    bool elsewhere;            /* another server on the store runs it: following.h */
-    bool follows;              /* ... and its growth is news */
-    bool reading, grew;        /* ... a read is under way; and is not the last */
-    bool stale;                /* ... it was ours, and its head is to be read anew */
-    bool claimed;              /* ... and is ours, once all of its log is here */
-    bool doubted;              /* it seems that it is not ours any more */
-    uint64_t letters_taken;    /* number of the last that was dealt with, */
-    uint64_t letters_told;     /* ... as the store knows */
+    bool elsewhere;         /* another server on the store runs it: following.h */
+    bool follows;           /* ... and its growth is news */
+    bool reading, grew;     /* ... a read is under way; and is not the last */
+    bool stale;             /* ... it was ours, and its head is to be read anew */
+    bool claimed;           /* ... and is ours, once all of its log is here */
+    bool doubted;           /* it seems that it is not ours any more */
+    uint64_t letters_taken; /* number of the last that was dealt with, */
+    uint64_t letters_told;  /* ... as the store knows */
     LIST_HEAD(, sgi_errand) errands; /* letters to its owner; see serving/errands.h */
     bool releasing;            /* its server goes: the store lets another claim it */
     bool deleting;             /* nobody can ask for it any more: it leaves the store */

@@ -1,6 +1,7 @@
 /* Two ways lead here: somebody looks for an operation, which then stays another server's
  * (following.h), or the store has given it to us, which ends in sgi_recover_one. One that
- * we follow and are given goes on in place, with whoever looks at it (sgi_followed_own). */
+ * we follow and are given goes on in place, with whoever looks at it
+ * (sgi_followed_own). */
 #include "engine/log/recovery.h"
 
 #include "engine/serving/call.h"
@@ -125,8 +126,8 @@ static void read_more(sgi_rebuilding *build)
     sgi_keeper_ask(&op->server->keeper, job);
 }
 
-static void rebuild(segue_server *server, const segue_store_record *record,
-                    use purpose, sgi_found_fn done, void *user)
+static void rebuild(segue_server *server, const segue_store_record *record, use purpose,
+                    sgi_found_fn done, void *user)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     sgi_op *op = NULL;

@@ -312,7 +312,7 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 static void settle(sgi_op *op, segue_status status)
 {
     if (status == SEGUE_E_NOMEM && op->elsewhere)
-        sgi_asks_place(op); /* it is asked again */
+        sgi_asks_place(op);           /* it is asked again */
     else if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
         sgi_op_give_up(op, "Out of memory for an answer");
     sgi_round_settle(op);

@@ -148,8 +148,8 @@ static sgi_input *due_answer(const segue_call *call)
 static void run_answer(segue_call *call, sgi_input *input)
 {
     sgi_engine *engine = call->handle.engine;
-    bool ok = input->answered && input->answered <= sgi_op_horizon(call->op) &&
-              !call->lost;
+    bool ok =
+        input->answered && input->answered <= sgi_op_horizon(call->op) && !call->lost;
     segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
     input->delivered = true;
     if (!call->lost)

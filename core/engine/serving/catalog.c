@@ -309,7 +309,8 @@ static void caught_up(sgi_job *job)
     segue_status status = job->status;
     if (op->elsewhere && op->known && status == SEGUE_OK)
         status = sgi_op_grow(op, &job->entries);
-    if (op->elsewhere && op->known && (status != SEGUE_OK || job->bytes >= job->max_bytes))
+    if (op->elsewhere && op->known &&
+        (status != SEGUE_OK || job->bytes >= job->max_bytes))
         sgi_followed_look(op); /* the rest, or what became of it */
     sgi_followed_seen(op);
     sgi_job_free(job);

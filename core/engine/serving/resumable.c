@@ -14,7 +14,7 @@
 #include "engine/serving/task.h"
 #include "engine/serving/wire_session.h"
 
-#define NOTE_SHARES 16        /* of the log */
+#define NOTE_SHARES 16 /* of the log */
 #define PIECE_SHARE 65536
 
 static void parted(sgi_resumable *r);

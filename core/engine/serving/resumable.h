@@ -9,9 +9,9 @@
  *
  * Only while nobody is there does its clock run; a valid request about it sets it back
  * (R-975-5). Its log says when the client parted and when it came again, so the clock
- * goes on over a restart, while no server runs, and at another one (R-975-27). What counts as delivered
- * is confirmed: over a byte stream by being written, over HTTP by the Last-Event-ID of
- * who comes again (R-975-17). */
+ * goes on over a restart, while no server runs, and at another one (R-975-27). What
+ * counts as delivered is confirmed: over a byte stream by being written, over HTTP by the
+ * Last-Event-ID of who comes again (R-975-17). */
 #ifndef SGI_RESUMABLE_H
 #define SGI_RESUMABLE_H
 

@@ -99,9 +99,8 @@ static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
                                        sgi_http_verdict *verdict)
 {
     sgi_wire_session *session = NULL;
-    segue_status status =
-        sgi_session_adopt(server, who, head->session, head->max_sessions,
-                          head->session_idle_ms, &session);
+    segue_status status = sgi_session_adopt(
+        server, who, head->session, head->max_sessions, head->session_idle_ms, &session);
     if (status == SEGUE_E_LIMIT)
         *verdict = (sgi_http_verdict){503, "Too many sessions", NULL};
     else if (status == SEGUE_E_NOMEM)
@@ -386,7 +385,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head)
 {
-    sgi_http_verdict verdict;
+    sgi_http_verdict verdict = {0};
     if (!head->session.n)
         return 405;
     sgi_wire_session *session = find_session(server, who, head, &verdict);

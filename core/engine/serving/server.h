@@ -109,8 +109,8 @@ struct segue_server {
     struct sgi_op_list followed_ops; /* seen longest ago first */
     LIST_HEAD(, sgi_rebuilding) rebuilds;
     uint64_t errand_number; /* of the last */
-    sgi_map rounds;                 /* of plain calls that wait for input, by id */
-    sgi_seal seal;                  /* of what clients bring back */
+    sgi_map rounds;         /* of plain calls that wait for input, by id */
+    sgi_seal seal;          /* of what clients bring back */
     uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */
     size_t ended_count;
     uint8_t mark[SGI_SERVER_MARK];  /* tells it its own states: request_state.h */
@@ -119,12 +119,12 @@ struct segue_server {
     sgi_keeper keeper;
     void (*gone)(segue_server *server, void *user); /* told to the api when refs end */
     void *gone_user;
-    sgi_ready ready;    /* free_user is due */
-    sgi_ready idle;     /* on_idle is due; being queued is a reference */
-    int32_t recovering; /* operations still being rebuilt, and claims */
+    sgi_ready ready;              /* free_user is due */
+    sgi_ready idle;               /* on_idle is due; being queued is a reference */
+    int32_t recovering;           /* operations still being rebuilt, and claims */
     struct sgi_found_list claims; /* operations that are ours, and not here yet */
-    bool claiming;      /* a claim is under way, */
-    bool claim_again;   /* ... and is not the last */
+    bool claiming;                /* a claim is under way, */
+    bool claim_again;             /* ... and is not the last */
     sgi_timer claim_timer;
 };
 

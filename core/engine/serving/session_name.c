@@ -61,11 +61,11 @@ bool sgi_session_name(sgi_wire_session *session)
         return true;
     write_handshake(&session->handshake, bytes);
     sgi_buf_init(&name, sgi_engine_mem(server->engine));
-    bool ok = sgi_random(&server->engine->env, bytes + 8, CHANCE) &&
-              sgi_seal_write(&server->seal, &subject,
-                             sgi_wall(&server->engine->env) + LIFE_MS,
-                             (sgi_str){(char *)bytes, SIZE}, &name) &&
-              name.len < sizeof session->id;
+    bool ok =
+        sgi_random(&server->engine->env, bytes + 8, CHANCE) &&
+        sgi_seal_write(&server->seal, &subject, sgi_wall(&server->engine->env) + LIFE_MS,
+                       (sgi_str){(char *)bytes, SIZE}, &name) &&
+        name.len < sizeof session->id;
     if (ok)
         rename_to(session, sgi_buf_str(&name));
     sgi_buf_free(&name);

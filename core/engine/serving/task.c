@@ -348,8 +348,8 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     if (!payload.failed && op->elsewhere)
         status = sgi_errand_answer(op, input->key, sgi_buf_str(&payload), true);
     else if (!payload.failed)
-        status = append_with_status(op, SGI_ENTRY_INPUT_ANSWER, sgi_buf_str(&payload),
-                                    change);
+        status =
+            append_with_status(op, SGI_ENTRY_INPUT_ANSWER, sgi_buf_str(&payload), change);
     sgi_buf_free(&payload);
     return status;
 }
@@ -436,9 +436,8 @@ static segue_status send_misfit(sgi_op *op, const sgi_input *input, sgi_json res
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     write_answer(&payload, input, "response", response);
     segue_status status =
-        payload.failed
-            ? SEGUE_E_NOMEM
-            : sgi_errand_answer(op, input->key, sgi_buf_str(&payload), false);
+        payload.failed ? SEGUE_E_NOMEM
+                       : sgi_errand_answer(op, input->key, sgi_buf_str(&payload), false);
     sgi_buf_free(&payload);
     return status;
 }

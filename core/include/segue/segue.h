@@ -641,8 +641,8 @@ typedef struct segue_store_options {
 } segue_store_options;
 
 /* Makes a store in memory. When max_bytes is reached the oldest ended operations are
- * evicted; when none is left an append fails with SEGUE_E_STORE_FULL. The same, when a new
- * operation takes a principal over its bounds, for the operations of that principal.
+ * evicted; when none is left an append fails with SEGUE_E_STORE_FULL. The same, when a
+ * new operation takes a principal over its bounds, for the operations of that principal.
  *
  * options   NULL = defaults; copied.
  * Returns   SEGUE_OK.
@@ -654,8 +654,8 @@ SEGUE_API segue_status segue_store_memory(const segue_store_options *options,
                                           segue_store **out);
 
 /* Opens or creates a SQLite file as a store (WAL, group commit on a thread of its own).
- * Several processes of one machine may share it, each with a store of its own. Bounds of a
- * principal are kept as in memory; the log of an operation counts once that has ended.
+ * Several processes of one machine may share it, each with a store of its own. Bounds of
+ * a principal are kept as in memory; the log of an operation counts once it has ended.
  *
  * path      file name; created when absent.
  * error     optional detail; may be NULL.
@@ -985,7 +985,8 @@ typedef struct segue_server_options {
     int32_t list_scope;            /* ... for: segue_cache_scope */
     const void *seal_key; /* seal_key_len = 32 bytes, secret and random; NULL = one of the
                              server's own. Servers with the same key open each other's
-                             cursors, and take over each other's calls that ask: the tool
+                             cursors, take up sessions (Mcp-Session-Id) that began at
+                             another, and take over each other's calls that ask: the tool
                              runs from its start and finds the answers given so far */
     size_t seal_key_len;
     const void *seal_key_before; /* opens too, but seals nothing: to replace a key */
@@ -996,8 +997,8 @@ typedef struct segue_server_options {
                            all. Who comes for older ones is told that they are gone; the
                            result has what they said. Those that segue_call_replace made
                            void leave the log, and count no more against its limit */
-    int64_t max_event_bytes; /* ... and so much of their payloads; 0 = all */
-    int64_t event_ttl_ms;    /* ... and those that are no older; 0 = all */
+    int64_t max_event_bytes;        /* ... and so much of their payloads; 0 = all */
+    int64_t event_ttl_ms;           /* ... and those that are no older; 0 = all */
     int64_t max_principal_requests; /* in flight, of one principal over all connections;
                                        default 65,536 */
     int64_t max_principal_bytes;    /* of requests and logs of one principal in memory;
@@ -1123,8 +1124,8 @@ SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
 SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
                                                      const char *uri);
 
-/* Says how the server is, as JSON: an object of objects of integers, which only grow in
- * number.
+/* What segue_server_stats says: an object of objects of integers. There may be more of
+ * them with time.
  *
  *   operations  known (tasks and keyed calls in memory), running (handlers), followed
  *               (of other servers on the store), lingering (ended), recovering; and since
@@ -1137,7 +1138,9 @@ SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
  *   store       commits, writes, failures, commitUs (mean, p50, p99, max: microseconds);
  *               what the store knows of: operations, bytes, evicted, purged
  *   resumes     streams (that clients came back to), bytes (sent again for that),
- *               repaired (fetches of segments that a client had missed)
+ *               repaired (fetches of segments that a client had missed) */
+
+/* Says how the server is, as JSON (above).
  *
  * buf       receives the text and a NUL; NULL = only the length is wanted.
  * len       room in buf; receives the length without the NUL.

@@ -173,8 +173,8 @@ typedef struct segue_store_stats {
     size_t struct_size;
     int64_t operations; /* in it */
     int64_t bytes;      /* that it occupies */
-    int64_t evicted;    /* operations that had to go before their time, for want of room */
-    int64_t purged;     /* ... and that went in time; both since it was opened */
+    int64_t evicted; /* operations that had to go before their time, for want of room */
+    int64_t purged;  /* ... and that went in time; both since it was opened */
 } segue_store_stats;
 
 /* A store. Calls come one at a time. A blocking store is called on a thread of its own, a
