@@ -338,10 +338,10 @@ static void a_session_goes_to_any_server(world *w)
 {
     begin(w);
     wire *a = legacy_connect(w, "Ada", "{\"elicitation\":{}}");
-    wire *b = world_connect(&other, "Ada");
+    wire *b = legacy_connect(&other, "Ada", "{\"elicitation\":{}}"); /* one of its own */
     wire *foreign = world_connect(&other, "Bob");
+    free(b->session);
     b->session = strdup(a->session);
-    b->version = strdup(a->version);
     foreign->session = strdup(a->session);
     foreign->version = strdup(a->version);
     const char *id = legacy_make_task(a, "1", "hang", NULL, NULL);

@@ -59,7 +59,9 @@ static void *read_answers(void *arg)
         int number = id ? atoi(id + 5) : -1;
         if (number < 0 || number >= THREADS)
             continue;
+        pthread_mutex_lock(&s->lock); /* behind what the thread read before it asked */
         memcpy(s->seats[number].answer, line, sizeof line);
+        pthread_mutex_unlock(&s->lock);
         sem_post(&s->seats[number].answered);
     }
     return NULL;

@@ -21,7 +21,7 @@ typedef struct writer {
     segue_store *store;
     atomic_bool stop;
     atomic_ulong acked; /* entries in each log, at least */
-    segue_status status;
+    _Atomic segue_status status;
 } writer;
 
 /* A commit puts one entry into each log: in a copy all are of one length. cmocka's
@@ -74,7 +74,7 @@ static void copies_made_while_writing_are_whole(void **state)
         test_must_create(w.store, n);
     assert_int_equal(pthread_create(&w.thread, NULL, write_on, &w), 0);
     unsigned long before[COPIES], after[COPIES];
-    char name[16];
+    char name[24];
     for (int i = 0; i < COPIES; i++) {
         while (w.acked < (unsigned long)(i + 1) * 20 && !w.status)
             sched_yield();

@@ -126,6 +126,7 @@ static void free_server(segue_server *server)
     server->handle.magic = SGI_MAGIC_FREED;
     if (server->gone)
         server->gone(server, server->gone_user);
+    sgi_engine_timer_clear(server->engine, &server->claim_timer);
     sgi_keeper_free(&server->keeper);
     sgi_claims_free(server);
     sgi_items_clear(server);
