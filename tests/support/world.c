@@ -2,6 +2,7 @@
 #include "support/model_fixtures.h"
 #include "support/world_inside.h"
 
+#include "runtime/state.h"
 #include "store/store.h"
 
 #include <stdarg.h>
@@ -158,14 +159,22 @@ static int look_at_wires(world *w)
 
 /* Over HTTP a request takes turns of the loop in which nothing is to be seen: accepted,
  * read, asked who it is, served, written. */
-static int run_turn(world *w, int wait)
+static int run_turn(world *w, int wait_ms)
 {
     int32_t ran = 0;
     if (!w || !w->runtime)
         return 0;
     fixtures_tick(w->fixtures);
-    segue_runtime_dispatch(w->runtime, wait && world_is_slow(w) ? 4 : 0, 0, &ran);
+    segue_runtime_dispatch(w->runtime, world_is_slow(w) ? wait_ms : 0, 0, &ran);
     return ran | look_at_wires(w);
+}
+
+/* Until the thread of its store has nothing to do. */
+static void settle_store(world *w)
+{
+    sgi_runtime_lock(w->runtime);
+    sgi_stores_settle(w->runtime);
+    sgi_runtime_unlock(w->runtime);
 }
 
 void world_run(world *w)
@@ -175,8 +184,12 @@ void world_run(world *w)
     if (!world_is_here(w))
         return;
     for (int idle = 0; idle < turns; idle = ran ? 0 : idle + 1) {
-        ran = run_turn(w, idle >= turns - 3);
-        ran |= run_turn(w->beside, idle >= turns - 3);
+        /* what one writes the other learns in real time */
+        int wait_ms = w->beside && idle >= turns - 3 ? 4 : 0;
+        if (world_is_slow(w) && w->runtime)
+            settle_store(w);
+        ran = run_turn(w, wait_ms);
+        ran |= run_turn(w->beside, wait_ms);
     }
 }
 
