@@ -18,8 +18,8 @@
  * does the former, as it was set behind the bell's own and hooks run from the last to the
  * first; the bell is then left to Node. A process that exits from inside of a callback
  * cannot free the runtime, which is busy: it is stopped, and its threads are waited for,
- * so that none is in a library that the process takes down. A thread that has rung tells
- * by a destructor of its own when it ends. */
+ * as long as STOP_WAIT_S, so that the loop's is not in a library that the process takes
+ * down. A thread that has rung tells by a destructor of its own when it ends. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -29,7 +29,9 @@
 #define MAX_LINES 1024
 /* Of a function that is called with the values of an array: they pass by the stack. */
 #define MAX_ARGUMENTS 4096
-/* A thread of a stopped runtime ends within a turn of its loop. */
+/* The loop's thread of a stopped runtime ends within a turn of its loop. A store's worker
+ * does so only when the runtime is freed, which cannot be here: one that has rung is
+ * waited for all of this time, and left behind. */
 #define STOP_WAIT_S 1
 
 struct sgnode_side {

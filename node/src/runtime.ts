@@ -266,6 +266,7 @@ export class Runtime {
             } catch (error) {
                 this.report(error);
             }
+            if (this.#batch !== batch) return; // it has closed: the rest was run then
             if (count % CLOCK_EVERY === 0 && performance.now() >= until) break;
         }
         this.#isRunning = false;

@@ -207,6 +207,31 @@ test("an exception in a handler is uncaught, and the rest still comes", async ()
     assert.match(ended.err, /boom/);
 });
 
+test("who closes in a handler gets each of the other events once", async () => {
+    const world = new Pair({ hello: (call) => void native.callReply(call, "hello") });
+    await world.told.until(Kind.OPEN);
+    const order: string[] = [];
+    const all = ["a", "b", "c", "d"];
+    const ended = new Promise<void>((resolve) => {
+        for (const name of all)
+            native.requestStart(
+                world.session,
+                "tools/call",
+                '{"name":"hello","arguments":{}}',
+                null,
+                (kind) => {
+                    if (kind !== Kind.COMPLETE) return;
+                    order.push(name);
+                    if (order.length > 1) return;
+                    world.close();
+                    setImmediate(resolve); // by then the outer one has gone on
+                },
+            );
+    });
+    await ended;
+    assert.deepEqual(order.sort(), all);
+});
+
 test("a child process is none of the runtime's business", async () => {
     await endsWith(
         "child complete",

@@ -137,6 +137,30 @@ test("R-776-28 a slow reader makes the handler wait, and nothing is lost", async
     assert.ok(waited > 0);
 });
 
+test("R-776-28 what is yielded stays behind what was sent before", async () => {
+    const server = new Server({ name: "orders", maxResultBytes: 2 ** 30 });
+    const COUNT = 100;
+    const pad = "x".repeat(100_000);
+    server.tool("mixed", async function* (_, ctx) {
+        const sent: Promise<void>[] = [];
+        for (let number = 0; number < COUNT; number++)
+            sent.push(ctx.send(`${number} ${pad}`)); // most of them wait for room
+        await new Promise(setImmediate);
+        for (let number = COUNT; number < 2 * COUNT; number++) yield `${number} ${pad}`;
+        await Promise.all(sent);
+    });
+    await serve({ way: "pair", era: "legacy" }, server, async (session) => {
+        const seen: number[] = [];
+        const options = { window: 1, collect: false };
+        for await (const { text } of session.stream("mixed", {}, options))
+            seen.push(Number.parseInt(text ?? "", 10));
+        assert.deepEqual(
+            seen,
+            Array.from({ length: 2 * COUNT }, (_, number) => number),
+        );
+    });
+});
+
 test("R-776-28 a handler that awaits nothing is told in the end", async () => {
     const server = new Server({ name: "floods", maxResultBytes: 2 ** 30 });
     const COUNT = 12_000;

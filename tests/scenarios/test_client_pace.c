@@ -256,10 +256,21 @@ static void a_silent_server_times_out_when_callbacks_have_caught_up(void **state
 
 /* ---- cut again and again ---- */
 
+/* Cuts it when all was read, and lets it wait for its next try. */
+static void end_cut(http_script *s, record *r, heard *h)
+{
+    int told = s->k.notifications;
+    script_event(h, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    script_until(s, s->k.notifications > told);
+    int64_t cut = r->request->call_id;
+    script_cut(h, true);
+    script_until(s, !r->request->calling || r->request->call_id != cut);
+    script_advance(s, 40000); /* more than it ever waits */
+}
+
 /* Each exchange brings pieces up to this one, and is cut: false when the call ended. */
 static bool bring_and_cut(http_script *s, record *r, int last)
 {
-    char more[64];
     heard *h = script_expect(s, "tools/call");
     const char *token = json_at(h->body, "params._meta.partialResultToken");
     script_stream(h);
@@ -268,14 +279,7 @@ static bool bring_and_cut(http_script *s, record *r, int last)
                      "{" NOTE ",\"params\":{\"partialResultToken\":%s,\"seq\":%d,"
                      "\"content\":[{\"type\":\"text\",\"text\":\"%d\"}]}}",
                      token, seq, seq);
-    snprintf(more, sizeof more, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
-    int told = s->k.notifications;
-    script_event(h, NULL, "%s", more);
-    script_until(s, s->k.notifications > told);
-    int64_t cut = r->request->call_id;
-    script_cut(h, true);
-    script_until(s, !r->request->calling || r->request->call_id != cut);
-    script_advance(s, 40000); /* more than it ever waits */
+    end_cut(s, r, h);
     return !r->completed;
 }
 
@@ -297,6 +301,41 @@ static void cuts_that_brought_something_are_not_counted(void **state)
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 30);
     script_end(&s);
+}
+
+/* Progress is something too, while it rises; the same again is none. */
+static void a_call_whose_progress_rises_gets_on(void **state)
+{
+    (void)state;
+    for (int rises = 0; rises < 2; rises++) {
+        http_script s;
+        segue_session_options options;
+        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+        options.max_reconnects = 3;
+        script_prepare(&s);
+        script_connect(&s, &options);
+        script_discover(&s, SERVER_STREAMS);
+        record *r = kit_call(&s.k, "t");
+        int cuts = 0;
+        while (!r->completed && cuts < 12) {
+            heard *h = script_expect(&s, "tools/call");
+            const char *token = json_at(h->body, "params._meta.progressToken");
+            script_stream(h);
+            script_event(h, NULL,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                         "\"params\":{\"progressToken\":%s,\"progress\":%d}}",
+                         token, rises ? cuts : 7);
+            end_cut(&s, r, h);
+            cuts++;
+        }
+        assert_int_equal(cuts, rises ? 12 : 4);
+        if (rises) {
+            script_result(script_expect(&s, "tools/call"), DONE);
+            script_until(&s, r->completed);
+        }
+        assert_int_equal(r->status, rises ? SEGUE_OK : SEGUE_E_DISCONNECTED);
+        script_end(&s);
+    }
 }
 
 static void cuts_that_brought_repeats_are(void **state)
@@ -328,6 +367,7 @@ int main(void)
         cmocka_unit_test(callbacks_of_minutes_time_nothing_out),
         cmocka_unit_test(a_silent_server_times_out_when_callbacks_have_caught_up),
         cmocka_unit_test(cuts_that_brought_something_are_not_counted),
+        cmocka_unit_test(a_call_whose_progress_rises_gets_on),
         cmocka_unit_test(cuts_that_brought_repeats_are),
     };
     return cmocka_run_group_tests_name("client_pace", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* A client of the handshake eras whose server told how its answers can be asked for again
  * (SEP-975): it does so when the connection breaks, and in another process. */
+#include "engine/asking/request.h"
 #include "support/client_kit.h"
 #include "support/http_script.h"
 #include "support/world.h"
@@ -318,6 +319,58 @@ static void over_http_the_position_goes_with_it(void **state)
     script_end(&s);
 }
 
+/* max_reconnects counts those in a row that brought nothing; a new position is
+ * something, the same again is none. */
+static void a_call_that_gets_on_is_resumed_more_often(void **state)
+{
+    (void)state;
+    for (int moves = 0; moves < 2; moves++) {
+        http_script s;
+        segue_session_options options;
+        options_of(&options);
+        options.max_reconnects = 3;
+        script_begin(&s, &options);
+        script_initialize(&s, "one");
+        script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+        record *r = kit_call(&s.k, "t");
+        heard *h = script_expect(&s, "tools/call");
+        script_stream(h);
+        script_event(h, "p",
+                     "{\"jsonrpc\":\"2.0\",\"method\":"
+                     "\"notifications/requests/resumePolicy\",\"params\":{"
+                     "\"requestId\":%s,\"resumeToken\":\"to.ken\"}}",
+                     json_at(h->body, "id"));
+        int cuts = 0;
+        while (cuts < 8) {
+            char position[16];
+            int told = s.k.notifications;
+            snprintf(position, sizeof position, "p%d", moves ? cuts : 0);
+            script_event(h, position,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+            script_until(&s, s.k.notifications > told);
+            script_cut(h, false);
+            cuts++;
+            script_advance(&s, 40000);
+            h = script_expect(&s, "GET");
+            int32_t before = r->request->failures;
+            script_say(h, "405 Method Not Allowed", "", "");
+            script_until(&s, r->completed || r->request->failures != before);
+            script_advance(&s, 40000);
+            if (r->completed)
+                break;
+            h = script_expect(&s, "requests/resume");
+            script_stream(h);
+        }
+        assert_int_equal(cuts, moves ? 8 : 4);
+        if (moves) {
+            script_stream_result(h, NULL, "\"content\":[]");
+            script_until(&s, r->completed);
+        }
+        assert_int_equal(r->status, moves ? SEGUE_OK : SEGUE_E_DISCONNECTED);
+        script_end(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_token_is_good_in_another_process),
         {"AS-108 over HTTP the position goes with it, and no header has the token",
          over_http_the_position_goes_with_it, NULL, NULL, NULL},
+        cmocka_unit_test(a_call_that_gets_on_is_resumed_more_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,8 +184,7 @@ void world_run(world *w)
     if (!world_is_here(w))
         return;
     for (int idle = 0; idle < turns; idle = ran ? 0 : idle + 1) {
-        /* what one writes the other learns in real time */
-        int wait_ms = w->beside && idle >= turns - 3 ? 4 : 0;
+        int wait_ms = w->shared && idle >= turns - 3 ? 4 : 0;
         if (world_is_slow(w) && w->runtime)
             settle_store(w);
         ran = run_turn(w, wait_ms);
@@ -302,6 +301,7 @@ void world_begin_beside(world *w, world *other)
     other->clock_ms = w->clock_ms;
     w->beside = other;
     other->beside = w;
+    w->shared = other->shared = 1;
     world_run(w);
 }
 

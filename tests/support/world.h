@@ -50,7 +50,8 @@ typedef struct world {
     uint64_t log_count;   /* lines of log at level error */
     /* HERE: another server on the same store, that runs when this one does */
     struct world *beside;
-    int slow; /* `custom` works on a thread of its own */
+    int slow;   /* `custom` works on a thread of its own */
+    int shared; /* its store is, or was, another's too: its news come in real time */
 } world;
 
 #define WORLD_EPOCH 1764000000000 /* 2025-11-24T16:00:00Z */

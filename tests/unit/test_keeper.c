@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "engine/log/recovery.h"
+#include "engine/serving/call.h"
+#include "engine/serving/errands.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
@@ -167,9 +170,11 @@ static void who_is_fenced_takes_back_what_is_not_stored(void **state)
     say(op, "1");
     fake_store_settle(&host);
     say(op, "2");
+    op->letters_taken = 1; /* it led to that */
     sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
     assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
     assert_true(op->elsewhere);
+    assert_int_equal(op->letters_taken, 0); /* told again, it is dealt with again */
     assert_int_equal(op->next_log, 2);
     assert_int_equal(sgi_op_state(op), SGI_STATE_WORKING);
     assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("3")),
@@ -334,6 +339,86 @@ static void a_creation_that_exists_fails_alone_and_is_forgotten(void **state)
                      SEGUE_E_TERMINAL);
     sgi_op_unref(lost);
     sgi_op_unref(made);
+}
+
+/* Nobody else would run it, if it is in the store all the same. */
+static void a_creation_waits_for_a_store_with_leases(void **state)
+{
+    (void)state;
+    listener l = {.waiter.fire = fire};
+    sgi_op *op = fake_task_new(server);
+    server->keeper.leased = true;
+    sgi_op_wait(op, &l.waiter, 0);
+    for (int i = 0; i < 100; i++) {
+        assert_true(fake_store_commit(&host, SEGUE_E_STORE));
+        assert_false(fake_store_commit(&host, SEGUE_E_STORE));
+        fake_host_advance(&host, 250);
+    }
+    assert_int_equal(l.fired, 0);
+    assert_true(op->known);
+    assert_true(fake_store_commit(&host, SEGUE_OK));
+    assert_int_equal(l.fired, 1);
+    assert_int_equal(l.status, SEGUE_OK);
+    assert_true(op->created);
+    assert_false(op->elsewhere);
+    sgi_op_unref(op);
+}
+
+/* ... and who has claimed it meanwhile runs it: it is created, and followed. */
+static void a_creation_whose_answer_was_lost_is_followed(void **state)
+{
+    (void)state;
+    listener made = {.waiter.fire = fire};
+    listener end = {.waiter.fire = fire};
+    sgi_op *op = fake_task_new(server);
+    server->keeper.leased = true;
+    sgi_op_wait(op, &made.waiter, 0);
+    sgi_op_wait(op, &end.waiter, SGI_WAIT_FINAL);
+    assert_true(fake_store_take(&host));
+    fake_store_land(&host);
+    fake_store_done(&host, SEGUE_E_STORE);
+    say(op, "1");
+    sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
+    fake_host_advance(&host, 250);
+    assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
+    assert_int_equal(made.fired, 1);
+    assert_int_equal(made.status, SEGUE_OK);
+    assert_int_equal(end.fired, 0);
+    assert_true(op->created && op->elsewhere && op->known && op->follows);
+    assert_true(op->ran); /* and not here */
+    assert_null(op->record);
+    assert_int_equal(op->next_log, 1);
+    fake_store_settle(&host);
+    assert_false(op->stale);
+    assert_int_equal(sgi_op_state(op), SGI_STATE_WORKING);
+    assert_int_equal(rows_of(op), 0);
+    sgi_op_wait_end(&end.waiter);
+    sgi_op_unref(op);
+}
+
+/* A letter that nobody waits for is nobody's failure. */
+static void who_waits_for_a_letter_waits_for_no_other(void **state)
+{
+    (void)state;
+    listener l = {.waiter.fire = fire};
+    sgi_op *op = fake_task_new(server);
+    fake_store_settle(&host);
+    say(op, "1");
+    assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
+    fake_store_settle(&host);
+    sgi_errand_presence(op, true);
+    assert_int_equal(sgi_errand_cancel(op), SEGUE_OK);
+    sgi_op_wait_done(op, &l.waiter);
+    assert_true(fake_store_answer(&host, SEGUE_E_LIMIT));
+    assert_int_equal(l.fired, 0);
+    sgi_errand_presence(op, false);
+    assert_true(fake_store_answer(&host, SEGUE_OK));
+    assert_true(fake_store_answer(&host, SEGUE_E_NOT_FOUND)); /* not open any more */
+    assert_int_equal(l.fired, 0);
+    fake_host_advance(&host, 20000);
+    assert_int_equal(l.fired, 1);
+    assert_int_equal(l.status, SEGUE_E_TIMEOUT);
+    sgi_op_unref(op);
 }
 
 /* The batch says "not now" and nothing is lost. */
@@ -526,6 +611,151 @@ static void without_memory_at_the_end_all_are_given_up(void **state)
         sgi_op_unref(ops[i]);
 }
 
+/* ---- what is claimed, and letters ---- */
+
+static int runs;
+
+static void run_and_leave(void *user, segue_call *call)
+{
+    (void)user;
+    runs++;
+    host.locked++;
+    sgi_call_free(call);
+    host.locked--;
+}
+
+/* A task that another server has left, which this one has been given. Its id is kept. */
+static void claim_left(uint8_t id[SEGUE_STORE_ID_SIZE])
+{
+    sgi_op *op = fake_task_new(server);
+    memcpy(id, op->id, sizeof op->id);
+    fake_store_settle(&host);
+    sgi_op_unref(op);
+    fake_server_end(server);
+    server = fake_server_new(&host);
+    sgi_item *item = sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool"));
+    item->options.flags |= SEGUE_TOOL_RESTARTABLE;
+    item->options.on_call = run_and_leave;
+    runs = 0;
+    sgi_recover_orphans(server);
+    assert_true(fake_store_answer(&host, SEGUE_OK)); /* the claim; it is read now */
+    assert_int_equal(server->recovering, 1);
+}
+
+static sgi_op *op_of(const uint8_t *id)
+{
+    sgi_str key = {(const char *)id, SEGUE_STORE_ID_SIZE};
+    sgi_map_node *node = sgi_map_find(&server->by_id, key);
+    return node ? SGI_OWNER(node, sgi_op, by_id) : NULL;
+}
+
+static void tell_letter(const uint8_t *id, uint64_t number, const char *text)
+{
+    sgi_paper paper = {.mem = &tm.mem};
+    segue_store_news news = {
+        .kind = SEGUE_STORE_LETTER, .number = number, .data_len = strlen(text)};
+    memcpy(news.id, id, sizeof news.id);
+    news.data = text;
+    TAILQ_INIT(&paper.list);
+    assert_int_equal(sgi_paper_take(&paper, &news), 0);
+    sgi_keeper_tell(&server->keeper, &paper);
+}
+
+static void a_letter_waits_while_what_is_ours_cannot_be_read(void **state)
+{
+    (void)state;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    claim_left(id);
+    assert_true(fake_store_answer(&host, SEGUE_E_STORE));
+    assert_int_equal(server->recovering, 0);
+    assert_null(op_of(id));
+    tell_letter(id, 1, "{\"cancel\":1}");
+    fake_host_advance(&host, 1000); /* it is read again */
+    fake_store_settle(&host);
+    assert_non_null(op_of(id));
+    assert_int_equal(sgi_op_state(op_of(id)), SGI_STATE_CANCELLED);
+    assert_true(TAILQ_EMPTY(&server->keeper.letters));
+}
+
+static void answer_all(void)
+{
+    while (fake_store_answer(&host, SEGUE_OK))
+        ;
+}
+
+static void must_have_run_once(const uint8_t *id)
+{
+    fake_host_advance(&host, 1000); /* what could not be read is read again */
+    answer_all();
+    fake_host_deliver(&host);
+    assert_int_equal(runs, 1);
+    assert_int_equal(server->counts.taken_over, 1);
+    assert_int_equal(server->recovering, 0);
+    assert_int_equal(server->claims_by_id.count, 0);
+    assert_true(TAILQ_EMPTY(&server->claims));
+    assert_non_null(op_of(id));
+    fake_store_settle(&host);
+}
+
+/* The store has not heard that it was shown. */
+static void a_claim_shown_again_while_it_is_read_runs_once(void **state)
+{
+    (void)state;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    claim_left(id);
+    sgi_recover_orphans(server);
+    sgi_job *read = sgi_keeper_job(&server->keeper);
+    assert_int_equal(read->kind, SGI_JOB_READ);
+    assert_true(fake_store_answer(&host, SEGUE_OK)); /* the claim shows it */
+    sgi_keeper_ask(&server->keeper, read);
+    answer_all();
+    must_have_run_once(id);
+}
+
+static void a_claim_shown_again_while_it_waits_runs_once(void **state)
+{
+    (void)state;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    claim_left(id);
+    sgi_recover_orphans(server);
+    assert_true(fake_store_answer(&host, SEGUE_E_STORE)); /* the read */
+    answer_all();
+    must_have_run_once(id);
+}
+
+/* X acknowledges what is durable, and only that. */
+static void a_wish_times_out_only_when_its_letter_is_durable(void **state)
+{
+    (void)state;
+    enum { STORED, REFUSED, UNANSWERED, WAYS };
+    for (int way = STORED; way < WAYS; way++) {
+        listener l = {.waiter.fire = fire};
+        sgi_op *op = fake_task_new(server);
+        fake_store_settle(&host);
+        say(op, "1");
+        assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
+        fake_store_settle(&host);
+        assert_true(op->elsewhere);
+        assert_int_equal(sgi_errand_cancel(op), SEGUE_OK);
+        sgi_op_wait_done(op, &l.waiter);
+        fake_host_advance(&host, 3000);
+        assert_int_equal(l.fired, 0); /* the store has not answered */
+        if (way == UNANSWERED) {
+            fake_host_advance(&host, 7000);
+        } else {
+            assert_true(
+                fake_store_answer(&host, way == STORED ? SEGUE_OK : SEGUE_E_STORE));
+            assert_int_equal(l.fired, way == REFUSED);
+            fake_host_advance(&host, 1000);
+        }
+        assert_int_equal(l.fired, 1);
+        assert_int_equal(l.status, way == STORED ? SEGUE_E_TIMEOUT : SEGUE_E_STORE);
+        fake_store_settle(&host); /* an answer that comes late is nobody's */
+        assert_int_equal(l.fired, 1);
+        sgi_op_unref(op);
+    }
+}
+
 /* ---- what a store hands over ---- */
 
 static void records_and_entries_are_copied_or_the_job_says_so(void **state)
@@ -572,6 +802,9 @@ int main(void)
         CASE(a_full_store_ends_the_operation_and_the_end_is_written_later),
         CASE(others_go_on_while_one_cannot_be_written),
         CASE(a_creation_that_exists_fails_alone_and_is_forgotten),
+        CASE(a_creation_waits_for_a_store_with_leases),
+        CASE(a_creation_whose_answer_was_lost_is_followed),
+        CASE(who_waits_for_a_letter_waits_for_no_other),
         CASE(without_memory_for_a_batch_it_is_tried_again),
         CASE(jobs_that_wait_are_dropped_with_the_keeper),
         CASE(jobs_are_answered_in_their_order_also_at_the_end),
@@ -580,6 +813,10 @@ int main(void)
         CASE(a_commit_that_ends_late_leaves_nothing_behind),
         CASE(a_broken_operation_is_given_up_at_the_end),
         CASE(without_memory_at_the_end_all_are_given_up),
+        CASE(a_letter_waits_while_what_is_ours_cannot_be_read),
+        CASE(a_claim_shown_again_while_it_is_read_runs_once),
+        CASE(a_claim_shown_again_while_it_waits_runs_once),
+        CASE(a_wish_times_out_only_when_its_letter_is_durable),
         CASE(records_and_entries_are_copied_or_the_job_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

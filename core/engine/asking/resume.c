@@ -71,6 +71,8 @@ void sgi_resume_event(segue_request *request, sgi_str id)
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     if (!request->resume_token || !id.n)
         return;
+    if (!request->last_event || !sgi_str_eq(id, sgi_str_of(request->last_event)))
+        request->failures = 0; /* it gets on */
     char *copy = sgi_text_dup(mem, id);
     if (!copy)
         return; /* what comes twice is known by its number */
@@ -188,16 +190,17 @@ sgi_str sgi_resume_position(const segue_request *request)
     return request->resume_token ? sgi_str_of(request->last_event) : (sgi_str){0};
 }
 
-/* Progress only rises: what does not, was told before (R-975-20). */
+/* Progress only rises: what does not, was told before (R-975-20), and is no sign that the
+ * request gets on. */
 bool sgi_resume_is_repeat(segue_request *request, double progress)
 {
-    if (!request->resume_token)
-        return false;
     bool repeat = request->has_progress && progress <= request->last_progress;
-    if (!repeat)
+    if (!repeat) {
         request->last_progress = progress;
+        request->failures = 0; /* it gets on */
+    }
     request->has_progress = true;
-    return repeat;
+    return repeat && request->resume_token;
 }
 
 /* ---- tokens ---- */

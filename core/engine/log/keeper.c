@@ -331,17 +331,18 @@ static bool put_off(sgi_keeper *keeper, sgi_op *op)
 
 /* While a store with leases cannot be reached, another server may go on with the
  * operation: an end that is not in the store is not told, and when it is there again the
- * commit goes through or is fenced. */
+ * commit goes through or is fenced. The same for a creation, which may be in the store
+ * all the same: told that it is not, nobody would run it, nor anybody claim it. */
 static void write_lost(sgi_keeper *keeper, sgi_op *op, segue_status status)
 {
     bool again = op->store_broken;
     if (keeper->dying)
         return;
-    if (status == SEGUE_E_FENCED && op->created) {
+    if (status == SEGUE_E_FENCED) {
         sgi_op_fenced(op);
         return;
     }
-    if (status == SEGUE_E_STORE && keeper->leased && op->created && put_off(keeper, op))
+    if (status == SEGUE_E_STORE && keeper->leased && put_off(keeper, op))
         return;
     op->doubted = false;
     if (op->created && !op->pending && !again && !op->releasing && !op->deleting) {

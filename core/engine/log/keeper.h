@@ -73,8 +73,9 @@ typedef struct sgi_found {
     TAILQ_ENTRY(sgi_found) link;
     segue_store_record record; /* its pointers point into this block */
     size_t size;
-    void *user; /* of who took it out of the job */
+    void *user; /* of who took it out of the job, as is all that follows */
     bool busy;
+    sgi_map_node by_id;
 } sgi_found;
 
 TAILQ_HEAD(sgi_found_list, sgi_found);

@@ -2,8 +2,9 @@
  * are there for those that are ours, owners have gone.
  *
  * A letter waits (keeper->letters, in order) while there is no memory to deal with it,
- * or while operations are being taken over, of which it may be. What is not ours then is
- * another keeper's of the same store, who was told as well. */
+ * or while operations are being taken over, or wait to be read again for that, of which
+ * it may be. What is not ours then is another keeper's of the same store, who was told as
+ * well. */
 #include "engine/log/following.h"
 #include "engine/log/recovery.h"
 #include "engine/serving/errands.h"
@@ -85,7 +86,7 @@ void sgi_letters_deal(sgi_keeper *keeper)
     SGI_TAILQ_EACH(news, &keeper->letters, link, next) {
         sgi_op *op = find_op(server, news->what.id);
         bool ours = op && !op->elsewhere;
-        if (!ours && server->recovering)
+        if (!ours && (server->recovering || !TAILQ_EMPTY(&server->claims)))
             continue;
         if (op)
             sgi_op_ref(op);

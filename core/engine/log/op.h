@@ -353,8 +353,8 @@ void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
 void sgi_op_wait_end(sgi_waiter *waiter);
 /* Fires when what was asked of the operation until now can be seen: what was appended is
  * durable, or what its owner was written has led to what it leads to. SEGUE_E_TIMEOUT:
- * nothing was seen of that for so long; SEGUE_E_FENCED: it was never durable; or why it
- * could not be written. */
+ * it is written, and nothing was seen of that for so long; SEGUE_E_FENCED: it was never
+ * durable; or why it could not be written. */
 void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter);
 /* What errands from this one on are waited for is in vain. */
 void sgi_op_wait_failed(sgi_op *op, uint64_t errand, segue_status status);

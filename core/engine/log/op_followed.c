@@ -4,6 +4,7 @@
 #include "engine/log/op_head.h"
 
 #include "engine/log/following.h"
+#include "engine/log/record.h"
 #include "engine/serving/budget.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/server.h"
@@ -48,6 +49,15 @@ void sgi_op_adopt(sgi_op *op, sgi_op *fresh)
     sgi_op_unref(op);
 }
 
+/* Who has it found it in the store: its creation went through, only the answer was
+ * lost. */
+static void was_created(sgi_op *op)
+{
+    sgi_record_written(op);
+    op->created = op->ran = true;
+    sgi_op_fire(op, SEGUE_OK);
+}
+
 /* Nothing of what is not durable was seen, so it never was. */
 void sgi_op_fenced(sgi_op *op)
 {
@@ -62,6 +72,7 @@ void sgi_op_fenced(sgi_op *op)
     }
     sgi_op_drop_pending(op);
     op->releasing = op->deleting = op->doubted = false;
+    op->letters_taken = op->letters_told; /* the others are dealt with by who has it */
     op->elsewhere = op->stale = true;
     sgi_server_op_fenced(op);
     sgi_op_wait_lost(op);
@@ -70,5 +81,7 @@ void sgi_op_fenced(sgi_op *op)
         sgi_resumable_moved(op);
         sgi_followed_look(op);
     }
+    if (!op->created)
+        was_created(op);
     sgi_op_unref(op);
 }

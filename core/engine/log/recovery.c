@@ -243,6 +243,7 @@ void sgi_recover_one(segue_server *server, sgi_op *op)
 static void drop_claim(segue_server *server, sgi_found *found)
 {
     TAILQ_REMOVE(&server->claims, found, link);
+    sgi_map_remove(&server->claims_by_id, &found->by_id);
     sgi_release(sgi_engine_mem(server->engine), found, found->size);
 }
 
@@ -302,6 +303,32 @@ static void take(segue_server *server, sgi_found *found)
     rebuild(server, &found->record, OURS, go_on, found);
 }
 
+/* A store that did not hear that it has shown one shows it again. What was read last is
+ * as new as the other, or newer; what is being read must not be read twice. */
+static void add_claim(segue_server *server, sgi_found *found)
+{
+    sgi_str id = {(const char *)found->record.id, sizeof found->record.id};
+    sgi_map_node *node = sgi_map_find(&server->claims_by_id, id);
+    sgi_found *known = node ? SGI_OWNER(node, sgi_found, by_id) : NULL;
+    if (known && known->busy) {
+        sgi_release(sgi_engine_mem(server->engine), found, found->size);
+        return;
+    }
+    if (known)
+        drop_claim(server, known);
+    TAILQ_INSERT_TAIL(&server->claims, found, link);
+    sgi_map_put(&server->claims_by_id, &found->by_id, id);
+}
+
+static void add_claims(segue_server *server, struct sgi_found_list *list)
+{
+    sgi_found *found, *next;
+    SGI_TAILQ_EACH(found, list, link, next) {
+        TAILQ_REMOVE(list, found, link);
+        add_claim(server, found);
+    }
+}
+
 /* One that was dealt with at once has left the list by then. */
 static void take_all(segue_server *server)
 {
@@ -338,7 +365,7 @@ static void claimed(sgi_job *job)
     if (job->status != SEGUE_OK)
         sgi_engine_log(server->engine, SEGUE_LOG_ERROR, "store: recovery failed: %s",
                        sgi_status_name(job->status));
-    TAILQ_CONCAT(&server->claims, &job->found, link);
+    add_claims(server, &job->found);
     take_all(server);
     if (job->lost) { /* there is no memory for another job */
         job->kind = SGI_JOB_RELEASE;

@@ -11,7 +11,7 @@
 #include "engine/serving/task.h"
 
 #define WAIT_MS 10000
-#define ACK_MS 1000 /* X acknowledges a wish: the letter is durable */
+#define ACK_MS 1000 /* once the letter is durable: X acknowledges a wish */
 
 typedef struct sgi_errand {
     LIST_ENTRY(sgi_errand) link;
@@ -42,17 +42,21 @@ static void fail(sgi_errand *errand, segue_status status)
 {
     sgi_op *op = errand->op;
     uint64_t number = errand->number;
+    bool awaited = errand->awaited;
     sgi_op_ref(op);
     end_errand(errand);
-    sgi_op_wait_failed(op, number, status);
+    if (awaited)
+        sgi_op_wait_failed(op, number, status);
     if (op->elsewhere)
         sgi_asks_follow(op); /* what it was to answer is still open */
     sgi_op_unref(op);
 }
 
+/* A timeout says that the letter is durable: not so while the store has not answered. */
 static void time_over(sgi_timer *timer)
 {
-    fail(SGI_OWNER(timer, sgi_errand, timer), SEGUE_E_TIMEOUT);
+    sgi_errand *errand = SGI_OWNER(timer, sgi_errand, timer);
+    fail(errand, errand->job ? SEGUE_E_STORE : SEGUE_E_TIMEOUT);
 }
 
 static bool is_done(const sgi_errand *errand)
@@ -74,13 +78,16 @@ static void posted(sgi_job *job)
         return;
     sgi_op *op = errand->op;
     sgi_op_ref(op);
+    bool gone = status == SEGUE_E_TERMINAL || status == SEGUE_E_NOT_FOUND;
     errand->job = NULL;
-    if (status == SEGUE_E_TERMINAL || status == SEGUE_E_NOT_FOUND)
-        sgi_followed_look(op);
-    else if (status != SEGUE_OK)
+    if (status != SEGUE_OK && !gone)
         fail(errand, status);
     else if (!errand->awaited)
         end_errand(errand);
+    else if (op->dialect == &sgi_dialect_tasks_ext)
+        sgi_engine_timer(op->engine, &errand->timer, ACK_MS, time_over);
+    if (gone)
+        sgi_followed_look(op);
     sgi_op_unref(op);
 }
 
@@ -129,8 +136,7 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, const char *
         end_errand(errand);
         return SEGUE_E_NOMEM;
     }
-    sgi_engine_timer(op->engine, &errand->timer,
-                     op->dialect == &sgi_dialect_tasks_ext ? ACK_MS : WAIT_MS, time_over);
+    sgi_engine_timer(op->engine, &errand->timer, WAIT_MS, time_over);
     sgi_keeper_ask(&op->server->keeper, job);
     return SEGUE_OK;
 }

@@ -101,6 +101,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     sgi_map_init(&server->by_task, &engine->env);
     sgi_map_init(&server->by_id, &engine->env);
     sgi_map_init(&server->by_key, &engine->env);
+    sgi_map_init(&server->claims_by_id, &engine->env);
     sgi_map_init(&server->rounds, &engine->env);
     sgi_keeper_init(&server->keeper, engine);
     segue_status status = make_seal(server);
@@ -138,6 +139,7 @@ static void free_server(segue_server *server)
     sgi_map_free(&server->by_task);
     sgi_map_free(&server->by_id);
     sgi_map_free(&server->by_key);
+    sgi_map_free(&server->claims_by_id);
     sgi_map_free(&server->rounds);
     sgi_buf_free(&server->info);
     sgi_buf_free(&server->legacy_info);

@@ -123,6 +123,7 @@ struct segue_server {
     sgi_ready idle;               /* on_idle is due; being queued is a reference */
     int32_t recovering;           /* operations still being rebuilt, and claims */
     struct sgi_found_list claims; /* operations that are ours, and not here yet */
+    sgi_map claims_by_id;         /* the same */
     bool claiming;                /* a claim is under way, */
     bool claim_again;             /* ... and is not the last */
     sgi_timer claim_timer;

@@ -188,7 +188,7 @@ typedef struct segue_store_vtable {
      * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE,
      * RELEASE, DROP or TAKEN of it is fine, and so is a RELEASE of what has ended or is
      * not owned. SEGUE_E_FENCED: an APPEND, END, DROP or TAKEN to what another instance
-     * owns by now. */
+     * owns by now, or a CREATE of it once more, the answer to the first being lost. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
     /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it
      * to fn. SEGUE_E_NOT_FOUND when there is none. */
@@ -220,7 +220,8 @@ typedef struct segue_store_vtable {
     void (*set_bell)(void *self, void (*ring)(void *user), void *user);
     /* News tell from now on (1), or no more (0), that the log of the operation grows.
      * SEGUE_E_NOT_FOUND when it is gone. What was there before is not told: read after
-     * follow has returned. */
+     * follow has returned. When (0) fails, a server that closes does not ask for the
+     * rest of what it followed; news of that are ignored, and (1) may come again. */
     segue_status (*follow)(void *self, const uint8_t *id, int32_t on);
     /* Leaves a letter for whoever owns the operation, now or after a claim, until TAKEN.
      * SEGUE_E_NOT_FOUND when it is gone, SEGUE_E_TERMINAL when it has ended,

@@ -106,6 +106,11 @@ export class Context {
         if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
     }
 
+    /** @internal Something waits for room: what comes now has to stay behind it. */
+    get isWaiting(): boolean {
+        return this.#room?.isWaiting ?? false;
+    }
+
     /** @internal The end of the call is wanted. */
     abort(reason: unknown): void {
         if (this.#isCancelled) return;

@@ -227,7 +227,8 @@ class Running {
             const { value, done } = isPromise(step) ? await step : step;
             if (done) return value === undefined ? last : value;
             if (context.cancelled) break;
-            if (typeof value !== "string" || !callSendText(call, value)) {
+            const isShort = typeof value === "string" && !context.isWaiting;
+            if (!isShort || !callSendText(call, value)) {
                 last = this.#item.lastWord(value, last);
                 await context.send(value as object);
             }

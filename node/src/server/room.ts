@@ -42,6 +42,10 @@ export class Room {
         });
     }
 
+    get isWaiting(): boolean {
+        return this.#queue.length > 0;
+    }
+
     /** There is room again. */
     flush(): void {
         let done = 0;
