@@ -50,6 +50,7 @@ void sgi_slot_step_in(sgi_store_slot *slot);
 
 /* store_news.c; lock held. */
 segue_status sgi_desk_listen(sgi_desk *desk);
+/* Let go meanwhile: of a store that blocks, by its worker and while the desk is busy. */
 void sgi_desk_unlisten(sgi_desk *desk);
 /* Hands news that are due to the keeper; let go meanwhile. False: none were due. */
 bool sgi_desk_read_news(sgi_desk *desk);

@@ -43,8 +43,11 @@ segue_status sgi_desk_listen(sgi_desk *desk)
 
 void sgi_desk_unlisten(sgi_desk *desk)
 {
-    if (desk->listener)
+    if (desk->listener) {
+        sgi_slot_step_out(desk->slot);
         sgi_store_unlisten(desk->listener);
+        sgi_slot_step_in(desk->slot);
+    }
     desk->listener = NULL;
     sgi_engine_timer_clear(&desk->slot->rt->engine, &desk->news_timer);
 }

@@ -9,9 +9,10 @@
  *   desk:  idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
  *
  * keeper->host_user points at the desk and is NULL once the runtime has let go of it. A
- * desk belongs to its slot; the one that works on it holds it by `busy`, and when its
- * keeper is removed by what a commit or job led to (on this very thread), `removed` tells
- * the worker to let the keeper alone and to free the desk.
+ * desk belongs to its slot; the one that works on it holds it by `busy`. When its keeper
+ * is removed, here or by what a commit or job led to (on this very thread), `removed`
+ * tells the worker to let the keeper alone and to free the desk, without the lock as far
+ * as the store is asked: leaving what was followed may take its time.
  *
  * A slot closes with its last desk: its worker drops the store, since that may take time,
  * and ends; the loop joins it when it has. Nobody but sgi_runtime_free waits for that. */
@@ -187,10 +188,12 @@ static void work_on_next(sgi_store_slot *slot)
     take_due(d);
     d->busy = true;
     bool more = work_once(slot, d);
-    d->busy = false;
-    if (d->removed)
+    if (d->removed) {
         free_desk(d);
-    else if (more && !d->due)
+        return;
+    }
+    d->busy = false;
+    if (more && !d->due)
         sgi_desk_put_due(d);
 }
 
@@ -392,6 +395,19 @@ static bool works_here(const desk *d)
            (!d->slot->blocking || pthread_equal(d->slot->worker, pthread_self()));
 }
 
+/* Its keeper goes: whoever works on it frees it. */
+static void remove_desk(desk *d)
+{
+    d->keeper->host_user = NULL;
+    d->removed = true;
+    if (!d->slot->blocking) {
+        free_desk(d);
+        return;
+    }
+    sgi_desk_put_due(d);
+    pthread_cond_signal(&d->slot->wanted);
+}
+
 void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper)
 {
     desk *d = keeper->host_user;
@@ -411,8 +427,7 @@ void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper)
             work_on_next(d->slot);
         }
     }
-    keeper->host_user = NULL;
-    free_desk(d);
+    remove_desk(d);
 }
 
 void sgi_stores_settle(segue_runtime *rt)
@@ -436,8 +451,8 @@ void sgi_stores_close(segue_runtime *rt)
     sgi_stores_settle(rt);
     while ((slot = TAILQ_FIRST(&rt->stores))) {
         d = TAILQ_FIRST(&slot->desks); /* the last one closes the slot */
-        d->keeper->host_user = NULL;
-        free_desk(d);
+        remove_desk(d);
+        sgi_stores_settle(rt);
     }
     while ((slot = TAILQ_FIRST(&rt->closing_stores))) {
         TAILQ_REMOVE(&rt->closing_stores, slot, link);

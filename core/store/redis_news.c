@@ -153,21 +153,39 @@ void sgi_redis_set_bell(void *self, void (*ring)(void *user), void *user)
 
 /* ---- following, posting ---- */
 
+static segue_status say_follow(sgi_redis_store *store, const uint8_t *id, bool on)
+{
+    sgi_buf_reset(&store->commands, SIZE_MAX);
+    sgi_redis_change(store, SGI_REDIS_FOLLOW, 2);
+    sgi_redis_arg_text(&store->commands, on ? "1" : "0");
+    sgi_redis_arg(&store->commands, id, SEGUE_STORE_ID_SIZE);
+    return sgi_redis_ask_status(store);
+}
+
+/* Spares the others work, and no more: who leaves all that it followed does not wait for
+ * a server that is away, time limit after time limit. When the operation grows it is said
+ * again. */
+static void say_left(sgi_redis_store *store, const uint8_t *id)
+{
+    if (sgi_redis_link_is_up(&store->link) && say_follow(store, id, false) != SEGUE_OK)
+        sgi_redis_link_close(&store->link);
+}
+
 segue_status sgi_redis_follow(void *self, const uint8_t *id, int32_t on)
 {
     sgi_redis_store *store = self;
+    segue_status status = SEGUE_OK;
     sgi_redis_mark *mark = on ? make_mark(store, id) : sgi_redis_mark_of(store, id);
     if (!mark)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
     /* Before the server knows: should the thread follow all anew just now, this one is
      * among them. */
     set_followed(store, mark, on != 0);
-    sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_change(store, SGI_REDIS_FOLLOW, 2);
-    sgi_redis_arg_text(&store->commands, on ? "1" : "0");
-    sgi_redis_arg(&store->commands, id, SEGUE_STORE_ID_SIZE);
-    segue_status status = sgi_redis_ask_status(store);
-    if (status && on)
+    if (on)
+        status = say_follow(store, id, true);
+    else
+        say_left(store, id);
+    if (status)
         set_followed(store, mark, false);
     drop_idle(store, mark);
     return status;
@@ -218,7 +236,9 @@ static void tell_grown(telling *t)
     segue_store_news news = {.kind = SEGUE_STORE_GREW, .data = ""};
     while (!t->stopped && take_first(store, &store->grown, news.id)) {
         const sgi_redis_mark *mark = sgi_redis_mark_of(store, news.id);
-        if (mark && mark->followed && !tell(t, &news))
+        if (!mark || !mark->followed)
+            say_left(store, news.id);
+        else if (!tell(t, &news))
             put_back(store, &store->grown, news.id, &store->missed);
     }
 }

@@ -35,16 +35,19 @@
  * goes through, and that is how what must work in a full store does.
  *
  * Numbers of calls: a call that was repeated because its answer was lost has the number
- * of the first try, which `done` knows. Who repeats it later, in other words, meets the
- * bytes: the same entry under the same number, the same record of the same owner, is
- * there already and is no error. */
+ * of the first try, which `done` knows. A copy that comes late, out of a connection that
+ * was given up, after calls that followed it, has a lower one and does nothing. Who
+ * repeats it later, in other words, meets the bytes: the same entry under the same
+ * number, the same record of the same owner, is there already and is no error. */
 #include "store/redis_script.h"
 
 /* What every script that changes something begins with. */
 static const char LIFE[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local me, number, lease = ARGV[1], ARGV[2], ARGV[3]\n"
-    "local function done() return call('HGET', P .. 'done', me) == number end\n"
+    "local function done()\n"
+    "  return tonumber(call('HGET', P .. 'done', me) or -1) >= tonumber(number)\n"
+    "end\n"
     "local function live()\n"
     "  if call('EXISTS', P .. 'lease:' .. me) == 1 then return false end\n"
     "  call('SET', P .. 'lease:' .. me, '1', 'PX', lease)\n"

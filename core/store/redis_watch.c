@@ -247,9 +247,10 @@ static void open_ear(watch *w)
     }
 }
 
-/* Under the lock. */
-static void note(sgi_redis_store *store, const char *p, size_t len)
+/* Under the lock. Of orphans the beat tells as well, when they may be spoken of again. */
+static void note(const watch *w, const char *p, size_t len)
 {
+    sgi_redis_store *store = w->store;
     const uint8_t *ids = (const uint8_t *)p + 1;
     size_t count = (len - 1) / SEGUE_STORE_ID_SIZE;
     for (size_t i = 0; i < count && *p == 'G'; i++)
@@ -261,7 +262,8 @@ static void note(sgi_redis_store *store, const char *p, size_t len)
         store->mail_all = true;
         store->mail.count = 0;
     }
-    if (*p == 'O' && (len - 1 != strlen(store->me) || memcmp(p + 1, store->me, len - 1)))
+    if (*p == 'O' && w->heard_at >= w->quiet_until &&
+        (len - 1 != strlen(store->me) || memcmp(p + 1, store->me, len - 1)))
         store->orphans = true;
 }
 
@@ -275,7 +277,7 @@ static bool hear(watch *w, const redisReply *reply)
         !sgi_redis_is_text(reply->element[2]) || !reply->element[2]->len)
         return false; /* a pong */
     pthread_mutex_lock(&store->lock);
-    note(store, reply->element[2]->str, reply->element[2]->len);
+    note(w, reply->element[2]->str, reply->element[2]->len);
     pthread_mutex_unlock(&store->lock);
     return true;
 }

@@ -247,15 +247,6 @@ segue_status sgi_store_listen(segue_store *store, void (*ring)(void *user), void
     return sgi_listeners_add(&store->listeners, store, ring, user, out);
 }
 
-void sgi_store_unlisten(sgi_store_listener *listener)
-{
-    segue_store *store = sgi_listeners_store(listener);
-    uint8_t id[SEGUE_STORE_ID_SIZE];
-    while (sgi_listeners_followed(&store->listeners, listener, id))
-        sgi_store_follow(listener, id, false);
-    sgi_listeners_remove(&store->listeners, listener);
-}
-
 segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,
                                  size_t count)
 {
@@ -275,7 +266,7 @@ static segue_status look_for(segue_store *store, const uint8_t *id)
     return store->vtable.read(store->self, id, 0, stop_at_once, NULL);
 }
 
-segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, bool on)
+static segue_status follow(sgi_store_listener *listener, const uint8_t *id, bool on)
 {
     segue_store *store = sgi_listeners_store(listener);
     bool changed, undone;
@@ -289,7 +280,25 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
     if (status && on)
         sgi_listeners_follow(&store->listeners, listener, id, false, &undone);
     pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, bool on)
+{
+    segue_status status = follow(listener, id, on);
     return on ? status : SEGUE_OK;
+}
+
+/* A store that fails here may do so after a long wait: it is not asked for the rest. */
+void sgi_store_unlisten(sgi_store_listener *listener)
+{
+    segue_store *store = sgi_listeners_store(listener);
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    segue_status status = SEGUE_OK;
+    while ((!status || status == SEGUE_E_NOT_FOUND) &&
+           sgi_listeners_followed(&store->listeners, listener, id))
+        status = follow(listener, id, false);
+    sgi_listeners_remove(&store->listeners, listener);
 }
 
 segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const char *data,

@@ -66,7 +66,7 @@ typedef struct sgi_store_listener sgi_store_listener;
 segue_status sgi_store_listen(segue_store *store, void (*ring)(void *user), void *user,
                               sgi_store_listener **out);
 /* ring is not called any more when this returns; waits for one that runs. What was
- * followed is followed no more. */
+ * followed is followed no more; the store is told so, until it fails. */
 void sgi_store_unlisten(sgi_store_listener *listener);
 /* As commit, by this listener: it is not told what it did itself. */
 segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,

@@ -25,6 +25,7 @@ typedef struct puppet {
     int32_t last_kind;
     int64_t within_ms;
     segue_status follow_status;
+    segue_status leave_status;
 } puppet;
 
 static segue_status puppet_commit(void *self, const segue_store_write *writes,
@@ -78,7 +79,7 @@ static segue_status puppet_follow(void *self, const uint8_t *id, int32_t on)
     if (on && p->follow_status)
         return p->follow_status;
     p->follows += on ? 1 : -1;
-    return SEGUE_OK;
+    return on ? SEGUE_OK : p->leave_status;
 }
 
 static segue_status puppet_post(void *self, const uint8_t *id, const char *data,
@@ -325,6 +326,25 @@ static void store_of_before_is_spared_what_it_does_not_know(void **state)
     sgi_store_unref(store);
 }
 
+/* Each call may have waited for long. What is gone is no failure. */
+static void store_that_fails_is_not_asked_for_the_rest(void **state)
+{
+    (void)state;
+    static const segue_status statuses[] = {SEGUE_OK, SEGUE_E_NOT_FOUND, SEGUE_E_STORE};
+    for (size_t i = 0; i < 3; i++) {
+        puppet p = {.leave_status = statuses[i]};
+        segue_store *store = NULL;
+        test_ear ear;
+        assert_int_equal(sgi_store_new(&puppet_vtable, &p, NULL, &store), SEGUE_OK);
+        test_ear_open(&ear, store);
+        for (uint32_t n = 0; n < 3; n++)
+            assert_int_equal(test_follow(&ear, n, true), SEGUE_OK);
+        test_ear_close(&ear);
+        assert_int_equal(p.follow_calls, statuses[i] == SEGUE_E_STORE ? 4 : 6);
+        sgi_store_unref(store);
+    }
+}
+
 static void ring_nobody(void *user)
 {
     (void)user;
@@ -381,6 +401,7 @@ int main(void)
         cmocka_unit_test(letters_wait_in_the_store_when_there_is_no_room),
         cmocka_unit_test(letters_in_memory_are_bounded),
         cmocka_unit_test(store_of_before_is_spared_what_it_does_not_know),
+        cmocka_unit_test(store_that_fails_is_not_asked_for_the_rest),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

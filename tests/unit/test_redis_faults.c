@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/redis_link.h"
 #include "support/certificates.h"
 #include "support/news_kit.h"
 #include "support/redis_kit.h"
@@ -364,6 +365,116 @@ static void silence_ends_with_the_time_limit(void **state)
     assert_int_equal(append(store, 1, 1), SEGUE_OK);
     test_assert_log(store, 1, 1);
     sgi_store_unref(store);
+    cutting_proxy_stop(proxy);
+}
+
+/* The answer to one command, on a connection by itself. */
+static redisReply *ask_bare(sgi_redis_link *link, const sgi_buf *command)
+{
+    int64_t deadline = sgi_redis_now() + REDIS_KIT_TIMEOUT_MS;
+    assert_true(sgi_redis_link_send(link, command->p, command->len));
+    redisReply *reply = sgi_redis_link_reply(link, deadline);
+    assert_non_null(reply);
+    return reply;
+}
+
+/* Posts a letter to operation 1 as that owner's call of that number. */
+static long long post_as(sgi_redis_link *link, const char *owner, int64_t number)
+{
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    sgi_buf command;
+    test_store_id(id, 1);
+    sgi_buf_init(&command, &sgi_mem_libc);
+    sgi_redis_begin(&command, 10);
+    sgi_redis_arg_text(&command, "EVALSHA");
+    sgi_redis_arg(&command, link->shas[SGI_REDIS_POST], SGI_REDIS_SHA);
+    sgi_redis_arg_text(&command, "1");
+    sgi_redis_arg_text(&command, "{segue}:");
+    sgi_redis_arg_text(&command, owner);
+    sgi_redis_arg_int(&command, number);
+    sgi_redis_arg_text(&command, "600");
+    sgi_redis_arg(&command, id, sizeof id);
+    sgi_redis_arg_text(&command, "letter");
+    sgi_redis_arg_text(&command, "64");
+    redisReply *reply = ask_bare(link, &command);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    long long answer = reply->integer;
+    freeReplyObject(reply);
+    sgi_buf_free(&command);
+    return answer;
+}
+
+/* Out of a connection that was given up, when later calls have been applied. Numbers are
+ * compared as numbers. */
+static void late_copy_of_a_call_does_nothing(void **state)
+{
+    (void)state;
+    const char *reason;
+    sgi_redis_url url;
+    sgi_redis_link link;
+    sgi_buf scripts;
+    segue_store *store = redis_kit_open(redis_server_url(server));
+    test_ear ear;
+    test_must_create(store, 1);
+    sgi_buf_init(&scripts, &sgi_mem_libc);
+    sgi_redis_scripts_add(&scripts);
+    assert_int_equal(sgi_redis_url_parse(&url, redis_server_url(server), &reason),
+                     SEGUE_OK);
+    sgi_redis_link_init(&link, &url, (sgi_str){scripts.p, scripts.len}, -1);
+    assert_int_equal(sgi_redis_link_open(&link, sgi_redis_now() + REDIS_KIT_TIMEOUT_MS),
+                     SEGUE_OK);
+    for (int64_t number = 9; number <= 10; number++)
+        assert_int_equal(post_as(&link, "someone", number), 0);
+    for (int64_t late = 8; late <= 10; late++)
+        assert_int_equal(post_as(&link, "someone", late), 1);
+    assert_int_equal(post_as(&link, "someone", 11), 0);
+    test_ear_open(&ear, store);
+    test_ear_wait(&ear, SEGUE_STORE_LETTER, 1);
+    assert_int_equal(test_ear_letters(&ear, 1), 3);
+    test_ear_close(&ear);
+    sgi_redis_link_close(&link);
+    sgi_buf_free(&scripts);
+    sgi_store_unref(store);
+}
+
+/* One time limit at most for all that is left, and it is made good later. */
+static void leaving_many_waits_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 30 };
+    cutting_proxy *proxy;
+    segue_store *store = NULL, *owner = redis_kit_open(redis_server_url(server));
+    cutting_options options = {.target_port = redis_server_port(server)};
+    test_ear ear, last;
+    assert_true(cutting_proxy_start(&options, &proxy));
+    assert_int_equal(redis_kit_status(redis_kit_through(proxy), 300, &store, NULL),
+                     SEGUE_OK);
+    test_ear_open(&ear, store);
+    for (uint32_t n = 0; n < COUNT; n++) {
+        test_must_create(owner, n);
+        assert_int_equal(test_follow(&ear, n, true), SEGUE_OK);
+    }
+    assert_true(cutting_proxy_refuse(proxy, -1));
+    cutting_proxy_cut_all(proxy, CUTTING_SILENCE);
+    int64_t began = redis_kit_now_us();
+    test_ear_close(&ear);
+    assert_true(redis_kit_now_us() - began < 5 * 300000);
+    assert_true(redis_server_do(server, "KEYS {segue}:fol:*") == COUNT);
+    assert_true(cutting_proxy_refuse(proxy, 0));
+    test_ear_open(&last, store);
+    assert_int_equal(test_follow(&last, 0, true), SEGUE_OK);
+    /* Not at the first growth: that may be told into the silence. */
+    for (uint64_t seq = 1; redis_server_do(server, "KEYS {segue}:fol:*") > 1; seq++) {
+        assert_true(seq < 500);
+        for (uint32_t n = 0; n < COUNT; n++)
+            test_must_append(owner, n, seq);
+        test_ear_rest(&last, 20);
+        test_ear_ask(&last);
+    }
+    test_ear_close(&last);
+    assert_int_equal(redis_server_do(server, "KEYS {segue}:fol:*"), 0);
+    sgi_store_unref(store);
+    sgi_store_unref(owner);
     cutting_proxy_stop(proxy);
 }
 
@@ -727,6 +838,8 @@ int main(void)
         cmocka_unit_test_setup(replies_cut_anywhere_lose_and_double_nothing, set_up),
         cmocka_unit_test_setup(commands_cut_anywhere_lose_and_double_nothing, set_up),
         cmocka_unit_test_setup(silence_ends_with_the_time_limit, set_up),
+        cmocka_unit_test_setup(leaving_many_waits_once, set_up),
+        cmocka_unit_test_setup(late_copy_of_a_call_does_nothing, set_up),
         cmocka_unit_test(server_down_is_an_error_and_no_more),
         cmocka_unit_test(restarts_amid_commits_lose_and_double_nothing),
         cmocka_unit_test(forgotten_end_of_a_log_is_a_hole),

@@ -296,6 +296,35 @@ static void news_are_bounded(void **state)
     sgi_store_unref(b);
 }
 
+/* Whose lease has lapsed waits for one before it speaks of orphans, whatever it hears:
+ * others may have been away for the same reason. */
+static void one_that_was_away_takes_nobodys_word_at_once(void **state)
+{
+    (void)state;
+    segue_store *a = redis_kit_open(url());
+    test_ear ear;
+    assert_int_equal(redis_server_do(server, "KEYS {segue}:lease:*"), 1);
+    test_ear_open(&ear, a);
+    test_ear_ask(&ear);
+    int64_t began = redis_kit_now_us();
+    /* Gone at once; what has lapsed is there again when it has been noticed. */
+    assert_int_equal(redis_server_do(server, "EVAL return(redis.call('DEL',unpack("
+                                             "redis.call('KEYS','{segue}:lease:*')))) 0"),
+                     1);
+    while (redis_server_do(server, "KEYS {segue}:lease:*") < 1)
+        redis_kit_sleep_ms(1);
+    segue_store *b = redis_kit_open(url());
+    test_must_create(b, 1);
+    assert_int_equal(test_commit_one(b, test_write_simple(SEGUE_STORE_RELEASE, 1)),
+                     SEGUE_OK);
+    test_ear_wait(&ear, SEGUE_STORE_ORPHANS, 0);
+    assert_true(redis_kit_now_us() - began >= REDIS_KIT_LEASE_MS * 1000);
+    assert_int_equal(test_claim_count(a), 1);
+    test_ear_close(&ear);
+    sgi_store_unref(a);
+    sgi_store_unref(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -309,6 +338,7 @@ int main(void)
         cmocka_unit_test_setup(letter_while_the_owner_was_deaf_is_heard, set_up),
         cmocka_unit_test_setup(follower_hears_within_milliseconds, set_up),
         cmocka_unit_test_setup(news_are_bounded, set_up),
+        cmocka_unit_test_setup(one_that_was_away_takes_nobodys_word_at_once, set_up),
     };
     if (!redis_server_start(NULL, &server))
         return 1;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "runtime/store_desk.h"
 #include "store/store.h"
 #include "support/fake_engine_body.h"
 #include "support/threads_rig.h"
@@ -333,6 +334,106 @@ static void a_store_comes_and_goes_many_times(void **state)
     threads_end(&r);
 }
 
+/* ---- a store that takes its time over what is left ---- */
+
+typedef struct leaving {
+    slow_store slow;
+    segue_runtime *rt;
+    atomic_int left;
+    atomic_int free_lock; /* how often the lock was to be had meanwhile */
+} leaving;
+
+static segue_status follow_or_leave(void *self, const uint8_t *id, int32_t on)
+{
+    leaving *l = self;
+    struct timespec until;
+    (void)id;
+    if (on)
+        return SEGUE_OK;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 2;
+    if (!pthread_mutex_timedlock(&l->rt->mutex, &until)) {
+        pthread_mutex_unlock(&l->rt->mutex);
+        atomic_fetch_add(&l->free_lock, 1);
+    }
+    atomic_fetch_add(&l->left, 1);
+    return SEGUE_OK;
+}
+
+static void set_no_bell(void *self, void (*ring)(void *user), void *user)
+{
+    (void)self;
+    (void)ring;
+    (void)user;
+}
+
+static segue_status post_nothing(void *self, const uint8_t *id, const char *data,
+                                 size_t len)
+{
+    (void)self;
+    (void)id;
+    (void)data;
+    (void)len;
+    return SEGUE_E_NOT_FOUND;
+}
+
+static segue_status no_news(void *self, segue_store_news_fn fn, void *user,
+                            int64_t *within_ms)
+{
+    (void)self;
+    (void)fn;
+    (void)user;
+    *within_ms = -1;
+    return SEGUE_OK;
+}
+
+static void open_leaving(leaving *l, threads_rig *r, fake_keeper *keeper)
+{
+    segue_store_vtable vtable = {.struct_size = sizeof vtable,
+                                 .blocking = 1,
+                                 .commit = slow_commit,
+                                 .find = slow_find,
+                                 .read = slow_read,
+                                 .claim = slow_claim,
+                                 .set_bell = set_no_bell,
+                                 .follow = follow_or_leave,
+                                 .post = post_nothing,
+                                 .news = no_news,
+                                 .free = slow_free};
+    *l = (leaving){.rt = r->rt};
+    sem_init(&l->slow.entered, 0, 0);
+    sem_init(&l->slow.proceed, 0, 0);
+    assert_int_equal(sgi_store_new(&vtable, l, NULL, &l->slow.store), SEGUE_OK);
+    add_store(r, keeper, &l->slow);
+    const sgi_desk *desk = keeper->base.host_user;
+    for (uint8_t n = 0; n < 2; n++) {
+        uint8_t id[SEGUE_STORE_ID_SIZE] = {n};
+        assert_int_equal(sgi_store_follow(desk->listener, id, true), SEGUE_OK);
+    }
+    sgi_store_unref(l->slow.store);
+}
+
+/* A server that goes leaves all that it followed; nobody waits for the lock meanwhile. */
+static void leaving_is_asked_without_the_lock(void **state)
+{
+    threads_rig r;
+    leaving l;
+    fake_keeper keeper;
+    (void)state;
+    for (int by_free = 0; by_free < 2; by_free++) {
+        threads_begin(&r);
+        open_leaving(&l, &r, &keeper);
+        if (!by_free)
+            remove_store(&r, &keeper);
+        assert_int_equal(keeper.base.host_user == NULL, !by_free);
+        threads_end(&r);
+        assert_null(keeper.base.host_user);
+        assert_int_equal(l.left, 2);
+        assert_int_equal(l.free_lock, 2);
+        close_slow(&l.slow);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +444,7 @@ int main(void)
         cmocka_unit_test(free_waits_for_the_store),
         cmocka_unit_test(free_goes_on_until_nothing_is_due),
         cmocka_unit_test(a_store_comes_and_goes_many_times),
+        cmocka_unit_test(leaving_is_asked_without_the_lock),
     };
     return cmocka_run_group_tests_name("threads_stores", tests, NULL, NULL);
 }
