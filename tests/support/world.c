@@ -2,7 +2,7 @@
 #include "support/model_fixtures.h"
 #include "support/world_inside.h"
 
-#include "runtime/state.h"
+#include "runtime/store_desk.h"
 #include "store/store.h"
 
 #include <stdarg.h>
@@ -169,10 +169,28 @@ static int run_turn(world *w, int wait_ms)
     return ran | look_at_wires(w);
 }
 
+/* A store that is asked for news from time to time is asked now. */
+static void ask_for_news(segue_runtime *rt)
+{
+    sgi_store_slot *slot;
+    sgi_desk *desk;
+    TAILQ_FOREACH(slot, &rt->stores, link) {
+        TAILQ_FOREACH(desk, &slot->desks, link)
+            if (desk->news_ms != INT64_MAX)
+                desk->news_ms = 0;
+        if (slot->blocking)
+            sgi_slot_news_ms(slot);
+    }
+}
+
 /* Until the thread of its store has nothing to do. */
 static void settle_store(world *w)
 {
+    if (!w || !w->runtime || !world_is_slow(w))
+        return;
     sgi_runtime_lock(w->runtime);
+    if (w->shared)
+        ask_for_news(w->runtime);
     sgi_stores_settle(w->runtime);
     sgi_runtime_unlock(w->runtime);
 }
@@ -184,9 +202,12 @@ void world_run(world *w)
     if (!world_is_here(w))
         return;
     for (int idle = 0; idle < turns; idle = ran ? 0 : idle + 1) {
-        int wait_ms = w->shared && idle >= turns - 3 ? 4 : 0;
-        if (world_is_slow(w) && w->runtime)
+        /* that another has died a store sees in real time */
+        int wait_ms = w->shared && !w->beside && idle >= turns - 3 ? 4 : 0;
+        if (!wait_ms) {
             settle_store(w);
+            settle_store(w->beside);
+        }
         ran = run_turn(w, wait_ms);
         ran |= run_turn(w->beside, wait_ms);
     }
