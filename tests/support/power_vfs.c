@@ -83,7 +83,8 @@ static void put(bytes *b, size_t at, const void *p, size_t n)
 {
     if (at + n > b->n)
         set_size(b, at + n);
-    memcpy(b->p + at, p, n);
+    if (n)
+        memcpy(b->p + at, p, n);
 }
 
 static uint64_t next_chance(void)
