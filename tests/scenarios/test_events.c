@@ -1,6 +1,7 @@
 /* E: the event stream of a task, as a raw client sees it: what is in it, where it
  * begins, how it ends, and that it is only a view. */
 #include "support/fault_store.h"
+#include "support/scratch.h"
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -264,7 +264,7 @@ static fault_store *faults;
 
 static void with_faults(world *w)
 {
-    snprintf(w->path, sizeof w->path, "/tmp/segue-events-%d.db", (int)getpid());
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-events");
     faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
 }
 

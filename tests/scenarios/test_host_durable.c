@@ -1,13 +1,13 @@
 /* A host with a file: what a server asked is answered by the next process, which does not
  * shake hands before it knows its tasks. */
 #include "support/host_stage.h"
+#include "support/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -49,23 +49,12 @@ static void keep_id(char id[64], const char *line)
     assert_int_equal(strlen(id), 22);
 }
 
-static void remove_files(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-owners"};
-    char name[96];
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(name, sizeof name, "%s%s", path, ends[i]);
-        unlink(name);
-    }
-}
-
 static void tasks_outlive_the_process(void **state)
 {
     (void)state;
     host_stage s;
     char done[64], left[64];
-    snprintf(path, sizeof path, "/tmp/segue-host-%d.db", (int)getpid());
-    remove_files();
+    scratch_name(path, sizeof path, "/tmp/segue-host");
     begin(&s);
     kit_say(&s.k, ASK("1", STREAMED));
     keep_id(done, wait_for(&s.k, "\"task\""));
@@ -94,7 +83,7 @@ static void tasks_outlive_the_process(void **state)
     assert_at(line, "result.status", "\"failed\"");
     assert_int_equal(s.m.count, 0);
     hosting_end(&s);
-    remove_files();
+    scratch_clear(path);
 }
 
 int main(void)

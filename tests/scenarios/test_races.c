@@ -2,6 +2,7 @@
  * same, for ever. The store's own log is the judge. It starts threads, so the thread
  * sanitizer looks at it too (AS-123). */
 #include "support/fault_store.h"
+#include "support/scratch.h"
 #include "support/world.h"
 
 #include <pthread.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -40,7 +40,7 @@ static void open_again(world *w)
 
 static void with_faults(world *w)
 {
-    snprintf(w->path, sizeof w->path, "/tmp/segue-races-%d.db", (int)getpid());
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-races");
     faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
     w->between = open_again;
 }

@@ -2,6 +2,7 @@
  * restart too, and how little. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
+#include "support/scratch.h"
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -111,8 +111,7 @@ static fault_store *faults;
 
 static void with_faults(world *w)
 {
-    snprintf(w->path, sizeof w->path, "/tmp/segue-kept-%d.db", (int)getpid());
-    unlink(w->path);
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-kept");
     faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
 }
 

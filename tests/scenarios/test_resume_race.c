@@ -1,6 +1,7 @@
 /* Two channels resume one request at once (SEP-975): the newest has it. The thread
  * sanitizer looks at this one too (AS-123); label: threads, those of the SQLite store. */
 #include "support/legacy_wire.h"
+#include "support/scratch.h"
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -63,7 +63,7 @@ static void newest_wins(world *w)
 /* What counts is the order of things, not the disk, which would take most of the time. */
 static void in_memory(world *w)
 {
-    snprintf(w->path, sizeof w->path, "/dev/shm/segue-resume-race-%d.db", (int)getpid());
+    scratch_name(w->path, sizeof w->path, "/dev/shm/segue-resume-race");
 }
 
 static const scenario scenarios[] = {

@@ -6,13 +6,13 @@
  * Handles of HTTP are in test_security_sessions.c. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
+#include "support/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -26,7 +26,7 @@ static fault_store *store;
 
 static void with_account(world *w)
 {
-    snprintf(w->path, sizeof w->path, "/tmp/segue-foreign-%d.db", (int)getpid());
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-foreign");
     store = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
 }
 

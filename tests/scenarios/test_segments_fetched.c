@@ -2,13 +2,13 @@
  * refused, and what a restart leaves. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
+#include "support/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -188,7 +188,7 @@ static fault_store *faults;
 
 static void with_faults(world *w)
 {
-    snprintf(w->path, sizeof w->path, "/tmp/segue-segments-%d.db", (int)getpid());
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-segments");
     faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
 }
 
@@ -218,14 +218,15 @@ static void same_after_a_restart(world *w)
     char task[64];
     snprintf(task, sizeof task, "%s", begin(c, "1", "\"n\":8,\"delayMs\":20"));
     world_advance(w, 70);
-    for (const char *r = fetch(c, "2", task, "1");
-         !*json_at(r, "result.partial-content.1"); r = fetch(c, "2", task, "1"))
-        ; /* STDIO: until there is something */
-    char *before = strdup(json_at(fetch(c, "3", task, "1"), "result.partial-content"));
+    while (!strstr(wire_history(c), "\"seqNr\":3,"))
+        wire_response(c, "1"); /* what was pushed can be fetched */
+    const char *r = fetch(c, "3", task, "1");
+    assert_true(*json_at(r, "result.partial-content.1"));
+    char *before = strdup(json_at(r, "result.partial-content"));
     world_restart(w);
     c = legacy_connect(w, NULL, MODES_ALL);
     legacy_get_until(c, task, "completed"); /* it was run again from where it stood */
-    const char *r = fetch(c, "4", task, "1");
+    r = fetch(c, "4", task, "1");
     assert_fetched(r, 2, 8, 1);
     before[strlen(before) - 1] = 0; /* the same bytes, and more behind them */
     assert_non_null(strstr(r, before));

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "support/scratch.h"
 #include "support/world.h"
 
 #define PATIENCE_MS (40 * 60 * 1000) /* less than any time to live */
@@ -189,16 +190,6 @@ static void play(composition *c)
 
 /* ---- beginning and end ---- */
 
-static void remove_files(const composition *c)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-owners"};
-    char name[128];
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        snprintf(name, sizeof name, "%s%s", c->path, ends[i]);
-        unlink(name);
-    }
-}
-
 static void begin(composition *c, uint64_t seed)
 {
     *c = (composition){.seed = seed, .clock_ms = 1000};
@@ -213,7 +204,7 @@ static void begin(composition *c, uint64_t seed)
     test_mem_init(&c->server_mem);
     test_mem_init(&c->client_mem);
     snprintf(c->path, sizeof c->path, "/dev/shm/segue-composition-%d.db", (int)getpid());
-    remove_files(c);
+    scratch_clear(c->path);
     c->faults = fault_store_new(c->plan.sqlite ? c->path : NULL, &c->store);
     for (int i = 0; i < c->plan.calls; i++) {
         dice d = dice_of(seed, 10 + (uint64_t)i);
@@ -248,7 +239,7 @@ static void end(composition *c)
     server_stop(c);
     c->carrier->end(c);
     segue_store_free(c->store);
-    remove_files(c);
+    scratch_clear(c->path);
     for (int i = 0; i < c->plan.calls; i++) {
         program_free(&c->apps[i].program);
         free(c->apps[i].result);

@@ -37,6 +37,7 @@ void http_peer_open(http_peer *peer)
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
+    *peer = (http_peer){0};
     listen_on(peer, (struct sockaddr *)&address, size);
     must(getsockname(peer->listener, (struct sockaddr *)&address, &size) == 0, "name");
     peer->port = ntohs(address.sin_port);
@@ -46,6 +47,7 @@ void http_peer_open_unix(http_peer *peer, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    *peer = (http_peer){0};
     listen_on(peer, (struct sockaddr *)&address, sizeof address);
 }
 

@@ -6,6 +6,7 @@
 #include "support/torture.h"
 
 #include "support/model_fixtures.h"
+#include "support/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -367,12 +368,8 @@ static void check_it_works(torture *t)
 
 static void remove_files(const torture *t)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", "-owners"};
-    char name[96];
-    for (size_t i = 0; t->sqlite && i < 4; i++) {
-        snprintf(name, sizeof name, "%s%s", t->path, ends[i]);
-        unlink(name);
-    }
+    if (t->sqlite)
+        scratch_clear(t->path);
 }
 
 static void finish(torture *t)

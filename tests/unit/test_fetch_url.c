@@ -112,6 +112,7 @@ static void elsewhere_is_not_behind_the_unix_socket(void **state)
     char path[64], url[100];
     sgi_fetcher *elsewhere = NULL;
     snprintf(path, sizeof path, "/tmp/segue-fetch-url-%d", (int)getpid());
+    unlink(path); /* of a process of the same number that was killed */
     fetch_set_up(&rig);
     http_peer_open_unix(&local, path);
     sgi_fetch_settings settings = {
