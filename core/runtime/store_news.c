@@ -4,7 +4,7 @@
  * real time, another by a timer of the engine. */
 #include "runtime/store_desk.h"
 
-#define AGAIN_MS 250 /* there was no memory for what is new */
+#define AGAIN_MS 250 /* there was no memory or room for what is new */
 
 static void ring(void *user)
 {
@@ -75,12 +75,12 @@ static void ask_again(sgi_desk *desk, int64_t within_ms)
 bool sgi_desk_read_news(sgi_desk *desk)
 {
     sgi_store_slot *slot = desk->slot;
-    sgi_paper paper = {.mem = &slot->rt->mem};
+    sgi_paper paper;
     int64_t within_ms = -1;
     if (desk->removed || !desk->news_due)
         return false;
     desk->news_due = false;
-    TAILQ_INIT(&paper.list);
+    sgi_paper_open(&paper, desk->keeper);
     sgi_slot_step_out(slot);
     segue_status status =
         sgi_store_news(desk->listener, sgi_paper_take, &paper, &within_ms);

@@ -5,7 +5,9 @@
  * The thread only notes what it hears, in lists of fixed size, and rings; a list that is
  * full becomes "some were missed", which is news as well. Letters stay in Redis until
  * they are taken; what is noted is for which operation one came. `told` in an operation's
- * mark is how far they have been handed over since it is ours.
+ * mark is how far they have been handed over since it is ours. What is noted while news
+ * are told waits for the next time, for which the thread rings: others want the store,
+ * too.
  *
  * A mark exists while its operation is followed or letters of it were told and not taken.
  * Only calls of the vtable make, change and free marks, one at a time; the thread reads
@@ -93,6 +95,14 @@ bool sgi_redis_ids_add(sgi_redis_ids *list, const uint8_t *id)
         return false;
     memcpy(list->ids[list->count++], id, SEGUE_STORE_ID_SIZE);
     return true;
+}
+
+static size_t count_of(sgi_redis_store *store, const sgi_redis_ids *list)
+{
+    pthread_mutex_lock(&store->lock);
+    size_t count = list->count;
+    pthread_mutex_unlock(&store->lock);
+    return count;
 }
 
 static bool take_first(sgi_redis_store *store, sgi_redis_ids *list, uint8_t *id)
@@ -234,7 +244,8 @@ static void tell_grown(telling *t)
 {
     sgi_redis_store *store = t->store;
     segue_store_news news = {.kind = SEGUE_STORE_GREW, .data = ""};
-    while (!t->stopped && take_first(store, &store->grown, news.id)) {
+    size_t left = count_of(store, &store->grown);
+    for (; left && !t->stopped && take_first(store, &store->grown, news.id); left--) {
         const sgi_redis_mark *mark = sgi_redis_mark_of(store, news.id);
         if (!mark || !mark->followed)
             say_left(store, news.id);
@@ -306,7 +317,9 @@ static segue_status tell_letters(telling *t)
     sgi_redis_store *store = t->store;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     segue_status status = SEGUE_OK;
-    while (!status && !t->stopped && take_first(store, &store->mail, id)) {
+    size_t left = count_of(store, &store->mail);
+    for (; left && !status && !t->stopped && take_first(store, &store->mail, id);
+         left--) {
         status = tell_letters_of(t, id);
         if (status || t->stopped)
             put_back(store, &store->mail, id, &store->mail_all);

@@ -166,17 +166,31 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "return {me}\n";
 
 /* ARGV: who, number, lease, how many at most, ids that have been shown. A claim whose
- * answer was lost is answered again. */
+ * answer was lost is answered again, and by no more. What was claimed and then let go, or
+ * taken by another when the lease had lapsed, is not shown. */
 static const char CLAIM[] =
-    "for i = 5, #ARGV do call('SREM', P .. 'claimed:' .. me, ARGV[i]) end\n"
-    "local most, got = tonumber(ARGV[4]), call('SMEMBERS', P .. 'claimed:' .. me)\n"
+    "local again, mine = done(), P .. 'claimed:' .. me\n"
+    "anyway()\n"
+    "if not again then\n"
+    "  call('HSET', P .. 'done', me, number)\n"
+    "  for i = 5, #ARGV do call('SREM', mine, ARGV[i]) end\n"
+    "end\n"
+    "local most, got = tonumber(ARGV[4]), {}\n"
+    "for _, id in ipairs(call('SMEMBERS', mine)) do\n"
+    "  local v = call('HMGET', P .. 'op:' .. id, 'o', 'e')\n"
+    "  if v[1] == me and v[2] ~= '1' then\n"
+    "    got[#got + 1] = id\n"
+    "  else\n"
+    "    call('SREM', mine, id)\n"
+    "  end\n"
+    "end\n"
     "local function from(o)\n"
     "  local key = P .. 'open:' .. o\n"
     "  while #got < most do\n"
     "    local id = call('SRANDMEMBER', key)\n"
     "    if not id then break end\n"
     "    call('SMOVE', key, P .. 'open:' .. me, id)\n"
-    "    call('SADD', P .. 'claimed:' .. me, id)\n"
+    "    call('SADD', mine, id)\n"
     "    call('SREM', P .. 'mail:' .. o, id)\n"
     "    if call('EXISTS', P .. 'post:' .. id) == 1 then\n"
     "      call('SADD', P .. 'mail:' .. me, id)\n"
@@ -187,8 +201,7 @@ static const char CLAIM[] =
     "  if o ~= '' and call('SCARD', key) == 0 then forget(o) end\n"
     "  return #got >= most\n"
     "end\n"
-    "if #got == 0 then\n"
-    "  anyway()\n"
+    "if #got == 0 and not again then\n"
     "  live()\n"
     "  if not from('') then each_gone(from) end\n"
     "end\n"
@@ -198,8 +211,10 @@ static const char CLAIM[] =
 
 /* ARGV: who, number, lease, ids that have been shown. */
 static const char UNCLAIM[] =
-    "for i = 4, #ARGV do call('SREM', P .. 'claimed:' .. me, ARGV[i]) end\n"
+    "if done() then return 0 end\n"
     "anyway()\n"
+    "call('HSET', P .. 'done', me, number)\n"
+    "for i = 4, #ARGV do call('SREM', P .. 'claimed:' .. me, ARGV[i]) end\n"
     "local rest = call('SMEMBERS', P .. 'claimed:' .. me)\n"
     "for _, id in ipairs(rest) do\n"
     "  if call('SMOVE', P .. 'open:' .. me, P .. 'open:', id) == 1 then\n"

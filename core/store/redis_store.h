@@ -15,6 +15,7 @@
 #define SGI_REDIS_NEWS_MAX 1024
 #define SGI_REDIS_LETTERS_MAX 64
 #define SGI_REDIS_FOLLOW_STEP 64
+#define SGI_REDIS_CLAIM_STEP 32
 
 /* An operation of which this instance remembers something. */
 typedef struct sgi_redis_mark {
@@ -49,6 +50,8 @@ typedef struct sgi_redis_store {
     /* Calls of the vtable, one at a time. */
     sgi_redis_link link;
     sgi_buf commands;
+    uint8_t shown[SGI_REDIS_CLAIM_STEP][SEGUE_STORE_ID_SIZE]; /* by a claim, of which */
+    size_t shown_count; /* ... the server has not been told yet */
     int64_t purged;
     int64_t evicted;
     /* Between them and the thread, under lock. */

@@ -27,6 +27,8 @@
 
 #include "base/backoff.h"
 
+#define HEAR_MOST 256 /* messages that come one after the other, until we ring */
+
 static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
 
 typedef struct watch {
@@ -282,14 +284,32 @@ static bool hear(watch *w, const redisReply *reply)
     return true;
 }
 
-/* Takes all that has come, and rings once. */
+static bool is_closing(const sgi_redis_store *store)
+{
+    struct pollfd fd = {.fd = store->wake, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* Takes all that has come, and rings once. There may be no end to it: who listens is told
+ * meanwhile, the lease is kept, and the store can close. */
 static void listen_to(watch *w)
 {
     bool any = false;
     redisReply *reply;
-    while (sgi_redis_link_poll(&w->store->ear, &reply) && reply) {
+    for (int left = HEAR_MOST; sgi_redis_link_poll(&w->store->ear, &reply) && reply;) {
         any = hear(w, reply) || any;
         freeReplyObject(reply);
+        bool late = w->heard_at >= w->beat_at;
+        if (--left && !late)
+            continue;
+        left = HEAR_MOST;
+        if (any)
+            sgi_redis_ring(w->store);
+        any = false;
+        if (is_closing(w->store))
+            return;
+        if (late)
+            beat(w);
     }
     if (any)
         sgi_redis_ring(w->store);

@@ -651,12 +651,12 @@ static sgi_op *op_of(const uint8_t *id)
 
 static void tell_letter(const uint8_t *id, uint64_t number, const char *text)
 {
-    sgi_paper paper = {.mem = &tm.mem};
+    sgi_paper paper;
     segue_store_news news = {
         .kind = SEGUE_STORE_LETTER, .number = number, .data_len = strlen(text)};
     memcpy(news.id, id, sizeof news.id);
     news.data = text;
-    TAILQ_INIT(&paper.list);
+    sgi_paper_open(&paper, &server->keeper);
     assert_int_equal(sgi_paper_take(&paper, &news), 0);
     sgi_keeper_tell(&server->keeper, &paper);
 }
@@ -723,6 +723,41 @@ static void a_claim_shown_again_while_it_waits_runs_once(void **state)
     must_have_run_once(id);
 }
 
+/* An operation that another server has taken over. */
+static sgi_op *lose_one(void)
+{
+    sgi_op *op = fake_task_new(server);
+    fake_store_settle(&host);
+    say(op, "1");
+    assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
+    fake_store_settle(&host);
+    assert_true(op->elsewhere);
+    return op;
+}
+
+/* Nobody waits for them any more, but here they are. */
+static void letters_that_the_store_has_not_taken_count(void **state)
+{
+    (void)state;
+    sgi_op *op = lose_one();
+    for (int i = 0; i < SGI_ERRANDS_MAX; i++) {
+        if (i % SGI_ERRANDS_EACH == 0)
+            fake_host_advance(&host, 10000);
+        assert_int_equal(sgi_errand_cancel(op), SEGUE_OK);
+    }
+    fake_host_advance(&host, 10000);
+    assert_true(LIST_EMPTY(&op->errands));
+    assert_int_equal(server->errands, SGI_ERRANDS_MAX);
+    assert_int_equal(sgi_errand_cancel(op), SEGUE_E_LIMIT);
+    fake_store_settle(&host);
+    assert_int_equal(server->errands, 0);
+    assert_int_equal(server->errand_bytes, 0);
+    assert_int_equal(sgi_errand_cancel(op), SEGUE_OK);
+    fake_store_settle(&host);
+    fake_host_advance(&host, 10000);
+    sgi_op_unref(op);
+}
+
 /* X acknowledges what is durable, and only that. */
 static void a_wish_times_out_only_when_its_letter_is_durable(void **state)
 {
@@ -730,12 +765,7 @@ static void a_wish_times_out_only_when_its_letter_is_durable(void **state)
     enum { STORED, REFUSED, UNANSWERED, WAYS };
     for (int way = STORED; way < WAYS; way++) {
         listener l = {.waiter.fire = fire};
-        sgi_op *op = fake_task_new(server);
-        fake_store_settle(&host);
-        say(op, "1");
-        assert_true(fake_store_commit(&host, SEGUE_E_FENCED));
-        fake_store_settle(&host);
-        assert_true(op->elsewhere);
+        sgi_op *op = lose_one();
         assert_int_equal(sgi_errand_cancel(op), SEGUE_OK);
         sgi_op_wait_done(op, &l.waiter);
         fake_host_advance(&host, 3000);
@@ -816,6 +846,7 @@ int main(void)
         CASE(a_letter_waits_while_what_is_ours_cannot_be_read),
         CASE(a_claim_shown_again_while_it_is_read_runs_once),
         CASE(a_claim_shown_again_while_it_waits_runs_once),
+        CASE(letters_that_the_store_has_not_taken_count),
         CASE(a_wish_times_out_only_when_its_letter_is_durable),
         CASE(records_and_entries_are_copied_or_the_job_says_so),
     };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "store/sqlite_file.h"
+#include "support/news_kit.h"
 #include "support/sqlite_kit.h"
 
 #include <cmocka.h>
@@ -408,6 +409,22 @@ static void must_release(segue_store *store, uint32_t n)
 
 /* What this store remembers of an operation must not survive another's write to it. What
  * nobody owns both may write to. */
+/* One that is alone looks seldom, but soon enough for whoever writes to it first. */
+static void new_instance_is_looked_for_now_and_then(void **state)
+{
+    (void)state;
+    test_ear ear;
+    segue_store *a = test_must_open("db");
+    test_ear_open(&ear, a);
+    assert_in_range(test_ear_ask(&ear), 100, 250);
+    segue_store *b = test_must_open("db");
+    assert_in_range(test_ear_ask(&ear), 1, 10);
+    sgi_store_unref(b);
+    assert_in_range(test_ear_ask(&ear), 100, 250);
+    test_ear_close(&ear);
+    sgi_store_unref(a);
+}
+
 static void write_of_another_instance_is_noticed(void **state)
 {
     (void)state;
@@ -666,6 +683,8 @@ int main(void)
                                test_directory_setup),
         cmocka_unit_test_setup(record_of_the_wrong_shape_is_damage, test_directory_setup),
         cmocka_unit_test_setup(missing_table_or_counter_is_refused, test_directory_setup),
+        cmocka_unit_test_setup(new_instance_is_looked_for_now_and_then,
+                               test_directory_setup),
         cmocka_unit_test_setup(write_of_another_instance_is_noticed,
                                test_directory_setup),
         cmocka_unit_test_setup(locked_file_fails_after_the_timeout_and_recovers,

@@ -85,7 +85,7 @@ static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGE
     const char *dot = token.n ? memchr(token.p, '.', token.n) : NULL;
     *id = (sgi_str){token.p, dot ? (size_t)(dot - token.p) : 0};
     sgi_str secret = {dot ? dot + 1 : "", dot ? token.n - id->n - 1 : 0};
-    return in->peer->server->engine->digest(hash, &secret, 1);
+    return sgi_engine_digest(in->peer->server->engine, hash, &secret, 1);
 }
 
 /* What is malformed takes the way of what there is not (R-0-5). */

@@ -104,9 +104,14 @@ void sgi_task_refuse_cancel(sgi_reply *reply, const char *status)
 
 void sgi_task_answer_unstored(sgi_reply *reply, segue_status status)
 {
-    bool elsewhere =
-        status == SEGUE_E_TIMEOUT || status == SEGUE_E_FENCED || status == SEGUE_E_LIMIT;
-    if (elsewhere)
+    if (status == SEGUE_E_NOMEM)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+    else if (status == SEGUE_E_LIMIT)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("Too much waits for the server that runs the task"),
+                        SGI_STR("{\"reason\":\"limit\",\"retryAfterMs\":1000}"));
+    else if (status == SEGUE_E_TIMEOUT || status == SEGUE_E_FENCED)
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The server that runs the task does not answer now"),
                         SGI_STR("{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}"));

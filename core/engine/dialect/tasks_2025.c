@@ -232,9 +232,13 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     reply->waiter.fire = sgi_op_has_ended(op) ? too_late : cancelled;
     reply->cancelled = sgi_reply_close;
     sgi_op_ref(op);
-    if (!sgi_op_has_ended(op))
-        sgi_task_cancel(op);
-    sgi_op_wait_done(op, &reply->waiter);
+    status = sgi_op_has_ended(op) ? SEGUE_OK : sgi_task_cancel(op);
+    if (status == SEGUE_OK) {
+        sgi_op_wait_done(op, &reply->waiter);
+    } else {
+        sgi_task_answer_unstored(reply, status);
+        sgi_reply_close(reply);
+    }
     sgi_op_unref(op);
 }
 

@@ -31,7 +31,7 @@ static bool make_seal(const sgi_op *op, sgi_seal *seal)
     uint8_t key[SGI_DIGEST_SIZE];
     const sgi_str parts[] = {SGI_STR("segue task state 1"),
                              {(const char *)op->id, sizeof op->id}};
-    return op->engine->digest(key, parts, 2) &&
+    return sgi_engine_digest(op->engine, key, parts, 2) &&
            sgi_seal_init(seal, op->engine, key, NULL);
 }
 
@@ -289,11 +289,12 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
     sgi_json_member member;
     segue_status status = SEGUE_OK;
     sgi_op_ref(op);
-    for (size_t at = 0;
-         status != SEGUE_E_NOMEM && sgi_json_next_member(responses, &at, &member);)
+    for (size_t at = 0; !sgi_task_is_put_off(op, status) &&
+                        sgi_json_next_member(responses, &at, &member);)
         status = sgi_task_answer(op, member.key, member.value);
-    if (status == SEGUE_E_NOMEM) {
-        refuse_memory(reply); /* sent again, what was taken is not taken twice */
+    if (sgi_task_is_put_off(op, status)) {
+        refuse_unstored(reply,
+                        status); /* sent again, what was taken is not taken twice */
     } else {
         reply->waiter.fire = answers_stored;
         sgi_op_wait_done(op, &reply->waiter);
@@ -365,9 +366,13 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
         return;
     sgi_op_ref(op);
     reply->waiter.fire = sgi_op_has_ended(op) ? too_late : cancel_stored;
+    status = SEGUE_OK;
     if (!sgi_op_has_ended(op) && !sgi_task_is_unstoppable(op))
-        sgi_task_cancel(op);
-    sgi_op_wait_done(op, &reply->waiter);
+        status = sgi_task_cancel(op);
+    if (status == SEGUE_OK)
+        sgi_op_wait_done(op, &reply->waiter);
+    else
+        refuse_unstored(reply, status);
     sgi_op_unref(op);
 }
 

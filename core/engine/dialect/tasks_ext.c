@@ -117,8 +117,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
         ack_when_durable(reply, op);
         return;
     }
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
-                    (sgi_json){0});
+    sgi_task_answer_unstored(reply, status);
     sgi_reply_close(reply);
 }
 
@@ -146,15 +145,17 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     sgi_json_member member;
     op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_ext);
     status = SEGUE_OK;
+    bool put_off = false;
     for (size_t at = 0;
-         op && status != SEGUE_E_NOMEM && sgi_json_next_member(responses, &at, &member);)
+         op && !put_off && sgi_json_next_member(responses, &at, &member);) {
         status = sgi_task_answer(op, member.key, member.value);
-    if (op && status != SEGUE_E_NOMEM) {
+        put_off = sgi_task_is_put_off(op, status);
+    }
+    if (op && !put_off) {
         ack_when_durable(reply, op);
     } else {
         if (op) /* told to be sent again; what was taken is not taken twice */
-            sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
-                            (sgi_json){0});
+            sgi_task_answer_unstored(reply, status);
         sgi_reply_close(reply);
     }
     sgi_release(mem, update, sizeof *update + update->len);

@@ -115,11 +115,17 @@ typedef struct sgi_news {
 
 TAILQ_HEAD(sgi_news_list, sgi_news);
 
+/* Letters that cannot be dealt with yet: when there are so many, or so many bytes of
+ * them, no more are taken from the store. */
+#define SGI_LETTERS_WAIT_MAX 1024
+#define SGI_LETTERS_WAIT_BYTES ((size_t)64 * 1024 * 1024)
+
 /* What one look brought. */
 typedef struct sgi_paper {
     const sgi_mem *mem;
     struct sgi_news_list list;
     size_t count;
+    size_t letters, letter_bytes; /* with those that wait in the keeper */
 } sgi_paper;
 
 struct sgi_keeper {
@@ -129,6 +135,8 @@ struct sgi_keeper {
     TAILQ_HEAD(, sgi_op) broken; /* their end could not be written: wait for the retry */
     TAILQ_HEAD(, sgi_job) jobs;
     struct sgi_news_list letters; /* that cannot be dealt with yet; see news.c */
+    size_t letter_count;
+    size_t letter_bytes;
     sgi_timer letters_again;
     size_t solo; /* so many operations are tried one by one: a commit of several failed */
     sgi_timer retry; /* after a commit that failed */
@@ -166,8 +174,10 @@ sgi_job *sgi_keeper_job(sgi_keeper *keeper);
 /* No lock. Callbacks for the store; they collect into the job (user = the job). */
 int32_t sgi_job_record(void *user, const segue_store_record *record);
 int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
-/* No lock. For news of the store (user = an sgi_paper, made empty): takes some of it; 1 =
- * no more now. */
+/* Lock held. An empty one, for the next look. */
+void sgi_paper_open(sgi_paper *paper, const sgi_keeper *keeper);
+/* No lock. For news of the store (user = an sgi_paper): takes some of it; 1 = no more
+ * now. */
 int32_t sgi_paper_take(void *user, const segue_store_news *news);
 /* Lock held. Deals with it and frees it. */
 void sgi_keeper_tell(sgi_keeper *keeper, sgi_paper *paper);

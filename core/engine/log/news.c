@@ -4,7 +4,8 @@
  * A letter waits (keeper->letters, in order) while there is no memory to deal with it,
  * or while operations are being taken over, or wait to be read again for that, of which
  * it may be. What is not ours then is another keeper's of the same store, who was told as
- * well. */
+ * well. When too many wait the others stay where they are: the store tells them again,
+ * and when it is full as well, whoever sends one is told. */
 #include "engine/log/following.h"
 #include "engine/log/recovery.h"
 #include "engine/serving/errands.h"
@@ -13,10 +14,25 @@
 #define PAPER_MAX 256
 #define AGAIN_MS 100
 
+void sgi_paper_open(sgi_paper *paper, const sgi_keeper *keeper)
+{
+    *paper = (sgi_paper){.mem = sgi_engine_mem(keeper->engine),
+                         .letters = keeper->letter_count,
+                         .letter_bytes = keeper->letter_bytes};
+    TAILQ_INIT(&paper->list);
+}
+
+static bool has_room(const sgi_paper *paper)
+{
+    return paper->letters < SGI_LETTERS_WAIT_MAX &&
+           paper->letter_bytes < SGI_LETTERS_WAIT_BYTES;
+}
+
 int32_t sgi_paper_take(void *user, const segue_store_news *what)
 {
     sgi_paper *paper = user;
-    if (paper->count == PAPER_MAX)
+    bool is_letter = what->kind == SEGUE_STORE_LETTER;
+    if (paper->count == PAPER_MAX || (is_letter && !has_room(paper)))
         return 1;
     sgi_news *news = sgi_alloc(paper->mem, sizeof *news + what->data_len);
     if (!news)
@@ -28,6 +44,10 @@ int32_t sgi_paper_take(void *user, const segue_store_news *what)
         memcpy(news->data, what->data, what->data_len);
     TAILQ_INSERT_TAIL(&paper->list, news, link);
     paper->count++;
+    if (is_letter) {
+        paper->letters++;
+        paper->letter_bytes += what->data_len;
+    }
     return 0;
 }
 
@@ -99,6 +119,8 @@ void sgi_letters_deal(sgi_keeper *keeper)
             break;
         }
         TAILQ_REMOVE(&keeper->letters, news, link);
+        keeper->letter_count--;
+        keeper->letter_bytes -= news->what.data_len;
         free_one(news);
     }
     sgi_server_unref(server);
@@ -142,6 +164,8 @@ void sgi_keeper_tell(sgi_keeper *keeper, sgi_paper *paper)
         }
         if (news->what.kind == SEGUE_STORE_LETTER) {
             TAILQ_INSERT_TAIL(&keeper->letters, news, link);
+            keeper->letter_count++;
+            keeper->letter_bytes += news->what.data_len;
             continue;
         }
         if (news->what.kind == SEGUE_STORE_GREW)

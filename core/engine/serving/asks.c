@@ -311,7 +311,7 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 /* The question has its answer, or what came instead. The caller holds the operation. */
 static void settle(sgi_op *op, segue_status status)
 {
-    if (status == SEGUE_E_NOMEM && op->elsewhere)
+    if (op->elsewhere && sgi_task_is_put_off(op, status))
         sgi_asks_place(op);           /* it is asked again */
     else if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
         sgi_op_give_up(op, "Out of memory for an answer");

@@ -1,6 +1,9 @@
 /* A letter is one of {"cancel":1}, {"answer":{"key","response"|"error"}}, {"away":0|1},
  * and has "by", a mark of the server that wrote it. Who reads one that it does not know
- * passes over it: it is from a newer server. */
+ * passes over it: it is from a newer server.
+ *
+ * An errand counts against the bounds until it is over and its letter, which nobody can
+ * take back from a store that is busy or away, has left this process. */
 #include "engine/serving/errands.h"
 
 #include "engine/dialect/dialect.h"
@@ -17,11 +20,41 @@ typedef struct sgi_errand {
     LIST_ENTRY(sgi_errand) link;
     sgi_op *op; /* counted */
     uint64_t number;
-    char *key; /* of a question; NULL = the operation is to end */
+    size_t bytes; /* as they were counted */
+    char *key;    /* of a question; NULL = the operation is to end */
     bool awaited;
     sgi_job *job;
     sgi_timer timer;
 } sgi_errand;
+
+/* ---- bounds ---- */
+
+static bool has_room(const sgi_op *op)
+{
+    const segue_server *server = op->server;
+    const sgi_errand *errand;
+    size_t count = 0, bytes = 0;
+    LIST_FOREACH(errand, &op->errands, link) {
+        count++;
+        bytes += errand->bytes;
+    }
+    return count < SGI_ERRANDS_EACH && bytes < SGI_ERRANDS_EACH_BYTES &&
+           server->errands < SGI_ERRANDS_MAX && server->errand_bytes < SGI_ERRANDS_BYTES;
+}
+
+static void count_in(sgi_errand *errand, size_t bytes)
+{
+    segue_server *server = errand->op->server;
+    errand->bytes = bytes;
+    server->errands++;
+    server->errand_bytes += bytes;
+}
+
+static void count_out(segue_server *server, size_t bytes)
+{
+    server->errands--;
+    server->errand_bytes -= bytes;
+}
 
 /* ---- sending ---- */
 
@@ -29,8 +62,12 @@ static void end_errand(sgi_errand *errand)
 {
     sgi_op *op = errand->op;
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    if (errand->job)
+    if (errand->job) {
         errand->job->user = NULL;
+        errand->job->bytes = errand->bytes;
+    } else {
+        count_out(op->server, errand->bytes);
+    }
     LIST_REMOVE(errand, link);
     sgi_engine_timer_clear(op->engine, &errand->timer);
     sgi_text_free(mem, errand->key);
@@ -73,6 +110,8 @@ static void posted(sgi_job *job)
 {
     sgi_errand *errand = job->user;
     segue_status status = job->status;
+    if (!errand)
+        count_out(SGI_OWNER(job->keeper, segue_server, keeper), job->bytes);
     sgi_job_free(job);
     if (!errand)
         return;
@@ -113,6 +152,10 @@ static sgi_errand *make(sgi_op *op, const char *key)
 static segue_status post(sgi_op *op, const char *key, bool awaited, const char *what,
                          sgi_json value)
 {
+    if (!has_room(op)) {
+        op->server->counts.refused++;
+        return SEGUE_E_LIMIT;
+    }
     sgi_errand *errand = make(op, key);
     if (!errand)
         return SEGUE_E_NOMEM;
@@ -130,6 +173,7 @@ static segue_status post(sgi_op *op, const char *key, bool awaited, const char *
     errand->number = ++op->server->errand_number;
     errand->awaited = awaited;
     LIST_INSERT_HEAD(&op->errands, errand, link);
+    count_in(errand, sizeof *errand + job->letter.len);
     if (job->letter.failed) {
         sgi_job_free(job);
         errand->job = NULL;
@@ -151,7 +195,7 @@ segue_status sgi_errand_answer(sgi_op *op, const char *key, sgi_str payload, boo
     return post(op, key, awaited, "answer", payload);
 }
 
-/* Without memory for it the next one says the same. */
+/* Without memory or room for it the next one says the same. */
 void sgi_errand_presence(sgi_op *op, bool away)
 {
     if (op->known && op->server->stage < SGI_SERVER_DEAD)

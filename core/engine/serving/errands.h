@@ -10,7 +10,14 @@
 
 #include "engine/log/op.h"
 
-/* SEGUE_E_NOMEM: it was not sent. */
+/* Errands that are not done: of one operation, of all; bytes that they hold. A letter by
+ * itself goes, whatever its size. */
+#define SGI_ERRANDS_EACH 64
+#define SGI_ERRANDS_EACH_BYTES ((size_t)16 * 1024 * 1024)
+#define SGI_ERRANDS_MAX 1024
+#define SGI_ERRANDS_BYTES ((size_t)64 * 1024 * 1024)
+
+/* SEGUE_E_NOMEM, SEGUE_E_LIMIT (too many are not done): it was not sent. */
 segue_status sgi_errand_cancel(sgi_op *op);
 /* payload: that of an INPUT_ANSWER entry. awaited: its question will close. */
 segue_status sgi_errand_answer(sgi_op *op, const char *key, sgi_str payload,

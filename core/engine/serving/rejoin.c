@@ -143,10 +143,14 @@ static bool is_retry_readable(const sgi_inbound *in)
 static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known,
                           const sgi_call_request *request)
 {
+    segue_status status = SEGUE_OK;
     sgi_op_ref(known);
-    if (is_same(known, request->digest) &&
-        (!sgi_recall_take(known, in) || sgi_task_answer_recalled(known) != SEGUE_OK)) {
-        sgi_tool_call_give_up(reply, NULL);
+    if (is_same(known, request->digest))
+        status =
+            sgi_recall_take(known, in) ? sgi_task_answer_recalled(known) : SEGUE_E_NOMEM;
+    if (status != SEGUE_OK) {
+        sgi_task_answer_unstored(reply, status);
+        sgi_reply_close(reply);
     } else {
         sgi_round_settle(known);
         join(reply, known, request->digest, in->caps, request);

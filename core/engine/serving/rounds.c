@@ -219,16 +219,18 @@ static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
     sgi_reply_close(reply);
 }
 
-/* false: out of memory. What was taken before is not taken again. */
-static bool take_answers(sgi_op *op, sgi_json responses)
+/* Not SEGUE_OK: to be sent again. What was taken before is not taken again. */
+static segue_status take_answers(sgi_op *op, sgi_json responses)
 {
     sgi_json_member member;
     if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT)
-        return true;
-    for (size_t at = 0; sgi_json_next_member(responses, &at, &member);)
-        if (sgi_task_answer(op, member.key, member.value) == SEGUE_E_NOMEM)
-            return false;
-    return true;
+        return SEGUE_OK;
+    for (size_t at = 0; sgi_json_next_member(responses, &at, &member);) {
+        segue_status status = sgi_task_answer(op, member.key, member.value);
+        if (sgi_task_is_put_off(op, status))
+            return status;
+    }
+    return SEGUE_OK;
 }
 
 void sgi_round_settle(sgi_op *op)
@@ -260,15 +262,15 @@ void sgi_round_answer(sgi_op *op, const sgi_inbound *in, const sgi_call_request 
         return;
     }
     sgi_op_ref(op);
-    if (take_answers(op, in->responses)) {
+    segue_status status = take_answers(op, in->responses);
+    if (status == SEGUE_OK) {
         if (op->round)
             op->round->stale = op->server->seal.shared;
         op->caps = in->caps; /* nothing is remembered from one request to the next */
         op->dialect = dialect;
         go_on(op, reply, request);
     } else {
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
-                        (sgi_json){0});
+        sgi_task_answer_unstored(reply, status);
         sgi_reply_close(reply);
     }
     sgi_op_unref(op);

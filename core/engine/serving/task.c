@@ -479,5 +479,5 @@ segue_status sgi_task_answer_recalled(sgi_op *op)
             fits(input, answer))
             status = append_answer(op, input, "response", answer);
     }
-    return status == SEGUE_E_NOMEM ? status : SEGUE_OK;
+    return sgi_task_is_put_off(op, status) ? status : SEGUE_OK;
 }

@@ -17,7 +17,7 @@ segue_status sgi_task_make_keyed(sgi_op *op);
 segue_status sgi_task_status(sgi_op *op, const char *status, sgi_str message);
 
 /* Ends it as cancelled; a no-op after the end. One of another server: asks that server to
- * (errands.h), which SEGUE_E_NOMEM says could not be done. */
+ * (errands.h), which SEGUE_E_NOMEM and SEGUE_E_LIMIT say could not be done. */
 segue_status sgi_task_cancel(sgi_op *op);
 
 /* Its tool cannot be stopped: a wish that it be cancelled has no effect (D, X). */
@@ -28,8 +28,14 @@ void sgi_task_expire(sgi_op *op);
 
 /* An answer to an open question. A key that is not open is ignored (R-2557-26); an answer
  * that does not fit leaves the question open and says so in statusMessage (R-2557-27).
- * SEGUE_E_NOMEM: it was not taken and is to be sent again. */
+ * If sgi_task_is_put_off, it was not taken and is to be sent again. */
 segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
+
+/* There was no memory for it, or too much waits for the server that runs it. */
+static inline bool sgi_task_is_put_off(const sgi_op *op, segue_status status)
+{
+    return status == SEGUE_E_NOMEM || (status == SEGUE_E_LIMIT && op->elsewhere);
+}
 
 /* Would it be taken, or ignored? */
 bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response);
@@ -37,8 +43,8 @@ bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response);
 /* The same for one that could not, or would not, answer: a JSON-RPC error object. */
 segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error);
 
-/* What is known of an earlier run (recall.h) answers what is open. SEGUE_E_NOMEM: some of
- * it was not taken. */
+/* What is known of an earlier run (recall.h) answers what is open. SEGUE_E_NOMEM,
+ * SEGUE_E_LIMIT: some of it was not taken. */
 segue_status sgi_task_answer_recalled(sgi_op *op);
 
 /* What a client must declare to be asked this (sgi_cap, several together); a bit that

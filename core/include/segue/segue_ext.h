@@ -198,7 +198,8 @@ typedef struct segue_store_vtable {
     segue_status (*read)(void *self, const uint8_t *id, uint64_t after,
                          segue_store_entry_fn fn, void *user);
     /* Hands over operations that have not ended and whose owner is gone, and makes this
-     * store instance their owner. */
+     * store instance their owner. Each once: servers that share the handle claim in turn,
+     * and what one of them was shown is its own until it lets it go. */
     segue_status (*claim)(void *self, segue_store_record_fn fn, void *user);
     /* Deletes what may be purged; *next_ms receives when to call again. Optional. */
     segue_status (*purge)(void *self, int64_t now_ms, int64_t *next_ms);
