@@ -44,6 +44,18 @@ segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
                               : status;
 }
 
+segue_status segue_runtime_cork(segue_runtime *runtime)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_cork, runtime);
+    return status == SEGUE_OK ? sgi_runtime_cork(runtime) : status;
+}
+
+segue_status segue_runtime_uncork(segue_runtime *runtime)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_uncork, runtime);
+    return status == SEGUE_OK ? sgi_runtime_uncork(runtime) : status;
+}
+
 segue_status segue_runtime_stop(segue_runtime *runtime)
 {
     segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_stop, runtime);

@@ -16,10 +16,24 @@ int32_t sgi_crypto_random(void *user, void *bytes, size_t len)
     return len <= INT32_MAX && RAND_bytes(bytes, (int)len) == 1 ? 0 : -1;
 }
 
-bool sgi_crypto_digest(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts, size_t count)
+sgi_hasher *sgi_crypto_hasher(void)
 {
+    EVP_MD *sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    ERR_clear_error();
+    return (sgi_hasher *)sha256;
+}
+
+void sgi_crypto_hasher_free(sgi_hasher *hasher)
+{
+    EVP_MD_free((EVP_MD *)hasher);
+}
+
+bool sgi_crypto_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+                       const sgi_str *parts, size_t count)
+{
+    const EVP_MD *sha256 = hasher ? (const EVP_MD *)hasher : EVP_sha256();
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool ok = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL);
+    bool ok = context && EVP_DigestInit_ex(context, sha256, NULL);
     for (size_t i = 0; ok && i < count; i++) {
         uint64_t len = parts[i].n;
         ok = EVP_DigestUpdate(context, &len, sizeof len) &&

@@ -8,9 +8,17 @@
 
 /* From the system's generator; 0 = success. */
 int32_t sgi_crypto_random(void *user, void *bytes, size_t len);
-/* SHA-256 of the parts, each preceded by its length so that no two lists collide. False
- * when the crypto library is out of memory. */
-bool sgi_crypto_digest(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts, size_t count);
+/* What it takes to digest, looked up once: the look-up costs more than hashing a key
+ * does. Never changes, so threads may share it; belongs to the crypto library's memory.
+ * NULL when that is out of it. */
+typedef struct sgi_hasher sgi_hasher;
+sgi_hasher *sgi_crypto_hasher(void);
+/* Takes NULL. */
+void sgi_crypto_hasher_free(sgi_hasher *hasher);
+/* SHA-256 of the parts, each preceded by its length so that no two lists collide. hasher:
+ * NULL = it is looked up each time. False when the crypto library is out of memory. */
+bool sgi_crypto_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+                       const sgi_str *parts, size_t count);
 /* Compares in time that depends on len only. */
 bool sgi_crypto_equal(const void *a, const void *b, size_t len);
 

@@ -232,6 +232,11 @@ void sgi_conn_carry(sgi_conn *conn, sgi_bearer *bearer)
     conn->bearer = bearer;
 }
 
+void sgi_conn_set_sole(sgi_conn *conn)
+{
+    conn->sole = true;
+}
+
 void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place)
 {
     conn->exchanging = true;

@@ -78,6 +78,7 @@ struct sgi_conn {
     bool told;       /* the host knows that there is output */
     bool stalled;    /* the host was told not to read */
     bool can_reopen; /* the transport can connect again */
+    bool sole;       /* its peer has no other way to this process */
     sgi_ndjson framing;
     sgi_buf out;
     TAILQ_HEAD(, sgi_source) sources;

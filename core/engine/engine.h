@@ -21,8 +21,8 @@ typedef struct sgi_conn sgi_conn;
 typedef struct sgi_keeper sgi_keeper;
 
 /* Digest as the engine sees it, and sgi_aead; base/crypto.c is linked by the runtime. */
-typedef bool (*sgi_digest_fn)(uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts,
-                              size_t count);
+typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+                              const sgi_str *parts, size_t count);
 
 /* What the engine asks of the one who runs it. All are called under the lock and return
  * at once; none may call back into the engine. */
@@ -57,6 +57,7 @@ typedef struct sgi_engine {
     sgi_env env;
     sgi_host host;
     sgi_digest_fn digest;
+    sgi_hasher *hasher; /* for it; the host's, may be NULL */
     const sgi_aead *aead;
     int32_t log_level;
     size_t max_message; /* bytes of one message in */
@@ -74,6 +75,13 @@ typedef struct sgi_engine {
 static inline const sgi_mem *sgi_engine_mem(const sgi_engine *engine)
 {
     return engine->env.mem;
+}
+
+static inline bool sgi_engine_digest(const sgi_engine *engine,
+                                     uint8_t out[SGI_DIGEST_SIZE], const sgi_str *parts,
+                                     size_t count)
+{
+    return engine->digest(engine->hasher, out, parts, count);
 }
 
 void sgi_engine_init(sgi_engine *engine, const sgi_env *env, const sgi_host *host,

@@ -13,6 +13,10 @@ typedef struct sgi_grant sgi_grant;
  * reopen. */
 void sgi_conn_start(sgi_conn *conn);
 
+/* Its bytes are this process's own standard input and output: its peer has no other way
+ * to this process, and loses it with them. Said before sgi_conn_start. */
+void sgi_conn_set_sole(sgi_conn *conn);
+
 /* Bytes from the peer, in order. */
 void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len);
 

@@ -38,7 +38,7 @@ static bool digest_purpose(const sgi_seal *seal, const sgi_sealed_for *good_for,
                                          view(good_for->owner, SGI_DIGEST_SIZE)};
     for (size_t i = 0; i < good_for->count; i++)
         parts[3 + i] = good_for->what[i];
-    return seal->engine->digest(out, parts, 3 + good_for->count);
+    return sgi_engine_digest(seal->engine, out, parts, 3 + good_for->count);
 }
 
 static bool make_salt(const sgi_seal *seal, sgi_str purpose, sgi_str plain,
@@ -47,7 +47,7 @@ static bool make_salt(const sgi_seal *seal, sgi_str purpose, sgi_str plain,
     uint8_t digest[SGI_DIGEST_SIZE];
     const sgi_str parts[] = {SGI_STR("segue seal salt 1"),
                              view(seal->keys[0], SGI_AEAD_KEY), purpose, plain};
-    if (!seal->engine->digest(digest, parts, 4))
+    if (!sgi_engine_digest(seal->engine, digest, parts, 4))
         return false;
     memcpy(salt, digest, SALT);
     return true;
@@ -58,7 +58,7 @@ static bool derive(const sgi_seal *seal, int32_t which, const uint8_t salt[SALT]
 {
     const sgi_str parts[] = {SGI_STR("segue seal key 1"),
                              view(seal->keys[which], SGI_AEAD_KEY), view(salt, SALT)};
-    return seal->engine->digest(key, parts, 3);
+    return sgi_engine_digest(seal->engine, key, parts, 3);
 }
 
 static const uint8_t *nonce_of(const uint8_t salt[SALT])

@@ -6,6 +6,11 @@
  * `asleep` is set, and one is enough until the next turn: messages cost no wake-ups of
  * their own.
  *
+ * Output does not even need one where the carrier can be flushed without the loop
+ * (flush_here): who lets the lock go writes, while the loop goes on waiting, which spares
+ * the two threads' taking turns that a small message would otherwise cost. Corked, output
+ * stays where it is, for one write later; a loop that is awake takes it along.
+ *
  * A carrier that has retired stays in memory until the end of the turn, so whoever
  * retires one may still look at it on the way out.
  *
@@ -77,17 +82,43 @@ bool sgi_runtime_blocks_signals(const segue_runtime *rt)
 
 /* ---- wake-up ---- */
 
+static void take_work(segue_runtime *rt, sgi_carrier *carrier)
+{
+    carrier->queued = false;
+    TAILQ_REMOVE(&rt->work, carrier, work_link);
+    rt->work_count--;
+}
+
 void sgi_loop_kick(segue_runtime *rt)
 {
     if (rt->asleep)
         rt->kick_due = true;
 }
 
+/* What there is to flush, by this thread; the loop is woken for the rest. */
+static void flush_here(segue_runtime *rt)
+{
+    sgi_carrier *carrier;
+    rt->flush_due = false;
+    for (size_t n = rt->work_count; n > 0 && (carrier = TAILQ_FIRST(&rt->work)); n--) {
+        uint32_t work = carrier->work;
+        take_work(rt, carrier);
+        carrier->work = 0;
+        if (work != SGI_WORK_FLUSH || !carrier->ops->flush_here ||
+            !carrier->ops->flush_here(carrier))
+            sgi_carrier_raise(carrier, work);
+    }
+    if (rt->work_count)
+        sgi_loop_kick(rt);
+}
+
 /* Under the lock, because afterwards loop and descriptor may be gone. */
 void sgi_loop_signal(segue_runtime *rt)
 {
+    if (rt->flush_due && !rt->corks)
+        flush_here(rt);
     if (rt->kick_due) {
-        rt->kick_due = rt->asleep = false;
+        rt->kick_due = rt->asleep = rt->flush_due = false;
         ev_async_send(rt->loop, &rt->wake_up);
     }
     if (rt->ring_due) {
@@ -145,19 +176,15 @@ void sgi_carrier_raise(sgi_carrier *carrier, uint32_t work)
     if (carrier->retired || !carrier->attached || rt->dead)
         return;
     carrier->work |= work;
-    if (carrier->queued)
-        return;
-    carrier->queued = true;
-    TAILQ_INSERT_TAIL(&rt->work, carrier, work_link);
-    rt->work_count++;
-    sgi_loop_kick(rt);
-}
-
-static void take_work(segue_runtime *rt, sgi_carrier *carrier)
-{
-    carrier->queued = false;
-    TAILQ_REMOVE(&rt->work, carrier, work_link);
-    rt->work_count--;
+    if (!carrier->queued) {
+        carrier->queued = true;
+        TAILQ_INSERT_TAIL(&rt->work, carrier, work_link);
+        rt->work_count++;
+    }
+    if (work != SGI_WORK_FLUSH)
+        sgi_loop_kick(rt);
+    else if (rt->asleep)
+        rt->flush_due = true;
 }
 
 void sgi_carrier_await_quiet(sgi_carrier *carrier)
@@ -294,15 +321,19 @@ bool sgi_loop_is_due(const segue_runtime *rt)
            sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env);
 }
 
-/* How long the loop may wait; -1 = until it is woken. */
+/* How long the loop may wait; -1 = until it is woken. A deadline that it was armed for
+ * stays until it has passed, though its timer may be gone: with calls one after the other
+ * each has a deadline behind that, and none of them has to wake the loop to be heeded. */
 static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
 {
-    rt->armed_ms = sgi_timers_next(&rt->engine.timers);
+    int64_t next = sgi_timers_next(&rt->engine.timers);
+    int64_t now = sgi_now(&rt->engine.env);
+    if (next < rt->armed_ms || rt->armed_ms <= now)
+        rt->armed_ms = next;
     if (wait_ms == 0 || has_work(rt) || (!atomic_load(&rt->open) && !rt->draining))
         return 0;
     if (rt->armed_ms == INT64_MAX)
         return wait_ms;
-    int64_t now = sgi_now(&rt->engine.env);
     if (rt->armed_ms <= now)
         return 0;
     int64_t left = rt->armed_ms - now;
@@ -333,7 +364,7 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     sgi_runtime_unlock(rt);
     wait_for_events(rt, wait);
     sgi_runtime_lock(rt);
-    rt->asleep = rt->kick_due = false;
+    rt->asleep = rt->kick_due = rt->flush_due = false;
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));
     if (delivers_here(rt))
         ran = sgi_dispatch_deliver(rt, budget);

@@ -120,6 +120,7 @@ static void destroy(segue_runtime *rt)
 {
     sgi_mem mem = rt->mem;
     sgi_engine_free(&rt->engine);
+    sgi_crypto_hasher_free(rt->engine.hasher);
     pthread_cond_destroy(&rt->left);
     pthread_mutex_destroy(&rt->mutex);
     rt->magic = 0;
@@ -262,6 +263,7 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
     sgi_loop_host(&host);
     sgi_stores_host(&host);
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
+    rt->engine.hasher = sgi_crypto_hasher();
     rt->engine.log_level = options->log_level;
     sgi_engine_set_limits(&rt->engine,
                           options->max_message_bytes > 0
@@ -350,6 +352,26 @@ segue_status sgi_runtime_stop(segue_runtime *rt)
     return SEGUE_OK;
 }
 
+segue_status sgi_runtime_cork(segue_runtime *rt)
+{
+    sgi_runtime_lock(rt);
+    rt->corks++;
+    sgi_runtime_unlock(rt);
+    return SEGUE_OK;
+}
+
+segue_status sgi_runtime_uncork(segue_runtime *rt)
+{
+    segue_status status = SEGUE_E_STATE;
+    sgi_runtime_lock(rt);
+    if (rt->corks > 0) {
+        rt->corks--;
+        status = SEGUE_OK;
+    }
+    sgi_runtime_unlock(rt);
+    return status;
+}
+
 static void run_stop_hooks(segue_runtime *rt)
 {
     sgi_stop_hook *hook;
@@ -432,7 +454,7 @@ void sgi_runtime_free(segue_runtime *rt)
     while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
         ;
     rt->dead = true;
-    rt->kick_due = rt->ring_due = rt->asleep = false;
+    rt->kick_due = rt->flush_due = rt->ring_due = rt->asleep = false;
     sgi_loop_close(rt);
     close(rt->ready_fd);
     rt->refs--;

@@ -25,6 +25,8 @@ segue_status sgi_runtime_fd(segue_runtime *rt, int32_t *fd);
 segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
                                   int32_t max_events, int32_t *ran);
 segue_status sgi_runtime_stop(segue_runtime *rt);
+segue_status sgi_runtime_cork(segue_runtime *rt);
+segue_status sgi_runtime_uncork(segue_runtime *rt);
 /* Shuts down and drops the owner's reference. Ignored inside a callback. */
 void sgi_runtime_free(segue_runtime *rt);
 
@@ -84,9 +86,13 @@ enum {
 
 typedef struct sgi_carrier sgi_carrier;
 
-/* Loop thread, lock held; both may let it go meanwhile. */
+/* Loop thread, lock held and perhaps let go meanwhile, except where it says otherwise. */
 typedef struct sgi_carrier_ops {
     void (*work)(sgi_carrier *carrier, uint32_t work);
+    /* Any thread, lock held throughout, while the loop waits: passes on the output there
+     * is without the loop. False when that is not done, or not wholly: the loop is asked
+     * as ever. NULL: only the loop can. */
+    bool (*flush_here)(sgi_carrier *carrier);
     /* The runtime ends: let go of everything outside memory now, and, when attached,
      * detach the conversation and retire. */
     void (*abandon)(sgi_carrier *carrier);
@@ -120,7 +126,7 @@ void sgi_carrier_drop(sgi_carrier *carrier);
 /* One that has these ops and has not retired; NULL when there is none. For a carrier of
  * which a runtime has one. */
 sgi_carrier *sgi_carrier_find(segue_runtime *rt, const sgi_carrier_ops *ops);
-/* Has work done by the loop in a turn to come. */
+/* Has work done by the loop in a turn to come; a FLUSH alone perhaps by flush_here. */
 void sgi_carrier_raise(sgi_carrier *carrier, uint32_t work);
 /* Raises QUIET in the first turn that finds no callback due or running: what the peer has
  * asked so far was seen by the application, and answered if it answers at once. */

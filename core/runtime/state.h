@@ -64,7 +64,9 @@ struct segue_runtime {
     char *scratch;
     bool asleep;      /* the loop waits, or is about to */
     bool kick_due;    /* ... and has to be woken */
-    int64_t armed_ms; /* the deadline that the wait takes into account */
+    bool flush_due;   /* ... unless output can be passed on without it */
+    int64_t corks;    /* output is held back until there is none */
+    int64_t armed_ms; /* the loop wakes by itself no later than this */
     struct sgi_carrier_list carriers;
     struct sgi_carrier_list retired;
     struct sgi_carrier_list work;

@@ -201,11 +201,11 @@ static void work_on_next(sgi_store_slot *slot)
 static void await_work(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
+    sgi_loop_signal(rt); /* first: output that is passed on may lead to work here */
     int64_t until = sgi_slot_news_ms(slot);
     struct timespec at = {until / 1000, until % 1000 * 1000000};
     if (!TAILQ_EMPTY(&slot->due))
         return;
-    sgi_loop_signal(rt);
     if (until == INT64_MAX)
         pthread_cond_wait(&slot->wanted, &rt->mutex);
     else

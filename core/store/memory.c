@@ -236,5 +236,7 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
     segue_status status = sgi_store_new(&vtable, store, mem, out);
     if (status)
         free_store(store);
+    else
+        sgi_store_set_volatile(*out);
     return status;
 }

@@ -1,11 +1,17 @@
-/* Places stand in the order of a list, so a new one goes to the front: only a clock that
- * went back, or several operations of one millisecond, make it look further. */
+/* Places stand in the order of a list. Those of the newest millisecond stand apart, as
+ * they came, until a later one comes or somebody looks: then all of them are put in order
+ * at once. A busy server makes hundreds of operations in one tick of its clock, and would
+ * else look for the place of each among them. Only where the clock went back does a place
+ * look for its own. */
 #include "store/memory_owner.h"
+
+TAILQ_HEAD(place_list, sgi_memory_place);
 
 struct sgi_memory_owner {
     sgi_map_node node;
-    TAILQ_HEAD(place_list, sgi_memory_place) places;
-    size_t count; /* of places that hold it */
+    struct place_list places; /* in order */
+    struct place_list fresh;  /* of one moment, which none of places is behind */
+    size_t count;             /* of places that hold it */
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
 };
 
@@ -25,6 +31,7 @@ bool sgi_memory_owner_hold(sgi_map *owners, const sgi_mem *mem, sgi_memory_place
         if (!owner)
             return false;
         TAILQ_INIT(&owner->places);
+        TAILQ_INIT(&owner->fresh);
         memcpy(owner->principal, principal, sizeof owner->principal);
         sgi_map_put(owners, &owner->node,
                     (sgi_str){(const char *)owner->principal, sizeof owner->principal});
@@ -56,29 +63,77 @@ static bool is_behind(const sgi_memory_place *place, int64_t created_ms,
     return strcmp(place->task_id, task_id) < 0;
 }
 
+/* Both are in order. */
+static void merge(struct place_list *into, struct place_list *from)
+{
+    sgi_memory_place *at = TAILQ_FIRST(into), *place;
+    while ((place = TAILQ_FIRST(from))) {
+        while (at && !is_behind(at, place->created_ms, place->task_id))
+            at = TAILQ_NEXT(at, link);
+        TAILQ_REMOVE(from, place, link);
+        place->is_fresh = false;
+        if (at)
+            TAILQ_INSERT_BEFORE(at, place, link);
+        else
+            TAILQ_INSERT_TAIL(into, place, link);
+    }
+}
+
+/* Merge sort: heaps[i] is empty or has 2^i places. */
+static void settle(sgi_memory_owner *owner)
+{
+    struct place_list heaps[64], one = TAILQ_HEAD_INITIALIZER(one);
+    sgi_memory_place *place;
+    size_t used = 0;
+    while ((place = TAILQ_FIRST(&owner->fresh))) {
+        size_t i = 0;
+        TAILQ_REMOVE(&owner->fresh, place, link);
+        TAILQ_INSERT_HEAD(&one, place, link);
+        for (; i < used && !TAILQ_EMPTY(&heaps[i]); i++)
+            merge(&one, &heaps[i]);
+        if (i == used) {
+            TAILQ_INIT(&heaps[i]);
+            used++;
+        }
+        TAILQ_CONCAT(&heaps[i], &one, link);
+    }
+    for (size_t i = 0; i < used; i++)
+        merge(&one, &heaps[i]);
+    merge(&owner->places, &one);
+}
+
 void sgi_memory_owner_add(sgi_memory_place *place)
 {
-    struct place_list *places = &place->owner->places;
-    sgi_memory_place *other = TAILQ_FIRST(places);
-    while (other && !is_behind(other, place->created_ms, place->task_id))
-        other = TAILQ_NEXT(other, link);
-    if (other)
-        TAILQ_INSERT_BEFORE(other, place, link);
-    else
-        TAILQ_INSERT_TAIL(places, place, link);
+    sgi_memory_owner *owner = place->owner;
+    const sgi_memory_place *other = TAILQ_FIRST(&owner->fresh);
+    if (other && other->created_ms != place->created_ms)
+        settle(owner);
+    other = TAILQ_FIRST(&owner->places);
+    place->is_fresh = !other || other->created_ms <= place->created_ms;
+    if (place->is_fresh) {
+        TAILQ_INSERT_HEAD(&owner->fresh, place, link);
+    } else {
+        struct place_list one = TAILQ_HEAD_INITIALIZER(one);
+        TAILQ_INSERT_HEAD(&one, place, link);
+        merge(&owner->places, &one);
+    }
 }
 
 void sgi_memory_owner_remove(sgi_memory_place *place)
 {
-    TAILQ_REMOVE(&place->owner->places, place, link);
+    sgi_memory_owner *owner = place->owner;
+    TAILQ_REMOVE(place->is_fresh ? &owner->fresh : &owner->places, place, link);
 }
 
 sgi_memory_place *sgi_memory_owner_first(const sgi_map *owners,
                                          const uint8_t principal[SEGUE_STORE_HASH_SIZE],
                                          int64_t created_ms, const char *task_id)
 {
-    const sgi_memory_owner *owner = find_owner(owners, principal);
-    sgi_memory_place *place = owner ? TAILQ_FIRST(&owner->places) : NULL;
+    sgi_memory_owner *owner = find_owner(owners, principal);
+    if (!owner)
+        return NULL;
+    settle(owner);
+    sgi_memory_place *place = TAILQ_FIRST(&owner->places);
     while (place && task_id && !is_behind(place, created_ms, task_id))
         place = TAILQ_NEXT(place, link);
     return place;
@@ -91,6 +146,7 @@ sgi_memory_place *sgi_memory_owner_next(const sgi_memory_place *place)
 
 sgi_memory_place *sgi_memory_owner_oldest(const sgi_memory_place *place)
 {
+    settle(place->owner);
     return TAILQ_LAST(&place->owner->places, place_list);
 }
 

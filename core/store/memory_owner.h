@@ -13,6 +13,7 @@ typedef struct sgi_memory_place {
     sgi_memory_owner *owner; /* counted */
     int64_t created_ms;
     const char *task_id;
+    bool is_fresh; /* it stands apart from the order */
 } sgi_memory_place;
 
 /* Gives the place its owner, in a map of them; false when out of memory. */
@@ -21,7 +22,7 @@ bool sgi_memory_owner_hold(sgi_map *owners, const sgi_mem *mem, sgi_memory_place
 /* Takes the owner away again; the last place frees it. Not while it is in the order. */
 void sgi_memory_owner_drop(sgi_map *owners, const sgi_mem *mem, sgi_memory_place *place);
 const uint8_t *sgi_memory_owner_principal(const sgi_memory_place *place);
-/* Into the order of its owner, and out of it. */
+/* Among those of its owner, and out of them. */
 void sgi_memory_owner_add(sgi_memory_place *place);
 void sgi_memory_owner_remove(sgi_memory_place *place);
 

@@ -21,6 +21,7 @@ struct segue_store {
     pthread_mutex_t lock;
     sgi_listeners listeners;
     bool leased;
+    bool is_volatile;
 };
 
 /* Until there is room or memory for a letter. */
@@ -105,6 +106,16 @@ void sgi_store_set_leased(segue_store *store)
 bool sgi_store_is_leased(const segue_store *store)
 {
     return store->leased;
+}
+
+void sgi_store_set_volatile(segue_store *store)
+{
+    store->is_volatile = true;
+}
+
+bool sgi_store_is_volatile(const segue_store *store)
+{
+    return store->is_volatile;
 }
 
 /* A store without letters does not know what it is to take one. */

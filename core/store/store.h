@@ -23,6 +23,9 @@ bool sgi_store_is_blocking(const segue_store *store);
  * who cannot write knows nothing. Said once, when it is made. */
 void sgi_store_set_leased(segue_store *store);
 bool sgi_store_is_leased(const segue_store *store);
+/* What it keeps ends with the process. Said once, when it is made. */
+void sgi_store_set_volatile(segue_store *store);
+bool sgi_store_is_volatile(const segue_store *store);
 
 /* Can it list operations? */
 bool sgi_store_lists(const segue_store *store);

@@ -36,7 +36,7 @@ void sgi_bearer_cache_clear(sgi_bearer_cache *cache)
 sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, sgi_str token, int64_t wall_ms,
                                  uint8_t digest[SGI_DIGEST_SIZE], bool *known)
 {
-    *known = cache->most && cache->engine->digest(digest, &token, 1);
+    *known = cache->most && sgi_engine_digest(cache->engine, digest, &token, 1);
     if (!*known)
         return NULL;
     sgi_map_node *node =

@@ -107,7 +107,7 @@ static const char *take_body(sgi_bearer_keys *keys, bool *changed)
         return "the answer is not 200";
     if (keys->failed || keys->body.failed)
         return "the answer is too large";
-    if (!engine->digest(digest, &text, 1))
+    if (!sgi_engine_digest(engine, digest, &text, 1))
         return "out of memory";
     *changed = !keys->loaded || memcmp(digest, keys->digest, sizeof digest) != 0;
     if (*changed && !sgi_jwks_read(&keys->set, &engine->reader, text, &problem)) {

@@ -23,6 +23,8 @@ static fds *fds_of(segue_transport *transport)
 static void start(segue_transport *transport)
 {
     fds *f = fds_of(transport);
+    if (!f->owned)
+        sgi_conn_set_sole(sgi_transport_conn(transport));
     sgi_conn_start(sgi_transport_conn(transport));
     sgi_stream_open(&f->stream, f->in, f->out);
 }
@@ -40,6 +42,11 @@ static void quiet(segue_transport *transport)
 static void flush(segue_transport *transport)
 {
     sgi_stream_flush(&fds_of(transport)->stream);
+}
+
+static bool flush_here(segue_transport *transport)
+{
+    return sgi_stream_flush_here(&fds_of(transport)->stream);
 }
 
 static void finish(segue_transport *transport)
@@ -78,6 +85,7 @@ static const sgi_transport_ops ops = {
     .resume = resume,
     .quiet = quiet,
     .flush = flush,
+    .flush_here = flush_here,
     .close = finish,
     .release = release,
     .destroy = destroy,

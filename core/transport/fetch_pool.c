@@ -441,7 +441,8 @@ static void destroy(sgi_carrier *carrier)
         free_pool(pool);
 }
 
-static const sgi_carrier_ops pool_ops = {work, abandon, destroy};
+static const sgi_carrier_ops pool_ops = {
+    .work = work, .abandon = abandon, .destroy = destroy};
 
 /* ---- the pool of a runtime ---- */
 

@@ -319,7 +319,8 @@ static void work(sgi_carrier *carrier, uint32_t bits)
     sgi_http_conn_go_on(conn);
 }
 
-static const sgi_carrier_ops carrier_ops = {work, abandon, destroy};
+static const sgi_carrier_ops carrier_ops = {
+    .work = work, .abandon = abandon, .destroy = destroy};
 
 void sgi_http_conn_drain(sgi_http_conn *conn)
 {

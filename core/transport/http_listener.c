@@ -143,7 +143,8 @@ static void destroy(sgi_carrier *carrier)
     unref(listener_of(carrier));
 }
 
-static const sgi_carrier_ops carrier_ops = {work, abandon, destroy};
+static const sgi_carrier_ops carrier_ops = {
+    .work = work, .abandon = abandon, .destroy = destroy};
 
 void sgi_http_listener_left(segue_listener *listener, sgi_http_conn *conn)
 {

@@ -20,7 +20,7 @@ static bool is_pending(const sigset_t *blocked)
 void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt)
 {
     sigset_t set;
-    held->on = !sgi_runtime_blocks_signals(rt);
+    held->on = !rt || !sgi_runtime_blocks_signals(rt);
     if (!held->on)
         return;
     fill(&set);

@@ -13,7 +13,8 @@ typedef struct sgi_sigpipe {
     sigset_t old;
 } sgi_sigpipe;
 
-/* Loop thread. Does nothing where the loop thread has signals blocked anyway. */
+/* rt: the calling thread is its loop thread, and where that has signals blocked anyway
+ * nothing is done; NULL: it may be any thread. */
 void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt);
 /* raised: a write may have brought one, which is taken back before others are let
  * through. */

@@ -180,7 +180,8 @@ static void destroy(sgi_carrier *carrier)
     sgi_release(mem, guest, sizeof *guest);
 }
 
-static const sgi_carrier_ops carrier_ops = {do_work, abandon, destroy};
+static const sgi_carrier_ops carrier_ops = {
+    .work = do_work, .abandon = abandon, .destroy = destroy};
 
 static sgi_socket_guest *make_guest(segue_runtime *rt)
 {

@@ -330,6 +330,11 @@ static void flush(segue_transport *transport)
     sgi_stream_flush(&spawn_of(transport)->stream);
 }
 
+static bool flush_here(segue_transport *transport)
+{
+    return sgi_stream_flush_here(&spawn_of(transport)->stream);
+}
+
 static void finish(segue_transport *transport)
 {
     spawn *s = spawn_of(transport);
@@ -382,6 +387,7 @@ static const sgi_transport_ops ops = {
     .resume = resume,
     .quiet = quiet,
     .flush = flush,
+    .flush_here = flush_here,
     .close = finish,
     .release = release,
     .destroy = destroy,

@@ -14,6 +14,11 @@
  * Reading needs no lock: the loop thread is the only reader and the scratch buffer its
  * own. A few reads per event; a short one means that the rest has not come yet.
  *
+ * A small output of a stream that has nothing else to do is written by whoever made it
+ * (sgi_stream_flush_here), with the lock held and without the watchers, which are the
+ * loop thread's: what does not fit, or fails, is left in `rest`, where the loop's next
+ * flush finds it. A large one is the loop's anyway: meanwhile its maker can go on.
+ *
  * SIGPIPE: sockets are written with MSG_NOSIGNAL; around other writes it is held back
  * (sigpipe.h). */
 #include "transport/stream.h"
@@ -29,6 +34,7 @@
 #define READS_PER_EVENT 4
 #define DRAIN_READS 64
 #define MAX_WRITE ((size_t)1024 * 1024)
+#define MAX_WRITE_HERE ((size_t)64 * 1024)
 
 static const char peer_closed[] = "the peer closed the connection";
 
@@ -258,14 +264,15 @@ static ssize_t write_some(const sgi_stream *stream)
     return write(stream->out, bytes, len);
 }
 
-/* No lock. 0 = all is written, else the errno that stopped it. A write that took less
- * than it was given has filled the peer's buffer: the next try is the watcher's. */
-static int write_rest(sgi_stream *stream)
+/* 0 = all is written, else the errno that stopped it. A write that took less than it was
+ * given has filled the peer's buffer: the next try is the watcher's. looping: the runtime
+ * whose loop thread this is, or NULL. */
+static int write_rest(sgi_stream *stream, const segue_runtime *looping)
 {
     sgi_sigpipe held;
     int fault = 0;
     if (!stream->out_is_socket)
-        sgi_sigpipe_hold(&held, sgi_transport_runtime(stream->transport));
+        sgi_sigpipe_hold(&held, looping);
     while (!fault && stream->at < stream->rest.len) {
         size_t asked = stream->rest.len - stream->at;
         ssize_t sent = write_some(stream);
@@ -293,10 +300,12 @@ static void output_failed(sgi_stream *stream, int fault)
 static bool push_rest(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);
+    stream->writing = true;
     sgi_runtime_unlock(rt);
     size_t before = stream->at;
-    int fault = write_rest(stream);
+    int fault = write_rest(stream, rt);
     sgi_runtime_lock(rt);
+    stream->writing = false;
     if (stream->linger.slot && stream->at > before)
         start_lingering(stream);
     if (fault == EAGAIN) {
@@ -316,13 +325,27 @@ static bool push_rest(sgi_stream *stream)
  * the engine says only that there is more, not that there is none. */
 void sgi_stream_flush(sgi_stream *stream)
 {
-    if (!stream->running || stream->out < 0 || stream->at < stream->rest.len)
+    if (!stream->running || stream->out < 0 || ev_is_active(&stream->writable))
+        return;
+    if (stream->rest.len && !push_rest(stream)) /* flush_here left it */
         return;
     sgi_conn_output(conn_of(stream), &stream->rest);
     if (!stream->rest.len)
         check_end(stream);
     else if (push_rest(stream) && (stream->finishing || stream->settled))
         sgi_carrier_raise(&stream->transport->carrier, SGI_WORK_FLUSH);
+}
+
+bool sgi_stream_flush_here(sgi_stream *stream)
+{
+    if (!stream->running || stream->out < 0 || stream->writing || stream->at_eof ||
+        stream->finishing || stream->rest.len)
+        return false;
+    sgi_conn_output(conn_of(stream), &stream->rest);
+    if (stream->rest.len > MAX_WRITE_HERE || write_rest(stream, NULL) != 0)
+        return false;
+    stream->rest.len = stream->at = 0;
+    return true;
 }
 
 static void on_writable(struct ev_loop *loop, ev_io *watcher, int revents)

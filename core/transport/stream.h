@@ -31,6 +31,7 @@ struct sgi_stream {
     bool at_eof;    /* the input has ended */
     bool settled;   /* ... and the application has had time to answer it */
     bool finishing; /* the owner waits for drained */
+    bool writing;   /* the loop thread writes `rest`, without the lock */
     ev_io readable;
     ev_io writable;
     sgi_timer linger;
@@ -44,6 +45,8 @@ void sgi_stream_init(sgi_stream *stream, segue_transport *transport,
  * They stay the owner's. */
 void sgi_stream_open(sgi_stream *stream, int in, int out);
 void sgi_stream_flush(sgi_stream *stream);
+/* Any thread, lock held: see sgi_carrier_ops. */
+bool sgi_stream_flush_here(sgi_stream *stream);
 void sgi_stream_resume(sgi_stream *stream);
 void sgi_stream_quiet(sgi_stream *stream);
 /* Calls drained when everything is written, or nothing could be for SGI_LINGER_MS. Input

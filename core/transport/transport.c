@@ -52,7 +52,15 @@ static void destroy(sgi_carrier *carrier)
     transport->ops->destroy(transport);
 }
 
-static const sgi_carrier_ops carrier_ops = {do_work, abandon, destroy};
+static bool flush_here(sgi_carrier *carrier)
+{
+    segue_transport *transport = SGI_OWNER(carrier, segue_transport, carrier);
+    const sgi_transport_ops *ops = transport->ops;
+    return ops->flush_here && is_attached(transport) && ops->flush_here(transport);
+}
+
+static const sgi_carrier_ops carrier_ops = {
+    .work = do_work, .flush_here = flush_here, .abandon = abandon, .destroy = destroy};
 
 segue_status sgi_transport_init(segue_transport *transport, segue_runtime *rt,
                                 const sgi_transport_ops *ops, bool can_reopen,

@@ -33,11 +33,12 @@ typedef enum sgi_transport_state {
 typedef struct sgi_transport_ops {
     void (*start)(
         segue_transport *transport); /* connect; sgi_conn_start once connected */
-    void (*reopen)(segue_transport *transport); /* the same again, after a loss */
-    void (*resume)(segue_transport *transport); /* input is wanted again */
-    void (*poke)(segue_transport *transport);   /* it raised SGI_WORK_OWN itself */
-    void (*quiet)(segue_transport *transport);  /* sgi_carrier_await_quiet */
-    void (*flush)(segue_transport *transport);  /* there is output */
+    void (*reopen)(segue_transport *transport);     /* the same again, after a loss */
+    void (*resume)(segue_transport *transport);     /* input is wanted again */
+    void (*poke)(segue_transport *transport);       /* it raised SGI_WORK_OWN itself */
+    void (*quiet)(segue_transport *transport);      /* sgi_carrier_await_quiet */
+    void (*flush)(segue_transport *transport);      /* there is output */
+    bool (*flush_here)(segue_transport *transport); /* as in sgi_carrier_ops */
     void (*close)(
         segue_transport *transport); /* sgi_transport_end, once the output is out */
     void (*release)(segue_transport *transport); /* descriptors, child and user go now */

@@ -11,8 +11,9 @@
  * application would, and counted and checked: a number that is missing or repeated ends
  * the program. The time is that from the start of the request to its completion.
  * streams: so many of them at once, with so many segments each.
- * calls: echo, WINDOW in flight; each completion starts the next call. They carry
- * idempotency keys, which the server keeps in its store; unkeyed ones carry none. */
+ * calls: echo, WINDOW in flight; each completion starts the next call. Where the server
+ * knows idempotency keys they carry some, which it keeps in its store: over HTTP, or with
+ * a store that outlives it; unkeyed ones carry none. */
 #include <segue/segue.h>
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* The client with a real server: the fixture server as a child process with a SQLite
  * file, which is killed in the middle of a stream and started again. */
 #include "support/fixtures.h"
+#include "support/scratch.h"
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -76,15 +76,14 @@ typedef struct stage {
     char path[64];
 } stage;
 
-static void begin(stage *s, const segue_session_options *options)
+/* kept: its server has a file, else what it stores ends with it. */
+static void begin_on(stage *s, const segue_session_options *options, bool kept)
 {
-    static int number;
     segue_spawn_options spawn;
     segue_session_options session;
     segue_transport *transport;
-    snprintf(s->path, sizeof s->path, "/tmp/segue-client-%d-%d.db", (int)getpid(),
-             ++number);
-    const char *const argv[] = {SEGUE_FIXTURE_SERVER, s->path, NULL};
+    scratch_name(s->path, sizeof s->path, "/tmp/segue-client");
+    const char *const argv[] = {SEGUE_FIXTURE_SERVER, kept ? s->path : NULL, NULL};
     segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
     spawn.argv = argv;
     spawn.restart = 1;
@@ -98,17 +97,17 @@ static void begin(stage *s, const segue_session_options *options)
         segue_session_open(s->runtime, transport, &session, NULL, &s->session), SEGUE_OK);
 }
 
+static void begin(stage *s, const segue_session_options *options)
+{
+    begin_on(s, options, true);
+}
+
 static void end(stage *s)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", "-owners"};
-    char name[96];
     segue_session_close(s->session);
     segue_session_free(s->session);
     segue_runtime_free(s->runtime);
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(name, sizeof name, "%s%s", s->path, ends[i]);
-        unlink(name);
-    }
+    scratch_clear(s->path);
 }
 
 static outcome call(stage *s, const char *params)
@@ -144,6 +143,31 @@ static void a_stream_survives_a_server_that_is_killed(void **state)
     o = call(&s, "{\"name\":\"greet\",\"arguments\":{}}");
     assert_int_equal(o.status, SEGUE_OK);
     end(&s);
+}
+
+/* The server dies under a plain call. The next process finds the call by its key in the
+ * file; with a store in memory it knows nothing of it, and to ask again would be to run
+ * it twice. */
+static void a_lost_call_is_asked_again_where_its_key_is_kept(void **state)
+{
+    (void)state;
+    for (int kept = 0; kept < 2; kept++) {
+        for (int era = SEGUE_ERA_AUTO; era <= SEGUE_ERA_LEGACY; era++) {
+            stage s;
+            segue_session_options options;
+            segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+            options.no_tasks = 1;
+            options.era = era;
+            begin_on(&s, &options, kept);
+            outcome o = call(&s, "{\"name\":\"crash_after\",\"arguments\":{\"n\":4}}");
+            assert_int_equal(o.status, kept ? SEGUE_OK : SEGUE_E_DISCONNECTED);
+            assert_int_equal(strstr(o.content, "segment 6 of the story") != NULL, kept);
+            /* and the session goes on */
+            o = call(&s, "{\"name\":\"greet\",\"arguments\":{}}");
+            assert_int_equal(o.status, SEGUE_OK);
+            end(&s);
+        }
+    }
 }
 
 /* AS-70: the same program, whatever the conversation allows: the same results, the same
@@ -199,6 +223,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_survives_a_server_that_is_killed),
+        {"R-2557-11 a lost call is asked again where its key is kept",
+         a_lost_call_is_asked_again_where_its_key_is_kept, NULL, NULL, NULL},
         {"AS-70 the same program gives the same results",
          the_same_program_gives_the_same_results, NULL, NULL, NULL},
         cmocka_unit_test(questions_of_a_real_server_are_answered),

@@ -1,6 +1,7 @@
 /* What a peer has seen survives: creation, idempotency, death of the server at every
  * point of a write, restart, a full disk. */
 #include "support/fault_store.h"
+#include "support/scratch.h"
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -27,7 +28,7 @@ static void with_faults(world *w)
 {
     if (w->place == WORLD_STDIO)
         return;
-    snprintf(w->path, sizeof w->path, "/tmp/segue-faults-%d.db", (int)getpid());
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-faults");
     faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
     w->between = open_again;
 }
@@ -199,6 +200,30 @@ static void key_of_another_call(world *w)
         do_keyed(c, "3", "\"name\":\"echo\",\"arguments\":{\"name\":\"Ada\"}", KEY, NULL),
         -32602);
     assert_code(do_keyed(c, "4", "\"name\":\"greet\"", "too short", NULL), -32602);
+}
+
+/* Where it does not, it is not there: nothing is promised, and nothing is looked at. */
+static void keys_where_they_help(world *w)
+{
+    static const char hello[] = "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+                                "\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}";
+    wire *c = world_connect(w, NULL);
+    wire *old = world_connect(w, NULL);
+    int takes = world_takes_keys(w);
+    assert_int_equal(json_mentions(wire_do(c, "1", "server/discover", NULL, NULL),
+                                   "dev.segue/idempotency"),
+                     takes);
+    assert_int_equal(json_mentions(wire_do_plain(old, "1", "initialize", hello),
+                                   "dev.segue/idempotency"),
+                     takes);
+    const char *r = do_keyed(
+        c, "2", "\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}", KEY, NULL);
+    assert_at(r, "error", "");
+    r = do_keyed(c, "3", "\"name\":\"greet\",\"arguments\":{\"name\":\"Bob\"}", KEY,
+                 NULL);
+    assert_at(r, "error.code", takes ? "-32602" : "");
+    r = do_keyed(c, "4", "\"name\":\"greet\"", "too short", NULL);
+    assert_at(r, "error.code", takes ? "-32602" : "");
 }
 
 static void key_of_another_principal(world *w)
@@ -620,8 +645,10 @@ static const scenario faulty[] = {
      retried_call_finds_its_task, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38a a call is found by its key after a death", retried_call_after_death,
      ONLY_SQLITE | ONE_DRIVE, NULL},
-    {"AS-38a a plain call with a key runs once", plain_call_runs_once, 0, NULL},
-    {"AS-38a a key of another call is refused", key_of_another_call, 0, NULL},
+    {"AS-38a a plain call with a key runs once", plain_call_runs_once, ONLY_KEYED, NULL},
+    {"AS-38a a key of another call is refused", key_of_another_call, ONLY_KEYED, NULL},
+    {"R-2557-11 a key counts where its client can come back with it",
+     keys_where_they_help, 0, NULL},
     {"AS-38a a key belongs to its principal", key_of_another_principal,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-39 created and unsent: it is there and expires", created_but_unsent,

@@ -2,6 +2,7 @@
  * its last segment, with whoever looks at it; or has ended, once. And one that was only
  * away, and comes back when its operations are another's. */
 #include "support/fault_store.h"
+#include "support/fixture_job.h"
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -122,6 +123,29 @@ static void what_nobody_saw_goes_on(world *w)
     world_advance(&other, 3000);
     wire *b = world_connect(&other, "Ada");
     must_be_story(until_state(b, id, "\"completed\""), 4);
+    end();
+}
+
+/* A server is closed and its handlers give up, while their process goes on. */
+static void what_a_closed_server_gives_up_goes_on(world *w)
+{
+    char id[64], lost[64];
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    const char *made = wire_make_task(a, "1", "story", "\"n\":4,\"delayMs\":300", NULL);
+    snprintf(id, sizeof id, "%s", made);
+    made = wire_make_task(a, "2", "slow_compute", "\"ms\":60000", NULL);
+    snprintf(lost, sizeof lost, "%s", made);
+    world_advance(w, 700);
+    segue_server_close(w->server);
+    for (job *j = w->fixtures->jobs; j; j = j->next)
+        fixture_drop(j);
+    world_advance(w, 100);
+    world_advance(&other, 3000);
+    wire *b = world_connect(&other, "Ada");
+    must_be_story(until_state(b, id, "\"completed\""), 4);
+    assert_at(state_at(b, lost), "result.error.message", "\"Server restarted\"");
+    assert_int_equal(w->server->call_count, 0);
     end();
 }
 
@@ -317,6 +341,8 @@ static const scenario scenarios[] = {
      NULL},
     {"AS-38 what nobody saw goes on", what_nobody_saw_goes_on, ONLY_HERE | ONE_DRIVE,
      NULL},
+    {"AS-38 what a closed server gives up goes on", what_a_closed_server_gives_up_goes_on,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 what cannot run again fails once", what_cannot_run_again_fails_once,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 questions stay answerable", questions_stay_answerable, ONLY_HERE | ONE_DRIVE,

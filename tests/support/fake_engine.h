@@ -21,6 +21,7 @@ struct sgi_conn {
     bool detached;
     bool retry;   /* ask for a reopen when lost */
     bool reopens; /* what host.reopen said */
+    bool sole;    /* its transport said so */
     int32_t starts;
     int32_t losses;
     int32_t detaches;
@@ -32,7 +33,8 @@ struct sgi_conn {
     sgi_buf out;
     size_t chunk;      /* most that one sgi_conn_output gives; 0 = all */
     const char *hello; /* sent at each start */
-    void (*on_feed)(struct sgi_conn *conn); /* after each feed, lock held */
+    void (*on_feed)(struct sgi_conn *conn);   /* after each feed, lock held */
+    void (*on_output)(struct sgi_conn *conn); /* when output is taken, lock held */
 };
 
 /* Made with the allocator of the C library, so that the runtime's own accounts stay
@@ -65,6 +67,8 @@ typedef struct fake_keeper {
 void fake_keeper_init(fake_keeper *keeper, segue_runtime *rt);
 /* Takes the lock. */
 void fake_keeper_dirty(fake_keeper *keeper, size_t writes);
+/* The same with the lock held. */
+void fake_keeper_put(fake_keeper *keeper, size_t writes);
 void fake_keeper_ask(fake_keeper *keeper, sgi_job *job, sgi_job_kind kind,
                      void (*done)(sgi_job *job));
 

@@ -85,6 +85,11 @@ bool fake_conn_reopen(sgi_conn *conn)
     return can;
 }
 
+void sgi_conn_set_sole(sgi_conn *conn)
+{
+    conn->sole = true;
+}
+
 void sgi_conn_start(sgi_conn *conn)
 {
     conn->starts++;
@@ -127,6 +132,8 @@ void sgi_conn_output(sgi_conn *conn, sgi_buf *into)
         abort();
     }
     conn->told = false;
+    if (conn->on_output)
+        conn->on_output(conn);
     if (conn->chunk && conn->out.len > conn->chunk) {
         sgi_buf_add(into, conn->out.p, conn->chunk);
         sgi_buf_drop(&conn->out, into->len);
@@ -184,11 +191,16 @@ static void call_host(sgi_keeper *keeper)
     keeper->engine->host.store(keeper->engine->host.user, keeper);
 }
 
+void fake_keeper_put(fake_keeper *keeper, size_t writes)
+{
+    keeper->dirty += writes;
+    call_host(&keeper->base);
+}
+
 void fake_keeper_dirty(fake_keeper *keeper, size_t writes)
 {
     sgi_runtime_lock(keeper->base.engine->host.user);
-    keeper->dirty += writes;
-    call_host(&keeper->base);
+    fake_keeper_put(keeper, writes);
     sgi_runtime_unlock(keeper->base.engine->host.user);
 }
 
@@ -209,6 +221,12 @@ void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
 {
     (void)mem;
     *batch = (sgi_commit){0};
+}
+
+void sgi_paper_open(sgi_paper *paper, const sgi_keeper *keeper)
+{
+    (void)keeper;
+    memset(paper, 0, sizeof *paper);
 }
 
 int32_t sgi_paper_take(void *user, const segue_store_news *news)

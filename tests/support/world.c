@@ -1,5 +1,6 @@
 /* The server of the stage, its store, its clock. */
 #include "support/model_fixtures.h"
+#include "support/scratch.h"
 #include "support/world_inside.h"
 
 #include "runtime/store_desk.h"
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <setjmp.h>
 // clang-format off
@@ -280,6 +280,11 @@ static void await_recovery(world *w)
     wire_cut(c);
 }
 
+int world_takes_keys(const world *w)
+{
+    return w->place != WORLD_STDIO || w->store_kind != WORLD_MEMORY;
+}
+
 int world_runs(const world *w, const char *tool)
 {
     return fixtures_runs(w->fixtures, tool);
@@ -289,12 +294,10 @@ int world_runs(const world *w, const char *tool)
 
 void world_begin(world *w)
 {
-    static int number;
     if (!w->chance)
         w->chance = 0x9e3779b97f4a7c15u;
     if (!*w->path)
-        snprintf(w->path, sizeof w->path, "/tmp/segue-world-%d-%d.db", (int)getpid(),
-                 ++number);
+        scratch_name(w->path, sizeof w->path, "/tmp/segue-world");
     w->clock_ms = 1000;
     test_mem_init(&w->mem);
     if (world_is_here(w)) {
@@ -331,16 +334,6 @@ void world_stop(world *w)
     stop_server(w);
 }
 
-static void remove_files(const world *w)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-owners", ".sock"};
-    char name[160];
-    for (size_t i = 0; i < 5; i++) {
-        snprintf(name, sizeof name, "%s%s", w->path, ends[i]);
-        unlink(name);
-    }
-}
-
 void world_end(world *w)
 {
     if (world_is_here(w))
@@ -354,7 +347,7 @@ void world_end(world *w)
         wire_free(c);
     }
     segue_store_free(w->store);
-    remove_files(w);
+    scratch_clear(w->path);
     if (world_is_here(w))
         assert_int_equal(w->mem.live, 0);
 }

@@ -77,6 +77,9 @@ void world_run(world *w);
 void world_advance(world *w, int64_t ms);
 /* HERE: lets time pass at once. */
 void world_jump(world *w, int64_t ms);
+/* Does its server know idempotency keys? Not over STDIO with a store in memory: nobody
+ * could come back to that process with one. */
+int world_takes_keys(const world *w);
 /* A number below n, from the seeded generator. */
 uint32_t world_chance(world *w, uint32_t n);
 /* How often a tool ran (HERE). */
@@ -183,7 +186,8 @@ enum {
     ONLY_SQLITE = 4, /* speaks of what survives */
     ONLY_STDIO = 8,  /* needs processes */
     NOT_HTTP = 16,   /* speaks of what HTTP has not; a comment says of what */
-    ONLY_HTTP = 32   /* speaks of what only HTTP has */
+    ONLY_HTTP = 32,  /* speaks of what only HTTP has */
+    ONLY_KEYED = 64  /* speaks of idempotency keys: world_takes_keys */
 };
 
 typedef struct scenario {

@@ -56,6 +56,7 @@ static int is_wanted(const scenario *s, const run *r)
     if ((s->flags & ONLY_HERE && r->place == WORLD_STDIO) ||
         (s->flags & ONLY_STDIO && r->place != WORLD_STDIO) ||
         (s->flags & ONLY_HTTP && r->place != WORLD_HTTP) ||
+        (s->flags & ONLY_KEYED && r->place == WORLD_STDIO && r->store == WORLD_MEMORY) ||
         (s->flags & NOT_HTTP && r->place == WORLD_HTTP) ||
         (s->flags & ONLY_SQLITE && r->store != WORLD_SQLITE))
         return 0;

@@ -128,6 +128,8 @@ STATUS(segue_runtime_run, segue_runtime_run(h))
 STATUS(segue_runtime_start, segue_runtime_start(h))
 PROBE(segue_runtime_fd, int32_t fd; return segue_runtime_fd(h, &fd);)
 STATUS(segue_runtime_dispatch, segue_runtime_dispatch(h, 0, 1, NULL))
+STATUS(segue_runtime_cork, segue_runtime_cork(h))
+STATUS(segue_runtime_uncork, segue_runtime_uncork(h))
 STATUS(segue_runtime_stop, segue_runtime_stop(h))
 IGNORES(segue_runtime_free, segue_runtime_free(h))
 PROBE(

@@ -122,6 +122,7 @@ static void a_peer_may_write_byte_by_byte(void **state)
                   (len += read_raw(rig.fd, got + len, sizeof got - len)) == i + 1);
     }
     assert_string_equal(got, text);
+    assert_false(rig.conn->sole); /* descriptors may be anything */
     suite_tear_down(&rig);
 }
 
@@ -466,6 +467,7 @@ static void stdio_is_taken_over_and_given_back(void **state)
     fake_conn_attach(rig.conn);
     assert_int_equal(write(there[1], "hello\n", 6), 6);
     RUN_UNTIL(rig.rt, rig.conn->in_len == 6);
+    bool sole = rig.conn->sole;
     int during = fcntl(0, F_GETFL) & fcntl(1, F_GETFL) & O_NONBLOCK;
     close(there[1]);
     RUN_UNTIL(rig.rt, rig.conn->detached);
@@ -483,6 +485,7 @@ static void stdio_is_taken_over_and_given_back(void **state)
     assert_int_equal(during, O_NONBLOCK);
     assert_int_equal(after, 0);
     assert_true(still_open);
+    assert_true(sole);
     assert_string_equal(got, "hello\n");
 }
 

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "runtime/store_desk.h"
 #include "store/store.h"
@@ -146,6 +148,58 @@ static void what_comes_during_a_commit_is_in_the_next(void **state)
     remove_store(&r, &keeper);
     sgi_store_unref(s.store);
     threads_end(&r);
+    close_slow(&s);
+}
+
+static sgi_conn *told_by_worker;
+static fake_keeper *kept_by_worker;
+
+static void tell_once(fake_keeper *keeper)
+{
+    keeper->on_done = NULL;
+    fake_conn_put(told_by_worker, "durable\n", 8);
+}
+
+static void keep_more(sgi_conn *conn)
+{
+    if (conn == told_by_worker && kept_by_worker->committed == 1)
+        fake_keeper_put(kept_by_worker, 1);
+}
+
+/* A worker that is about to wait writes what its commit has led to, and that may lead to
+ * more for the store. */
+static void output_of_a_worker_may_make_work_for_it(void **state)
+{
+    threads_rig r;
+    slow_store s;
+    fake_keeper keeper;
+    segue_transport *near;
+    int fds[2];
+    char got[16];
+    (void)state;
+    threads_begin(&r);
+    open_slow(&s);
+    add_store(&r, &keeper, &s);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    assert_int_equal(sgi_runtime_start(r.rt), SEGUE_OK);
+    assert_int_equal(sgi_transport_fds(r.rt, fds[0], fds[0], &near), SEGUE_OK);
+    told_by_worker = fake_conn_new(r.rt, near);
+    told_by_worker->on_output = keep_more;
+    kept_by_worker = &keeper;
+    keeper.on_done = tell_once;
+    fake_conn_attach(told_by_worker);
+    threads_until_asleep(&r);
+    fake_keeper_dirty(&keeper, 1);
+    sem_post(&s.proceed);
+    sem_post(&s.proceed);
+    assert_int_equal(read(fds[1], got, sizeof got), 8);
+    while (committed(&r, &keeper) < 2)
+        threads_pause();
+    remove_store(&r, &keeper);
+    sgi_store_unref(s.store);
+    threads_end(&r);
+    fake_conn_free(told_by_worker);
+    close(fds[1]);
     close_slow(&s);
 }
 
@@ -438,6 +492,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_during_a_commit_is_in_the_next),
+        cmocka_unit_test(output_of_a_worker_may_make_work_for_it),
         cmocka_unit_test(an_answered_job_wakes_an_inline_loop),
         cmocka_unit_test(removing_a_keeper_waits_for_its_commits),
         cmocka_unit_test(a_worker_outlives_the_keeper_it_removes),

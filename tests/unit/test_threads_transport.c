@@ -31,7 +31,7 @@ static bool is_detached(sgi_conn *conn)
     return detached;
 }
 
-static void output_of_the_hosts_thread_is_written_by_the_io_thread(void **state)
+static void output_of_the_hosts_thread_is_written(void **state)
 {
     threads_rig r;
     int fds[2];
@@ -232,7 +232,7 @@ static void a_custom_transport_is_fed_by_several_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(output_of_the_hosts_thread_is_written_by_the_io_thread),
+        cmocka_unit_test(output_of_the_hosts_thread_is_written),
         cmocka_unit_test(the_end_of_input_waits_for_the_host),
         cmocka_unit_test(the_end_of_input_comes_when_nobody_answers),
         cmocka_unit_test(the_io_thread_takes_no_signals),

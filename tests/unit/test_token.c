@@ -210,7 +210,7 @@ static char *forge(const char *state_text)
     sgi_buf bytes, out;
     sgi_buf_init(&bytes, &sgi_mem_libc);
     sgi_buf_init(&out, &sgi_mem_libc);
-    host.engine.digest(digest, &body, 1);
+    sgi_engine_digest(&host.engine, digest, &body, 1);
     sgi_buf_add(&bytes, digest, 8);
     sgi_buf_add_str(&bytes, body);
     sgi_buf_add_lit(&out, "sg1.");

@@ -296,7 +296,7 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     bool ok = !merged.failed;
     if (ok) {
         sgi_task_note_status(request, final);
-        sgi_request_finish(request, sgi_buf_str(&merged));
+        sgi_request_finish_by(request, &merged);
     }
     sgi_buf_free(&merged);
     return ok;

@@ -164,17 +164,30 @@ static void end(segue_request *request, segue_status status)
     sgi_deliver_queue(request);
 }
 
+static void end_well(segue_request *request)
+{
+    if (sgi_buf_terminate(&request->result) && !request->result.failed)
+        end(request, SEGUE_OK);
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+}
+
 void sgi_request_finish(segue_request *request, sgi_json result)
 {
-    segue_status status = SEGUE_OK;
     if (request->phase == SGI_PHASE_DONE)
         return;
     sgi_buf_add_str(&request->result, result);
-    if (!sgi_buf_terminate(&request->result) || request->result.failed) {
-        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    end_well(request);
+}
+
+void sgi_request_finish_by(segue_request *request, sgi_buf *result)
+{
+    if (request->phase == SGI_PHASE_DONE)
         return;
-    }
-    end(request, status);
+    sgi_buf before = request->result;
+    request->result = *result;
+    *result = before;
+    end_well(request);
 }
 
 static void end_with(segue_request *request, segue_status status, sgi_json error)

@@ -226,6 +226,8 @@ segue_status sgi_request_grant(segue_request *request, int64_t n);
 
 /* The end, each once; later ones are ignored. */
 void sgi_request_finish(segue_request *request, sgi_json result);
+/* As sgi_request_finish, by exchanging the buffers: a result may be large. */
+void sgi_request_finish_by(segue_request *request, sgi_buf *result);
 void sgi_request_finish_error(segue_request *request, sgi_json error);
 /* The server's error, and what was received goes with it. */
 void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error);

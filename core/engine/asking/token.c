@@ -75,7 +75,7 @@ segue_status sgi_token_write(segue_request *request, sgi_buf *out)
     bool ok = !state.failed;
     if (ok) {
         sgi_str body = {state.p + CHECK_SIZE, state.len - CHECK_SIZE};
-        ok = engine->digest(digest, &body, 1);
+        ok = sgi_engine_digest(engine, digest, &body, 1);
     }
     if (ok) {
         memcpy(state.p, digest, CHECK_SIZE);
@@ -92,7 +92,7 @@ static bool verify(sgi_engine *engine, const sgi_buf *bytes, sgi_json *state)
     if (bytes->len <= CHECK_SIZE)
         return false;
     sgi_str body = {bytes->p + CHECK_SIZE, bytes->len - CHECK_SIZE};
-    return engine->digest(digest, &body, 1) &&
+    return sgi_engine_digest(engine, digest, &body, 1) &&
            memcmp(digest, bytes->p, CHECK_SIZE) == 0 &&
            sgi_engine_json(engine, body.p, body.n, state, NULL) == SEGUE_OK;
 }

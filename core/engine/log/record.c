@@ -10,6 +10,8 @@
 #include "engine/serving/grant.h"
 #include "engine/serving/resumable.h"
 
+#define REST_ROOM 256 /* for what stands beside the params, mostly */
+
 static void write_digest(sgi_jw *w, const uint8_t digest[SGI_DIGEST_SIZE])
 {
     sgi_jw_key(w, "digest");
@@ -26,6 +28,7 @@ segue_status sgi_record_write(sgi_op *op)
     if (!record)
         return SEGUE_E_NOMEM;
     sgi_buf_init(&record->data, mem);
+    sgi_buf_reserve(&record->data, op->params_len + REST_ROOM);
     sgi_jw w = sgi_jw_on(&record->data);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "tool", sgi_str_of(op->item_name));

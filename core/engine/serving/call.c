@@ -277,10 +277,21 @@ void sgi_call_let_go(segue_call *call)
     unref_call(call);
 }
 
+/* Of a server that was closed nobody will hear more: what it has given up is let go in
+ * the store, like all the rest when it dies. */
+static bool is_left(const segue_call *call)
+{
+    return call->op->server->stage >= SGI_SERVER_CLOSED && call->op->known;
+}
+
 void sgi_call_free(segue_call *call)
 {
-    if (!sgi_call_is_over(call))
+    if (!sgi_call_is_over(call) && is_left(call)) {
+        call->lost = true;
+        sgi_server_op_release(call->op);
+    } else if (!sgi_call_is_over(call)) {
         sgi_op_give_up(call->op, "The handler gave up without a result");
+    }
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || due_answer(call))

@@ -16,7 +16,7 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
     segue_server *server = in->peer->server;
     sgi_json key = in->key;
     sgi_str text;
-    if (!key.n || !server->idempotency)
+    if (!key.n || !sgi_peer_takes_keys(in->peer))
         return true;
     if (!sgi_json_plain_string(key, &text) || text.n < 16 || text.n > 128) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
@@ -26,8 +26,8 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
     sgi_str owner = {(const char *)in->peer->who->digest, SGI_DIGEST_SIZE};
     sgi_str of_key[] = {owner, SGI_STR("tools/call"), text};
     sgi_str of_params[] = {request->name, in->arguments};
-    request->has_key = server->engine->digest(request->key, of_key, 3) &&
-                       server->engine->digest(request->digest, of_params, 2);
+    request->has_key = sgi_engine_digest(server->engine, request->key, of_key, 3) &&
+                       sgi_engine_digest(server->engine, request->digest, of_params, 2);
     if (!request->has_key)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
     return request->has_key;

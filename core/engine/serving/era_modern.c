@@ -23,28 +23,30 @@ int32_t sgi_log_level(sgi_str text)
 
 /* ---- server/discover ---- */
 
-static void write_extensions(sgi_jw *w, const segue_server *server)
+static void write_extensions(sgi_jw *w, const sgi_peer *peer)
 {
+    const segue_server *server = peer->server;
     sgi_jw_key(w, "extensions");
     sgi_jw_open(w, '{');
     for (size_t i = 0; sgi_dialects[i]; i++)
         if (sgi_dialects[i]->extension && sgi_dialects[i]->bit & server->dialects)
             sgi_jw_member_raw(w, sgi_dialects[i]->extension, SGI_STR("{}"));
-    if (server->idempotency)
+    if (sgi_peer_takes_keys(peer))
         sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
     sgi_jw_close(w, '}');
 }
 
 /* The handshake eras have no extensions; this is where they say what is not of the
  * protocol. */
-static void write_experimental(sgi_jw *w, const segue_server *server)
+static void write_experimental(sgi_jw *w, const sgi_peer *peer)
 {
-    bool from_start = server->dialects & SGI_DIALECT_FROM_START;
-    if (!server->idempotency && !from_start)
+    bool from_start = peer->server->dialects & SGI_DIALECT_FROM_START;
+    bool keys = sgi_peer_takes_keys(peer);
+    if (!keys && !from_start)
         return;
     sgi_jw_key(w, "experimental");
     sgi_jw_open(w, '{');
-    if (server->idempotency)
+    if (keys)
         sgi_jw_member_raw(w, "dev.segue/idempotency", SGI_STR("{}"));
     if (from_start)
         sgi_jw_member_raw(w, "dev.segue/fromSeqNr", SGI_STR("{}"));
@@ -66,9 +68,9 @@ void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in)
     if (server->completes)
         sgi_jw_member_raw(w, "completions", SGI_STR("{}"));
     if (sgi_version_is_modern(in->version)) {
-        write_extensions(w, server);
+        write_extensions(w, in->peer);
     } else {
-        write_experimental(w, server);
+        write_experimental(w, in->peer);
         sgi_tasks_2025_write_capability(w, in);
     }
     sgi_jw_close(w, '}');

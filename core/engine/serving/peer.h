@@ -130,6 +130,14 @@ static inline bool sgi_peer_lists(const sgi_peer *peer)
     return peer->server->lists && (peer->server->options.principal || peer->grant);
 }
 
+/* Does a call with an idempotency key run once? Not where such a promise would break: a
+ * client that loses the standard input and output of this process cannot come back to it,
+ * and the next process knows nothing of the keys in this one's memory (R-2557-11). */
+static inline bool sgi_peer_takes_keys(const sgi_peer *peer)
+{
+    return peer->server->idempotency && !(peer->server->forgets && peer->conn->sole);
+}
+
 /* ---- reply.c ---- */
 
 /* NULL when out of memory or over a limit; the request was then answered with an

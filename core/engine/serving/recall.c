@@ -36,7 +36,7 @@ static bool digest_question(const sgi_op *op, const char *method, sgi_json param
 {
     uint8_t digest[SGI_DIGEST_SIZE];
     const sgi_str parts[] = {sgi_str_of(method), params};
-    if (!op->engine->digest(digest, parts, 2))
+    if (!sgi_engine_digest(op->engine, digest, parts, 2))
         return false;
     memcpy(out, digest, SGI_RECALL_DIGEST);
     return true;

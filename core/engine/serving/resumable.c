@@ -28,7 +28,7 @@ static bool make_tag(sgi_engine *engine, sgi_resumable *r)
     const sgi_str parts[] = {SGI_STR("segue resume tag 1"),
                              {(const char *)r->hash, sizeof r->hash}};
     sgi_buf_init(&text, sgi_engine_mem(engine));
-    if (engine->digest(digest, parts, 2))
+    if (sgi_engine_digest(engine, digest, parts, 2))
         sgi_buf_add_base64(&text, digest, SGI_RESUME_TAG * 6 / 8, true);
     bool ok = text.len == SGI_RESUME_TAG;
     if (ok)
@@ -70,7 +70,7 @@ bool sgi_resumable_make(sgi_op *op, const sgi_reply *reply,
     r->partial = request->pieces == &sgi_pieces_partial;
     const sgi_str secret = {r->secret, SGI_RANDOM_TEXT};
     if (!copy_request(r, mem, reply) || !sgi_engine_random_text(op->engine, r->secret) ||
-        !op->engine->digest(r->hash, &secret, 1) || !make_tag(op->engine, r)) {
+        !sgi_engine_digest(op->engine, r->hash, &secret, 1) || !make_tag(op->engine, r)) {
         free_it(mem, r);
         return false;
     }

@@ -231,7 +231,7 @@ sgi_principal *sgi_server_principal(segue_server *server, const char *name)
 {
     uint8_t digest[SGI_DIGEST_SIZE] = {0};
     sgi_str text = sgi_str_of(name);
-    if (text.n && !server->engine->digest(digest, &text, 1))
+    if (text.n && !sgi_engine_digest(server->engine, digest, &text, 1))
         return NULL;
     sgi_principal *who = sgi_principal_get(&server->principals, server->engine, digest);
     if (!who || sgi_principal_set_name(who, text))

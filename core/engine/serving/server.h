@@ -81,7 +81,8 @@ struct segue_server {
     segue_server_options options; /* numbers resolved; texts owned */
     char *texts[4];
     bool abandoned;   /* its handle was freed */
-    bool idempotency; /* a store was given: keys are advertised */
+    bool idempotency; /* a store was given: it knows keys; sgi_peer_takes_keys */
+    bool forgets;     /* what its store keeps ends with the process */
     bool lists;       /* its store has lists: tasks/list, for callers told apart */
     uint32_t dialects;
     sgi_buf info;        /* "io.modelcontextprotocol/serverInfo":{...} */
@@ -109,6 +110,8 @@ struct segue_server {
     struct sgi_op_list followed_ops; /* seen longest ago first */
     LIST_HEAD(, sgi_rebuilding) rebuilds;
     uint64_t errand_number; /* of the last */
+    size_t errands;         /* that are not done, */
+    size_t errand_bytes;    /* ... and what they hold; see errands.h */
     sgi_map rounds;         /* of plain calls that wait for input, by id */
     sgi_seal seal;          /* of what clients bring back */
     uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */

@@ -77,7 +77,7 @@ bool sgi_session_name(sgi_wire_session *session)
 static bool was_ended(const segue_server *server, sgi_str name)
 {
     uint8_t digest[SGI_DIGEST_SIZE];
-    if (!server->engine->digest(digest, &name, 1))
+    if (!sgi_engine_digest(server->engine, digest, &name, 1))
         return true;
     for (size_t i = 0; i < SGI_ENDED_SESSIONS; i++)
         if (!memcmp(server->ended_sessions[i], digest, SGI_DIGEST_SIZE))
@@ -90,7 +90,8 @@ void sgi_session_ended(const sgi_wire_session *session)
     segue_server *server = session->server;
     const sgi_str name = sgi_str_of(session->id);
     if (session->is_named)
-        server->engine->digest(
+        sgi_engine_digest(
+            server->engine,
             server->ended_sessions[server->ended_count++ % SGI_ENDED_SESSIONS], &name, 1);
 }
 

@@ -338,6 +338,30 @@ SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
 SEGUE_API segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
                                               int32_t max_events, int32_t *ran);
 
+/* Holds output back until the matching segue_runtime_uncork: what is sent meanwhile, of
+ * all conversations and by all threads, leaves in as few writes as it can. For whoever
+ * sends several messages in a row, such as a language's event loop once per turn. Without
+ * it each message leaves at once; on pipes and sockets of a background runtime it is the
+ * sending thread that writes it. Calls nest. Not a promise: a loop that is awake for
+ * other reasons takes along what there is. Limits count what is held back; do not wait
+ * for answers before uncork.
+ *
+ * Returns   SEGUE_OK.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_cork(segue_runtime *runtime);
+
+/* Ends what one segue_runtime_cork began; the last one sends what was held back.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_STATE when nothing is corked.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
+
 /* Asks the runtime to stop: segue_runtime_run returns, the background thread ends. What
  * is in flight completes with SEGUE_E_CLOSED. Idempotent; does not wait.
  *
@@ -643,6 +667,8 @@ typedef struct segue_store_options {
 /* Makes a store in memory. When max_bytes is reached the oldest ended operations are
  * evicted; when none is left an append fails with SEGUE_E_STORE_FULL. The same, when a
  * new operation takes a principal over its bounds, for the operations of that principal.
+ * It ends with the process: over segue_transport_stdio, whose client cannot come back to
+ * the same process, a server on it takes no idempotency keys.
  *
  * options   NULL = defaults; copied.
  * Returns   SEGUE_OK.
@@ -1734,7 +1760,9 @@ SEGUE_API segue_status segue_call_complete(segue_call *call,
 SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code,
                                        const char *message, const char *data, size_t len);
 
-/* Frees the call. One that has not ended fails with -32603.
+/* Frees the call. One that has not ended fails with -32603; after segue_server_close a
+ * task does not, but is let go in the store: the next server on it goes on with it, or
+ * ends it.
  *
  * Returns   nothing.
  * Thread    any
@@ -1929,7 +1957,8 @@ typedef struct segue_request_options {
                               0 = no limit (delivered as fast as callbacks return) */
     int32_t discard;       /* 1 = segments are delivered, not collected into the result */
     const char *log_level; /* ask for log messages from this level on; NULL = none */
-    const char *idempotency_key; /* NULL = a fresh one when the server knows them */
+    const char *idempotency_key; /* 16 to 128 bytes; sent to servers that know keys, and
+                                    to no others; NULL = a fresh one */
     int64_t ttl_ms;    /* how long a server of 2025-11-25 shall keep the task: a wish, the
                           server decides (R-2557-41); 0 = none is said */
     int32_t unordered; /* 1 = segments are delivered as they come, not in the order of
