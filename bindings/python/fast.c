@@ -61,6 +61,20 @@ static PyObject *runtime_dispatch(PyObject *module, arguments given, Py_ssize_t 
     return sgpy_dispatch(taken[0], timeout_ms, max_events);
 }
 
+static PyObject *runtime_cork(PyObject *module, PyObject *runtime)
+{
+    (void)module;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    return ptr ? none_or_raise(segue_runtime_cork(ptr)) : NULL;
+}
+
+static PyObject *runtime_uncork(PyObject *module, PyObject *runtime)
+{
+    (void)module;
+    segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
+    return ptr ? none_or_raise(segue_runtime_uncork(ptr)) : NULL;
+}
+
 /* ---- calls ---- */
 
 static PyObject *call_send_text(PyObject *module, arguments given, Py_ssize_t count)
@@ -237,12 +251,12 @@ FREE(content, SGPY_CONTENT)
 int sgpy_fast_init(PyObject *module)
 {
     static PyMethodDef methods[] = {
-        FAST(runtime_dispatch), FAST(call_send_text),   FAST(call_send_json),
-        FAST(call_reply),       ONE(call_is_cancelled), FAST(request_start),
-        FAST(request_grant),    ONE(request_cancel),    ONE(transport_free),
-        ONE(store_free),        ONE(server_free),       ONE(listener_free),
-        ONE(bearer_free),       ONE(call_free),         ONE(session_free),
-        ONE(request_free),      ONE(task_free),         ONE(content_free),
-        {NULL, NULL, 0, NULL}};
+        FAST(runtime_dispatch), ONE(runtime_cork),    ONE(runtime_uncork),
+        FAST(call_send_text),   FAST(call_send_json), FAST(call_reply),
+        ONE(call_is_cancelled), FAST(request_start),  FAST(request_grant),
+        ONE(request_cancel),    ONE(transport_free),  ONE(store_free),
+        ONE(server_free),       ONE(listener_free),   ONE(bearer_free),
+        ONE(call_free),         ONE(session_free),    ONE(request_free),
+        ONE(task_free),         ONE(content_free),    {NULL, NULL, 0, NULL}};
     return PyModule_AddFunctions(module, methods);
 }

@@ -283,6 +283,8 @@ PyObject *sgpy_option_names(void);
 /* ---- what fast.c adds, what is a value here, and types ---- */
 
 %ignore segue_runtime_dispatch;
+%ignore segue_runtime_cork;
+%ignore segue_runtime_uncork;
 %ignore segue_call_send_text;
 %ignore segue_call_is_cancelled;
 %ignore segue_request_start;

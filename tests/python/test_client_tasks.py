@@ -174,7 +174,7 @@ def test_leaving_the_session_leaves_the_task(server: HttpServer) -> None:
 
 
 def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
-    """AS-60: a task goes on after a crash, without a word to who reads it."""
+    """AS-93b: a task goes on after a crash, without a word to who reads it."""
 
     async def work() -> None:
         async with segue.connect(server.url) as session:

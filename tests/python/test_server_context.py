@@ -214,9 +214,9 @@ def test_a_caller_that_goes(world: ServerWorld) -> None:
     @server.tool
     def sync_wait(ctx: segue.SyncContext) -> None:
         sync_began.set()
-        with ctx._room:
+        with ctx._room.bell:
             while not ctx.cancelled:
-                ctx._room.wait()  # a cancel rings
+                ctx._room.bell.wait()  # a cancel rings
         sync_ended.set()
 
     @server.tool

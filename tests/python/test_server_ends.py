@@ -1,5 +1,5 @@
 """How calls of a Python server end where something goes wrong on the way: replies that
-are refused, tasks that never begin, threads that cannot be made, several that wait."""
+are refused, tasks that never begin, threads that cannot be made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import segue
 from segue.server import hosting, pool
-from segue.server.context import Context, SyncContext
+from segue.server.context import Context
 from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 
 # ruff: noqa: F811
@@ -73,74 +73,6 @@ def test_a_string_is_the_content_of_a_message(world: ServerWorld) -> None:
         ]
 
     world.run(server, work)
-
-
-# ---- several that wait for room
-
-
-def test_who_waits_for_room_is_cancelled_alone(nothing_left: None) -> None:
-    async def work() -> None:
-        context = Context(None, None)  # type: ignore[arg-type]
-        room: set[str] = set()
-        waits = {
-            name: asyncio.ensure_future(context._take(lambda name=name: name in room))
-            for name in ("one", "other", "third")
-        }
-        await asyncio.sleep(0)
-        waits["one"].cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waits["one"]
-        room.update(("other", "third"))
-        context._on_event(segue._segue.DRAIN, None, None, None)
-        await asyncio.wait_for(asyncio.gather(waits["other"], waits["third"]), SECONDS)
-        assert context._waiters == []
-
-    run(work)
-
-
-def test_a_bell_rings_for_each_thread_that_waits(nothing_left: None) -> None:
-    context = SyncContext(None, None)  # type: ignore[arg-type]
-    room = threading.Event()
-    asked = threading.Barrier(3)
-
-    def attempt() -> bool:
-        """Refuses each thread once."""
-        if not room.is_set():
-            asked.wait(SECONDS)
-            return False
-        return True
-
-    threads = [
-        threading.Thread(target=context._wait, args=(attempt,), daemon=True)
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    asked.wait(SECONDS)
-    room.set()
-    context._on_event(segue._segue.DRAIN, None, None, None)
-    for thread in threads:
-        thread.join(SECONDS)
-        assert not thread.is_alive()
-
-
-def test_who_looks_later_takes_nobodys_bell(nothing_left: None) -> None:
-    """A bell that rings for one thread is heard by it, though another looks meanwhile."""
-    context = SyncContext(None, None)  # type: ignore[arg-type]
-    looks: list[bool] = []
-
-    def attempt() -> bool:
-        looks.append(True)
-        if len(looks) == 1:  # refused; it rings, and another looks, before this one waits
-            context._on_event(segue._segue.DRAIN, None, None, None)
-            context._wait(lambda: True)
-            return False
-        return True
-
-    thread = threading.Thread(target=context._wait, args=(attempt,), daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    assert not thread.is_alive() and len(looks) == 2
 
 
 # ---- ends
@@ -236,5 +168,45 @@ def test_a_handler_that_is_cancelled_before_it_begins(
             await session.call("waits")
         (context,) = contexts
         assert not context._host.running
+
+    world.run(server, work)
+
+
+def test_a_call_that_ends_while_it_waits_for_a_thread(world: ServerWorld) -> None:
+    """Its function is not run: there is nobody whom it could tell anything."""
+    server = segue.Server("few", threads=1)
+    go = threading.Event()
+    ran: list[str] = []
+
+    @server.tool
+    def first() -> str:
+        go.wait(SECONDS)
+        return "first"
+
+    @server.tool
+    def second() -> str:
+        ran.append("second")
+        return "second"
+
+    async def work(session: Any) -> None:
+        async def queued(count: int) -> None:
+            while server._pool._busy < count:
+                await asyncio.sleep(0)
+
+        calls = []
+        for count, name in enumerate(("first", "second"), 1):
+            calls.append(asyncio.ensure_future(session.call(name)))
+            await queued(count)
+        calls[1].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calls[1]
+        (host,) = server._hosts.values()
+        while not any(context._cancelled for context in host.running):
+            await asyncio.sleep(0)
+        go.set()
+        assert (await calls[0]).text == "first"
+        while server._pool._busy:
+            await asyncio.sleep(0)
+        assert ran == [] and not host.running
 
     world.run(server, work)

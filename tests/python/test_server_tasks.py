@@ -4,6 +4,7 @@ ends."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,91 @@ def test_a_loop_that_ends_lets_tasks_go(
 
         run(whole)
     assert runs == [0, 2]
+
+
+@pytest.mark.parametrize("kind", ["async", "generator", "plain", "stubborn"])
+def test_a_server_that_ends_lets_tasks_go(
+    nothing_left: None, tmp_path: Path, kind: str
+) -> None:
+    """AS-78: with the last way in handlers of tasks end, in bounded time, though the loop
+    goes on; the next server on the store, of the same process, goes on with the task."""
+    server = segue.Server("ends", store=tmp_path / "tasks.db")
+    runs: list[int] = []
+    ended: list[str] = []
+    never, go_on = threading.Event(), asyncio.Event()
+
+    def first(ctx: segue.Context) -> bool:
+        resumed = ctx.resumed_from
+        runs.append(resumed.segments if resumed else 0)
+        return resumed is None
+
+    if kind == "plain":
+
+        @server.tool(task="may", restartable=True)
+        def count(ctx: segue.SyncContext) -> str:
+            if first(ctx):
+                ctx.send("1 ")
+                while not ctx.cancelled:
+                    never.wait(0.001)
+                ended.append("cancelled")
+                return "what comes too late"
+            return "2"
+
+    elif kind == "generator":
+
+        @server.tool(task="may", restartable=True)
+        async def count(ctx: segue.Context) -> AsyncIterator[str]:
+            if first(ctx):
+                yield "1 "
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    ended.append("cancelled")
+            yield "2"
+
+    else:
+
+        @server.tool(task="may", restartable=True)
+        async def count(ctx: segue.Context) -> str:
+            if first(ctx):
+                await ctx.send("1 ")
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    ended.append("cancelled")
+                    if kind != "stubborn":
+                        raise
+                    await asyncio.shield(go_on.wait())
+                    return "what comes too late"
+            return "2"
+
+    @server.tool(task="may")
+    async def lost(ctx: segue.Context) -> None:
+        await ctx.send("1 ")
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        tokens: list[str] = []
+        serving = await server.serving(http="127.0.0.1:0", drain=0).start()
+        async with segue.connect(serving.url, max_reconnects=-1) as session:
+            for name in ("count", "lost"):
+                task = await session.start(name)
+                await anext(aiter(task))
+                tokens.append(task.token or "")
+                task.detach()
+        await asyncio.wait_for(serving.aclose(), 10)
+        assert runs == [0]
+        if kind == "plain":
+            while not ended:
+                await asyncio.sleep(0.001)
+        assert ended == ["cancelled"]
+        async with server.serving(http="127.0.0.1:0") as serving:
+            async with segue.connect(serving.url) as session:
+                result = await session.resume(tokens[0]).result()
+                assert result.text == "1 2"
+                with pytest.raises(segue.Error):
+                    await session.resume(tokens[1]).result()
+        assert runs == [0, 1]
+        go_on.set()
+
+    run(work)

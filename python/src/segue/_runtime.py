@@ -32,6 +32,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 from . import _segue, errors
+from ._waits import Wait, go_on
 
 __all__ = ["Runtime", "current"]
 
@@ -74,6 +75,7 @@ class Runtime:
         self._closed = False
         self._is_quiet = False
         self._left: Iterator[_segue.Event] | None = None
+        self._woken: list[Wait] | None = None
         self._before_close: list[Callable[[], object]] = []
         self._on_close: list[Callable[[], object]] = []
         self._kept: list[object] = []
@@ -187,6 +189,14 @@ class Runtime:
 
     # ---- events ----
 
+    def wake(self, wait: Wait) -> None:
+        """An event has come that a task waits for: it goes on when all of the batch has
+        been handled."""
+        if self._woken is None:
+            wait.wake()
+        else:
+            self._woken.append(wait)
+
     def _drain(self) -> None:
         """Runs what is due, once for each time a descriptor was found readable."""
         if self._closed:
@@ -198,7 +208,14 @@ class Runtime:
         except errors.ClosedError:  # it was stopped and has said all
             self._quiet()
             return
-        self._run(iter(events))
+        woken: list[Wait] = []
+        self._woken = woken
+        try:
+            self._run(iter(events))
+        finally:
+            self._woken = None
+            if woken:
+                go_on(self.handle, woken)
 
     def _run(self, events: Iterator[_segue.Event]) -> None:
         self._left = events

@@ -435,6 +435,12 @@ def runtime_dispatch(
 
     Raises ClosedError once the runtime was stopped and nothing is left."""
 
+def runtime_cork(runtime: Runtime, /) -> None:
+    """Holds output back until runtime_uncork; calls nest."""
+
+def runtime_uncork(runtime: Runtime, /) -> None:
+    """Sends what was held back. Raises StateError when nothing is corked."""
+
 def runtime_stop(runtime: Runtime) -> None: ...
 def runtime_free(runtime: Runtime) -> list[Event]:
     """Joins the threads of the runtime and returns the last events, among them CLOSED

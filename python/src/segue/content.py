@@ -222,8 +222,12 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
 
     def __post_init__(self) -> None:
         content: Any = self.content
-        if type(content) is list and all(type(block) in _BLOCKS for block in content):
-            return
+        if type(content) is list:
+            for block in content:
+                if type(block) not in _BLOCKS:
+                    break
+            else:
+                return
         if isinstance(content, (str, dict, *_BLOCKS)):
             content = [content]
         self.content = [

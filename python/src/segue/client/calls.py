@@ -67,7 +67,8 @@ class Calls(Conversation):
             on_input: Answers what the server asks for this call, instead of the session's
                 callbacks.
             idempotency_key: Calls of the same key run once, also over broken connections
-                and from several programs; 16 to 128 bytes; default: a fresh one.
+                and from several programs, if the server knows keys; 16 to 128 bytes;
+                default: a fresh one.
             meta: `_meta` of the request.
             raise_on_error: Whether a result with `isError` is raised; default: the
                 session's, True.

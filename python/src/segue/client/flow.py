@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _segue, errors
+from .._waits import Wait
 from ..content import Result
 from .questions import Refused
 
@@ -108,7 +109,7 @@ class Exchange:
         self.handle: _segue.Request | None = None
         self.outcome: Outcome | None = None
         self.task_id: str | None = None
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiter: Wait | None = None
         self._answering: dict[str, asyncio.Task[None]] | None = None
 
     def mask_of_events(self) -> int:
@@ -148,9 +149,8 @@ class Exchange:
             self.tell(self.callbacks.status, a, b)
 
     def wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if self._waiter is not None:
+            self.session.runtime.wake(self._waiter)
 
     def became_task(self, token: str | None) -> None:
         """The task has an id, and a token, which covers what was delivered before."""
@@ -212,12 +212,12 @@ class Exchange:
         is waited for, so that nothing of it happens afterwards."""
         if self.outcome is None:
             try:
-                self._waiter = self.session.loop.create_future()
+                self._waiter = Wait(loop=self.session.loop)
                 await self._waiter
             except asyncio.CancelledError:
                 if self.outcome is None:
                     self.cancel()
-                    self._waiter = self.session.loop.create_future()
+                    self._waiter = Wait(loop=self.session.loop)
                     await self._waiter
                 raise
         assert self.outcome is not None
@@ -290,7 +290,7 @@ class Flow(Exchange):
         self.half = (window + 1) // 2
         self._marked = 0
         self._first: str | None = None  # the token from before all segments
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[Wait] = []
         self._kept: str | None = None  # the token at the time of detach
         self._marks: deque[tuple[int, str]] = deque()  # number of a segment, token behind
 
@@ -322,15 +322,14 @@ class Flow(Exchange):
         if self._waiters:
             waiters, self._waiters = self._waiters, []
             for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+                self.session.runtime.wake(waiter)
 
     # ---- for the reader
 
     async def change(self) -> None:
         """Waits until something has come. The request is not touched when the waiting is
         cancelled: somebody else may wait, too."""
-        waiter = self.session.loop.create_future()
+        waiter = Wait(loop=self.session.loop)
         self._waiters.append(waiter)
         try:
             await waiter

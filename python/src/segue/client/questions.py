@@ -84,8 +84,12 @@ class Answers:
         self.roots = roots
 
     def __bool__(self) -> bool:
-        parts = (self.on_input, self.on_elicit, self.on_sample, self.roots)
-        return any(part is not None for part in parts)
+        return (
+            self.on_input is not None
+            or self.on_elicit is not None
+            or self.on_sample is not None
+            or self.roots is not None
+        )
 
     def capabilities(self) -> dict[str, Any]:
         """What the session declares for them."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -20,6 +18,7 @@ from .. import _segue, errors, schema
 from ..failures import Declined, McpError
 from ..questions import ElicitResult, Root, SampleResult
 from . import forms
+from .room import Attempt, Room, ThreadRoom, together
 from .values import block_of
 
 if TYPE_CHECKING:
@@ -59,14 +58,16 @@ class Context:
     Use it on the event loop, and not after the handler has ended.
     """
 
-    __slots__ = ("__weakref__", "_call", "_cancelled", "_host", "_task", "_waiters")
+    __slots__ = ("__weakref__", "_call", "_cancelled", "_host", "_room", "_task")
+
+    _room: Room
 
     def __init__(self, call: _segue.Call, host: Hosting) -> None:
         self._call = call
         self._host = host
         self._cancelled = False
         self._task: asyncio.Task[None] | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+        self._room = Room()
 
     # ---- events of the library, on the loop
 
@@ -75,23 +76,18 @@ class Context:
             self._cancelled = True
             if self._task is not None:
                 self._task.cancel()
+            self._room.end()
         else:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+            self._room.flush()
 
-    async def _take(self, attempt: Callable[[], bool]) -> None:
-        """Repeats what was refused for want of room, when there is room. Each that waits
-        has a future of its own: one that is cancelled is nobody else's end."""
-        while not attempt():
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            try:
-                await waiter
-            finally:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
+    def _leave(self) -> None:
+        """The server has ended: so has the call, for the handler."""
+        self._cancelled = True
+        try:
+            _segue.call_free(self._call)
+        except errors.ClosedError:  # it was just about to end
+            pass
+        self._room.end()
 
     # ---- who and what
 
@@ -208,11 +204,15 @@ class Context:
             return False
         return True
 
-    def _send(self, value: Any) -> Callable[[], bool]:
+    def _send(self, value: Any) -> Attempt:
         call, block = self._call, block_of(value)
         if isinstance(block, str):
             return lambda: _send_text(call, block)
         return lambda: _send_json(call, block)
+
+    def _replace(self, values: tuple[Any, ...]) -> Attempt:
+        call = self._call
+        return together([lambda: _segue.call_replace(call), *map(self._send, values)])
 
     def _stored(self, data: Any) -> bytes:
         return data if isinstance(data, bytes) else schema.encode(data)
@@ -230,25 +230,29 @@ class Context:
             EndedError: the call has ended, for instance by a cancel.
             LimitError: the result has become too large, and the call has failed.
         """
-        for value in values:
-            if type(value) is str and _send_text(self._call, value):
+        room = self._room
+        for place, value in enumerate(values):
+            if type(value) is str and not room.queue and _send_text(self._call, value):
                 continue
-            await self._take(self._send(value))
+            attempt = self._send(value)
+            if room.queue or not attempt():
+                rest = [attempt, *map(self._send, values[place + 1 :])]
+                await room.wait(together(rest))
+                break
 
     async def replace(self, *values: Any) -> None:
         """Throws away what was emitted, for everybody; values start the result anew."""
-        await self._take(lambda: _segue.call_replace(self._call))
-        await self.send(*values)
+        await self._room.take(self._replace(values))
 
     async def set_field(self, name: str, value: Any) -> None:
         """Sets a member of the result beside its list, such as "structuredContent" of a
         tool, "description" of a prompt, "ttlMs" of what is read."""
         raw = schema.encode(value)
-        await self._take(lambda: _segue.call_set_field(self._call, name, raw))
+        await self._room.take(lambda: _segue.call_set_field(self._call, name, raw))
 
     async def set_status(self, message: str) -> None:
         """Sets the text that describes the state of a task."""
-        await self._take(lambda: _segue.call_set_status(self._call, message))
+        await self._room.take(lambda: _segue.call_set_status(self._call, message))
 
     async def checkpoint(self, data: Any) -> bool:
         """Stores where the handler is, for a later run after a crash (`resumed_from`).
@@ -261,7 +265,7 @@ class Context:
         """
         raw = self._stored(data)
         try:
-            await self._take(lambda: _segue.call_checkpoint(self._call, raw))
+            await self._room.take(lambda: _segue.call_checkpoint(self._call, raw))
         except errors.StateError:
             return False
         return True
@@ -348,55 +352,36 @@ class Context:
 class SyncContext(Context):
     """The context of a call in a plain function: what waits blocks its thread."""
 
-    __slots__ = ("_rings", "_room")
+    __slots__ = ()
+
+    _room: ThreadRoom  # type: ignore[assignment]
 
     def __init__(self, call: _segue.Call, host: Hosting) -> None:
         super().__init__(call, host)
-        self._room = threading.Condition(threading.Lock())
-        self._rings = 0  # events so far: several threads may wait for the next one
-
-    def _on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
-        with self._room:
-            if kind == _segue.CANCEL:
-                self._cancelled = True
-            self._rings += 1
-            self._room.notify_all()
-
-    def _wait(self, attempt: Callable[[], bool]) -> None:
-        while True:
-            heard = self._rings  # one that rings from here on is not missed
-            if attempt():
-                return
-            if self._cancelled:
-                raise _CANCELLED()
-            with self._room:
-                while self._rings == heard:
-                    self._room.wait()
+        self._room = ThreadRoom()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def send(self, *values: Any) -> None:  # type: ignore[override]
         """See `Context.send`; blocks."""
-        for value in values:
-            self._wait(self._send(value))
+        self._room.take(together([self._send(value) for value in values]))
 
     def replace(self, *values: Any) -> None:  # type: ignore[override]
         """See `Context.replace`; blocks."""
-        self._wait(lambda: _segue.call_replace(self._call))
-        self.send(*values)
+        self._room.take(self._replace(values))
 
     def set_field(self, name: str, value: Any) -> None:  # type: ignore[override]
         """See `Context.set_field`; blocks."""
         raw = schema.encode(value)
-        self._wait(lambda: _segue.call_set_field(self._call, name, raw))
+        self._room.take(lambda: _segue.call_set_field(self._call, name, raw))
 
     def set_status(self, message: str) -> None:  # type: ignore[override]
         """See `Context.set_status`; blocks."""
-        self._wait(lambda: _segue.call_set_status(self._call, message))
+        self._room.take(lambda: _segue.call_set_status(self._call, message))
 
     def checkpoint(self, data: Any) -> bool:  # type: ignore[override]
         """See `Context.checkpoint`; blocks."""
         raw = self._stored(data)
         try:
-            self._wait(lambda: _segue.call_checkpoint(self._call, raw))
+            self._room.take(lambda: _segue.call_checkpoint(self._call, raw))
         except errors.StateError:
             return False
         return True

@@ -5,8 +5,11 @@
                         Servings: listeners, standard input and output, attached ends
 
 A hosting lives as long as it has servings. When the last one has gone its connections are
-ended, which cancels plain calls; tasks go on as long as the loop does, and are let go in
-the store when the runtime ends: the next process runs them again, or fails them.
+ended, which cancels plain calls. Handlers of tasks are cancelled, too, for nobody could
+hear of their results here; what is stored of the tasks is let go: the next server on the
+store, of this process or another, runs them again, or fails them.
+
+When a loop comes to its end without all that, they are let go with the runtime.
 """
 
 from __future__ import annotations
@@ -117,6 +120,7 @@ class Hosting:
     def ended(self, context: Context) -> None:
         """A handler has come to its end, on whatever thread."""
         self.running.discard(context)
+        context._room.end()
         quiet = self._quiet
         if quiet is not None and not self.running:
             try:
@@ -134,8 +138,11 @@ class Hosting:
         return isinstance(task, _Task) and task.was_asked
 
     def abandon(self, call: _segue.Call) -> None:
-        """Leaves a call as it is. It is not freed before the runtime is, since that would
-        be its end."""
+        """Leaves a call as it is. While the server is open it is not freed before the
+        runtime is, since that would be its end."""
+        if self.is_closed:
+            _segue.call_free(call)
+            return
         if not self._abandoned:
             self.runtime.on_close(self._release)
         self._abandoned.append(call)
@@ -169,10 +176,21 @@ class Hosting:
                 pass
 
     async def cancel(self, patience: float = 1.0) -> None:
-        """Cancels what still runs, and waits a moment for it to see to its end."""
+        """Cancels what still runs after `close`, and waits a moment for it to see to its
+        end. What has none then, or is a plain function, which cannot be stopped, goes on
+        without its call."""
+        me = asyncio.current_task()
         calls = [context._task for context in list(self.running)]
-        tasks = [task for task in (*self._tasks, *calls) if task and not task.done()]
+        tasks = [
+            task
+            for task in (*self._tasks, *calls)
+            if task and task is not me and not task.done()
+        ]
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=patience)
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=patience)
+        finally:
+            for context in list(self.running):
+                context._leave()

@@ -177,6 +177,8 @@ class Item(ABC):
     def _run(self, call: _segue.Call, params: bytes, context: Context) -> None:
         replies = False
         try:
+            if context._cancelled:  # while it waited for a thread
+                raise errors.RequestCancelledError()
             values = self.arguments(call, params)
             value = self.signature.call(values, context)
             if self.kind.is_generator:
@@ -194,10 +196,11 @@ class Item(ABC):
         """Sends what comes; returns what ends the result, which stands in a Result."""
         generator = self.signature.call(values, context)
         call, send_text = context._call, _segue.call_send_text
+        waiting = context._room.queue  # what the handler's other tasks send
         sent, last = 0, None
         try:
             async for value in generator:
-                if type(value) is not str or not send_text(call, value):
+                if type(value) is not str or waiting or not send_text(call, value):
                     last = self.last_word(value, last)
                     await context.send(*self.pieces(value))
                 sent += 1

@@ -4,7 +4,7 @@
     async with serving: ...          start ... aclose
 
 The end has an order: no new connections, calls end within `drain` seconds, then what is
-left of the connections is cut.
+left of the connections is cut, and handlers that still run are cancelled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Serving", "address_of"]
 
-GRACE = 1.0  # seconds for what was answered to leave, when all has ended
+GRACE = 1.0  # seconds for handlers that are cancelled, and for answers to leave
 
 
 def address_of(http: str | int) -> dict[str, Any]:
@@ -167,7 +167,9 @@ class Serving:
         return self._closing
 
     async def aclose(self, drain: float | None = None) -> None:
-        """Stops: no new calls, those that run may end within `drain` seconds."""
+        """Stops: no new calls, those that run may end within `drain` seconds. Then their
+        handlers are cancelled. What is stored of tasks is left to the next server on the
+        store: it runs those of restartable tools again, and ends the others."""
         host, self._host = self._host, None
         if host is None:
             return
@@ -190,6 +192,8 @@ class Serving:
         self._leave(host)
         assert self._left is not None
         try:
+            if host.is_closed:
+                await host.cancel(GRACE)
             if host.is_closed and not self._left.is_set():
                 await asyncio.wait_for(self._left.wait(), GRACE)
         except asyncio.TimeoutError:
