@@ -212,7 +212,9 @@ struct sgnode_user {
     bool is_open;
     uint64_t number; /* of the last segment, and its index */
     uint64_t index;
-    bool is_broken; /* of a request: an event is missing */
+    bool is_broken;     /* of a request: an event is missing */
+    sgnode_box *keeper; /* of a request: keeps it for the next one; NULL = none */
+    bool is_idle;       /* no request has it; its reference to the handler is weak */
 };
 
 /* What is undefined or null gives NULL; what is no function, false with an exception. */
@@ -220,7 +222,10 @@ bool sgnode_user_new(sgnode_frame *frame, sgnode_host *host, napi_value handler,
                      sgnode_user **user);
 bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
                       napi_value function);
-void sgnode_user_free(void *user); /* a segue_free_fn */
+void sgnode_user_free(void *user); /* a segue_free_fn; one that is kept becomes idle */
+/* Makes a user that is idle serve another request. False with an exception: nobody holds
+ * the handler any more, or another runtime has it. */
+bool sgnode_user_again(sgnode_frame *frame, sgnode_user *user, sgnode_host *host);
 
 /* ---- handles ---- */
 
@@ -231,6 +236,15 @@ void *sgnode_unwrap_of(sgnode_frame *frame, napi_value value, sgnode_kind kind,
                        sgnode_host **host);
 /* Makes the value of a handle, which owns it from then on, also when this fails: NULL. */
 napi_value sgnode_wrap(sgnode_env *self, sgnode_kind kind, void *ptr, sgnode_host *host);
+/* As sgnode_wrap of a request; its box keeps the user, which becomes idle with the end of
+ * the request, for the next one that uses the value again. */
+napi_value sgnode_wrap_kept(sgnode_env *self, segue_request *request, sgnode_user *user);
+/* The box, and the user, of a request that has ended and was freed; NULL with an
+ * exception. */
+sgnode_box *sgnode_find_kept(sgnode_frame *frame, napi_value value, sgnode_user **user);
+void sgnode_fill_kept(sgnode_box *box, segue_request *request);
+/* Frees the request of a box. */
+void sgnode_empty_kept(sgnode_box *box);
 /* The value of a handle that is not owned; whoever made it takes it back. */
 napi_value sgnode_wrap_view(sgnode_env *self, sgnode_kind kind, void *ptr,
                             sgnode_host *host, sgnode_box **box);

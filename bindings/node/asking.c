@@ -90,6 +90,7 @@ typedef struct asking {
     sgnode_host *host;
     sgnode_user *user;
     segue_request *request;
+    bool is_kept; /* the value can be used again */
 } asking;
 
 /* Options, handler and mask are the arguments from `at` on; without options (at < 0) the
@@ -101,6 +102,7 @@ static bool begin_request(sgnode_frame *frame, asking *self, int at)
     napi_value options = at < 0 ? NULL : frame->arg[at];
     self->user = NULL;
     self->request = NULL;
+    self->is_kept = false;
     if (!sgnode_options(frame, options, SEGUE_STRUCT_REQUEST_OPTIONS, &self->options) ||
         !sgnode_int32(frame, frame->arg[handler + 1], -1, &events))
         return false;
@@ -113,6 +115,8 @@ static bool begin_request(sgnode_frame *frame, asking *self, int at)
 
 static napi_value end_request(sgnode_frame *frame, asking *self, segue_status status)
 {
+    if (status == SEGUE_OK && self->is_kept)
+        return sgnode_wrap_kept(frame->self, self->request, self->user);
     if (status == SEGUE_OK)
         return sgnode_wrap(frame->self, SGNODE_REQUEST, self->request, self->host);
     sgnode_user_free(self->user);
@@ -129,13 +133,44 @@ static napi_value request_start(sgnode_frame *frame)
     if (!session || !begin_request(frame, &self, 3))
         return NULL;
     if (!sgnode_name(frame, frame->arg[1], false, &method) ||
-        !sgnode_view(frame, frame->arg[2], true, &params, &len)) {
+        !sgnode_view(frame, frame->arg[2], true, &params, &len) ||
+        !sgnode_flag(frame, frame->arg[6], &self.is_kept)) {
         sgnode_user_free(self.user);
         return NULL;
     }
+    self.is_kept = self.is_kept && self.user;
     segue_status status = segue_request_start(session, method, params, len, &self.options,
                                               &self.events, &self.request);
     return end_request(frame, &self, status);
+}
+
+/* requestStart by the value and the handler of a request that was freed. */
+static napi_value request_again(sgnode_frame *frame)
+{
+    asking self;
+    const char *method, *params;
+    size_t len;
+    int32_t events;
+    sgnode_box *box = sgnode_find_kept(frame, frame->arg[0], &self.user);
+    if (!box)
+        return NULL;
+    segue_session *session =
+        sgnode_unwrap_of(frame, frame->arg[1], SGNODE_SESSION, &self.host);
+    if (!session || !sgnode_name(frame, frame->arg[2], false, &method) ||
+        !sgnode_view(frame, frame->arg[3], true, &params, &len) ||
+        !sgnode_options(frame, frame->arg[4], SEGUE_STRUCT_REQUEST_OPTIONS,
+                        &self.options) ||
+        !sgnode_int32(frame, frame->arg[5], -1, &events) ||
+        !sgnode_user_again(frame, self.user, self.host))
+        return NULL;
+    sgnode_request_table(&self.events, self.user, events);
+    segue_status status = segue_request_start(session, method, params, len, &self.options,
+                                              &self.events, &self.request);
+    if (status == SEGUE_OK)
+        sgnode_fill_kept(box, self.request);
+    else
+        sgnode_user_free(self.user);
+    return sgnode_done(frame, status);
 }
 
 static napi_value request_resume(sgnode_frame *frame)
@@ -316,6 +351,7 @@ const sgnode_row sgnode_client_rows[] = {
 
 const sgnode_row sgnode_request_rows[] = {
     {"requestStart", request_start},
+    {"requestAgain", request_again},
     {"requestResume", request_resume},
     {"requestToken", request_token},
     {"requestMeta", request_meta},

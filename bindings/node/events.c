@@ -59,11 +59,41 @@ bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
     return refer(frame, function, &user->hooks[which]);
 }
 
+/* An idle user does not hold its handler: what keeps it is held by that. */
+static void become_idle(sgnode_user *user)
+{
+    napi_env env = user->host->self->env;
+    uint32_t count;
+    sgnode_segments_end(user);
+    user->is_idle = true;
+    user->is_broken = false;
+    if (env && user->handler)
+        napi_reference_unref(env, user->handler, &count);
+}
+
+bool sgnode_user_again(sgnode_frame *frame, sgnode_user *user, sgnode_host *host)
+{
+    napi_value handler = NULL;
+    uint32_t count;
+    if (!user->is_idle || user->host != host || !user->handler ||
+        napi_get_reference_value(frame->env, user->handler, &handler) != napi_ok ||
+        !handler) {
+        sgnode_throw(frame, SEGUE_E_STATE);
+        return false;
+    }
+    user->is_idle = false;
+    return napi_reference_ref(frame->env, user->handler, &count) == napi_ok;
+}
+
 void sgnode_user_free(void *opaque)
 {
     sgnode_user *user = opaque;
     if (!user)
         return;
+    if (user->keeper) {
+        become_idle(user);
+        return;
+    }
     sgnode_host *host = user->host;
     napi_env env = host->self->env;
     if (env && user->handler)
@@ -205,16 +235,29 @@ static void pass(sgnode_user *user, segue_request *request, int kind, napi_value
         break_off(user, request);
 }
 
-/* Whether a text block, whose text begins behind `head`, has no other member. */
+/* How a text block begins whose text is its last member, and how it ends. */
+static const char head[] = "{\"type\":\"text\",\"text\":\"";
+static const char tail[] = "\"}";
+enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
+
+/* Whether it has no other member. */
 static bool is_plain(const char *data, size_t len)
 {
-    static const char head[] = "{\"type\":\"text\",\"text\":\"";
-    size_t at = sizeof head - 1;
-    if (len < at || memcmp(data, head, at) != 0)
+    size_t at = HEAD;
+    if (len < HEAD + TAIL || memcmp(data, head, HEAD) != 0)
         return false;
     while (at < len && data[at] != '"')
         at += data[at] == '\\' ? 2 : 1;
-    return at + 2 == len && data[at + 1] == '}';
+    return at + TAIL == len && data[at + 1] == '}';
+}
+
+/* The same, and nothing in its text is escaped: as it stands it is decoded. */
+static bool is_bare(const char *data, size_t len)
+{
+    return len >= HEAD + TAIL && memcmp(data, head, HEAD) == 0 &&
+           memcmp(data + len - TAIL, tail, TAIL) == 0 &&
+           !memchr(data + HEAD, '\\', len - HEAD - TAIL) &&
+           !memchr(data + HEAD, '"', len - HEAD - TAIL);
 }
 
 void sgnode_segments_end(sgnode_user *user)
@@ -260,13 +303,16 @@ static bool add_full(sgnode_user *user, napi_env env, const segue_segment *segme
 static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *segment)
 {
     size_t text_len = 0, len = 0;
-    const char *text = segue_segment_text(segment, &text_len);
     const char *data = segue_segment_data(segment, &len);
+    bool bare = is_bare(data, len);
+    const char *text = bare ? data + HEAD : segue_segment_text(segment, &text_len);
     uint64_t number = segue_segment_number(segment);
     uint64_t index = segue_segment_index(segment);
     bool follows = user->segments.count > 0 && number == user->number + 1 &&
                    index == user->index + 1 && !segue_segment_replaces(segment);
-    bool plain = text && is_plain(data, len);
+    bool plain = bare || (text && is_plain(data, len));
+    if (bare)
+        text_len = len - HEAD - TAIL;
     napi_value decoded = sgnode_text(env, text, text_len);
     user->number = number;
     user->index = index;
@@ -344,6 +390,8 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
         return;
     sgnode_segments_end(user);
     napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
+    if (result && status == SEGUE_OK && user->keeper)
+        sgnode_empty_kept(user->keeper); /* nobody will ask for its token */
     if (result)
         tell(user, SGNODE_COMPLETE, sgnode_number(env, status), result,
              sgnode_error_info(env, error));

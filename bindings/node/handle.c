@@ -11,6 +11,10 @@
  * is a TypeError: its tag tells, before the pointer is followed. As tags are slow to look
  * at, addresses of boxes that had the right one are remembered until the box goes.
  *
+ * A box may be filled anew once its request was freed (kept): an external with a tag and
+ * a finalizer costs V8 more than the rest of a short request. It keeps the user of its
+ * requests besides.
+ *
  * Views that a hook is shown (a transport inside of principal) are boxes that are emptied
  * when the hook returns. */
 #include "addon.h"
@@ -23,6 +27,7 @@ struct sgnode_box {
     sgnode_host *host; /* a reference; NULL for stores */
     void *ptr;         /* NULL once freed or consumed */
     sgnode_kind kind;
+    sgnode_user *user; /* kept for the next request; else NULL */
 };
 
 /* 62d3c5a6-8f0b-4a51-9d31-73656775xxxx: one of ours and of no other addon's. */
@@ -106,6 +111,11 @@ static void free_box(sgnode_box *box)
     if (*place == box)
         *place = NULL;
     empty_box(box);
+    if (box->user) {
+        box->user->keeper = NULL;
+        if (box->user->is_idle)
+            sgnode_user_free(box->user);
+    }
     if (box->host)
         sgnode_host_unref(box->host);
     sgnode_env_unref(box->self);
@@ -129,6 +139,7 @@ static sgnode_box *make_box(sgnode_env *self, sgnode_kind kind, void *ptr,
     box->host = host ? sgnode_host_ref(host) : NULL;
     box->ptr = ptr;
     box->kind = kind;
+    box->user = NULL;
     self->live[kind]++;
     return box;
 }
@@ -152,6 +163,18 @@ napi_value sgnode_wrap(sgnode_env *self, sgnode_kind kind, void *ptr, sgnode_hos
         return show_box(self, box);
     free_ptr(kind, ptr, host);
     return NULL;
+}
+
+napi_value sgnode_wrap_kept(sgnode_env *self, segue_request *request, sgnode_user *user)
+{
+    sgnode_box *box = make_box(self, SGNODE_REQUEST, request, user->host);
+    if (!box) {
+        segue_request_free(request);
+        return NULL;
+    }
+    box->user = user;
+    user->keeper = box;
+    return show_box(self, box);
 }
 
 napi_value sgnode_wrap_view(sgnode_env *self, sgnode_kind kind, void *ptr,
@@ -248,4 +271,30 @@ napi_value sgnode_release(sgnode_frame *frame, sgnode_kind kind)
         return sgnode_throw(frame, SEGUE_E_CLOSED);
     empty_box(box);
     return NULL;
+}
+
+/* ---- kept ---- */
+
+sgnode_box *sgnode_find_kept(sgnode_frame *frame, napi_value value, sgnode_user **user)
+{
+    sgnode_box *box = find_box(frame, value, SGNODE_REQUEST);
+    if (!box)
+        return NULL;
+    if (box->ptr || !box->user || !box->user->is_idle) {
+        sgnode_throw(frame, SEGUE_E_STATE);
+        return NULL;
+    }
+    *user = box->user;
+    return box;
+}
+
+void sgnode_fill_kept(sgnode_box *box, segue_request *request)
+{
+    box->ptr = request;
+    box->self->live[SGNODE_REQUEST]++;
+}
+
+void sgnode_empty_kept(sgnode_box *box)
+{
+    empty_box(box);
 }

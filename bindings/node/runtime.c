@@ -122,6 +122,18 @@ static napi_value runtime_free(sgnode_frame *frame)
     return batch;
 }
 
+static napi_value runtime_cork(sgnode_frame *frame)
+{
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    return runtime ? sgnode_done(frame, segue_runtime_cork(runtime)) : NULL;
+}
+
+static napi_value runtime_uncork(sgnode_frame *frame)
+{
+    segue_runtime *runtime = sgnode_unwrap(frame, frame->arg[0], SGNODE_RUNTIME);
+    return runtime ? sgnode_done(frame, segue_runtime_uncork(runtime)) : NULL;
+}
+
 static napi_value runtime_hold(sgnode_frame *frame)
 {
     bool hold;
@@ -153,6 +165,8 @@ const sgnode_row sgnode_runtime_rows[] = {
     {"runtimeDispatch", runtime_dispatch},
     {"runtimeStop", runtime_stop},
     {"runtimeFree", runtime_free},
+    {"runtimeCork", runtime_cork},
+    {"runtimeUncork", runtime_uncork},
     {"runtimeHold", runtime_hold},
     {"runtimeAuthorize", runtime_authorize},
     {NULL, NULL},

@@ -8,6 +8,7 @@
  * @module
  */
 
+import type { inspect as format } from "node:util";
 import { checked, type SchemaLike, type SchemaOutput, schemaOf } from "./schema.js";
 
 export { Segment } from "./segment.js";
@@ -223,6 +224,16 @@ export function textOf(content: Content | readonly Content[] | string): string {
     return made;
 }
 
+function partsOf<T>(wire: Partial<WireResult>): Parts<T> {
+    const { content, structuredContent, isError, _meta } = wire;
+    return {
+        content: Array.isArray(content) ? content.map(asBlock) : [],
+        structured: structuredContent as T | undefined,
+        isError: isError === true,
+        meta: _meta,
+    };
+}
+
 /** The result of a tool as it is on the wire (`CallToolResult`). */
 export interface WireResult {
     content: Content[];
@@ -241,44 +252,65 @@ export interface ResultOptions<T = unknown> {
     meta?: Meta | undefined;
 }
 
-/** The result of a tool. */
+/** What a result has, decoded. */
+interface Parts<T> {
+    content: Content[];
+    structured: T | undefined;
+    isError: boolean;
+    meta: Meta | undefined;
+}
+
+/** How most results begin that are one text. */
+const HEAD = '{"content":[{"type":"text","text":"';
+const HEAD_MODERN = '{"resultType":"complete","content":[{"type":"text","text":"';
+/** A letter of a name that is written as an escape: legal, though nobody does. */
+const ESCAPED = /\\u00[467]/;
+
+/** Whether `isError` may be there; looking for it costs less than decoding. */
+function mayBeError(raw: string): boolean {
+    return raw.includes('"isError"') || (raw.includes("\\u00") && ESCAPED.test(raw));
+}
+
+/** The text of a result whose content is one plain block of text; `undefined` when it is
+ * another, or when that cannot be told without decoding it. */
+function plainText(raw: string): string | undefined {
+    let head = HEAD;
+    if (!raw.startsWith(head)) {
+        head = HEAD_MODERN;
+        if (!raw.startsWith(head)) return undefined;
+    }
+    const end = raw.indexOf('"', head.length);
+    if (!raw.startsWith('"}]', end) || raw.includes("\\")) return undefined;
+    return raw.includes('"content"', end) ? undefined : raw.slice(head.length, end);
+}
+
+const inspect = Symbol.for("nodejs.util.inspect.custom");
+
+/** The result of a tool. One that came over the wire is decoded when somebody looks. */
 export class Result<T = unknown> {
-    /** The blocks. */
-    readonly content: Content[];
-    /** `structuredContent`; `undefined` when there is none. */
-    readonly structured: T | undefined;
-    /** The tool says that it failed, and the blocks say why. */
-    readonly isError: boolean;
-    /** `_meta`. */
-    readonly meta: Meta | undefined;
     /** The JSON that it came as; `undefined` of one that was made here. */
     readonly raw: string | undefined;
+    #parts: Parts<T> | undefined;
 
     constructor(
         content: string | Content | readonly (string | Content)[] = [],
         options: ResultOptions<T> = {},
     ) {
+        this.raw = (options as { raw?: string }).raw;
+        if (this.raw !== undefined) return;
+        const { structured, isError = false, meta } = options;
         const all = (Array.isArray(content) ? content : [content]) as (
             | string
             | Content
         )[];
-        this.content = all.map(asBlock);
-        this.structured = options.structured;
-        this.isError = options.isError ?? false;
-        this.meta = options.meta;
-        this.raw = (options as { raw?: string }).raw;
+        this.#parts = { content: all.map(asBlock), structured, isError, meta };
     }
 
     /** Makes one of an object as it is on the wire. */
-    static of(wire: Partial<WireResult>, raw?: string): Result {
-        const { content, structuredContent, isError, _meta } = wire;
-        const options = {
-            structured: structuredContent,
-            isError: isError === true,
-            meta: _meta,
-            raw,
-        };
-        return new Result(Array.isArray(content) ? content : [], options);
+    static of(wire: Partial<WireResult>): Result {
+        const made = new Result();
+        made.#parts = partsOf(wire);
+        return made;
     }
 
     /**
@@ -291,12 +323,46 @@ export class Result<T = unknown> {
         if (typeof wire !== "object" || wire === null || Array.isArray(wire)) {
             throw new TypeError("the result of a tool is an object");
         }
-        return Result.of(wire, raw);
+        const made = new Result([], { raw } as ResultOptions);
+        made.#parts = partsOf(wire);
+        return made;
+    }
+
+    /** @internal The same, of what the library has found to be the JSON of an object. */
+    static fromObject(raw: string): Result {
+        return new Result([], { raw } as ResultOptions);
+    }
+
+    #decoded(): Parts<T> {
+        this.#parts ??= partsOf<T>(JSON.parse(this.raw as string));
+        return this.#parts;
+    }
+
+    /** The blocks. */
+    get content(): Content[] {
+        return this.#decoded().content;
+    }
+
+    /** `structuredContent`; `undefined` when there is none. */
+    get structured(): T | undefined {
+        return this.#decoded().structured;
+    }
+
+    /** The tool says that it failed, and the blocks say why. */
+    get isError(): boolean {
+        if (this.#parts === undefined && !mayBeError(this.raw as string)) return false;
+        return this.#decoded().isError;
+    }
+
+    /** `_meta`. */
+    get meta(): Meta | undefined {
+        return this.#decoded().meta;
     }
 
     /** The texts of all blocks, one behind the other. */
     get text(): string {
-        return textOf(this.content);
+        const plain = this.#parts === undefined && plainText(this.raw as string);
+        return typeof plain === "string" ? plain : textOf(this.content);
     }
 
     /**
@@ -308,6 +374,12 @@ export class Result<T = unknown> {
         const value = this.structured ?? (JSON.parse(this.text) as unknown);
         const found = await checked(schemaOf(schema, "output", "this schema"), value);
         return found as SchemaOutput<S>;
+    }
+
+    /** @internal As Node prints it. */
+    [inspect](_depth: number, options: object, print: typeof format): string {
+        const { content, structured, isError, meta, raw } = this;
+        return `Result ${print({ content, structured, isError, meta, raw }, options)}`;
     }
 
     /** The result as it is on the wire. */

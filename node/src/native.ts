@@ -161,6 +161,9 @@ export interface Native {
     /** Joins the threads of the runtime and returns the last events, among them CLOSED
      * and COMPLETE of all that was open. */
     runtimeFree(runtime: Runtime): unknown[];
+    /** Holds back what is sent until `runtimeUncork`; they nest. */
+    runtimeCork(runtime: Runtime): void;
+    runtimeUncork(runtime: Runtime): void;
     /** Whether the doorbell keeps the process alive; at first it does not. */
     runtimeHold(runtime: Runtime, hold: boolean): void;
     runtimeAuthorize(runtime: Runtime, redirectUrl: string): void;
@@ -382,7 +385,24 @@ export interface Native {
         options: RequestOptions | null,
         handler: Handler | null,
         events?: number,
+        isKept?: boolean,
     ): Request;
+    /**
+     * `requestStart` by the value, and the handler, of a request that was started as one
+     * to be kept (isKept), has ended and was freed: so that a short one costs no new
+     * handle. It is freed with its COMPLETE when that tells of success, else by
+     * `requestFree`.
+     *
+     * @throws StateError it cannot be used again (yet)
+     */
+    requestAgain(
+        request: Request,
+        session: Session,
+        method: string,
+        params: Json | null,
+        options: RequestOptions | null,
+        events?: number,
+    ): void;
     requestResume(
         session: Session,
         token: string,

@@ -30,13 +30,17 @@ import { readSegments } from "./segment.js";
 native.setErrorFactory(makeError);
 
 /** Longest time of one turn of the loop for events, in milliseconds. */
-const BUDGET_MS = 4;
+const BUDGET_MS = 2;
 /** Callbacks of the library in one batch. */
 const BATCH = 256;
 /** Values of one event in a batch. */
 const STRIDE = 5;
 /** Events between two looks at the clock. */
 const CLOCK_EVERY = 16;
+/** Looks, each a microtask, at whether more is sent: output that is held back leaves
+ * after so many in a row that found nothing, or so many altogether. */
+const IDLE_LOOKS = 3;
+const MOST_LOOKS = 256;
 
 /** Levels of the library's log. */
 export type Level = "debug" | "info" | "warning" | "error";
@@ -75,6 +79,11 @@ export class Runtime {
     readonly handle: Handle;
     #isClosed = false;
     #held = 0;
+    #isCorked = false;
+    /** More was sent since the last look. */
+    #hasSent = false;
+    #looks = 0;
+    #idleLooks = 0;
     /** A batch whose handlers run, and the next event's place in it. */
     #batch: unknown[] | null = null;
     #next = 0;
@@ -112,6 +121,37 @@ export class Runtime {
      * delivered, also what no handler has seen yet. */
     get isDelivering(): boolean {
         return this.#batch !== null;
+    }
+
+    /**
+     * Something is about to be sent: what this turn of the loop sends leaves together
+     * when the promises that are due now have run. So calls that are made at once cost
+     * one write.
+     */
+    cork(): void {
+        this.#hasSent = true;
+        if (this.#isCorked || this.#isClosed) return;
+        native.runtimeCork(this.handle);
+        this.#isCorked = true;
+        this.#looks = 0;
+        this.#idleLooks = 0;
+        queueMicrotask(this.#look);
+    }
+
+    /** Behind all that is due now: sends what is held back, unless there is more. */
+    readonly #look = (): void => {
+        if (!this.#isCorked) return;
+        this.#idleLooks = this.#hasSent ? 0 : this.#idleLooks + 1;
+        this.#hasSent = false;
+        if (this.#idleLooks < IDLE_LOOKS && ++this.#looks < MOST_LOOKS)
+            queueMicrotask(this.#look);
+        else this.#uncork();
+    };
+
+    #uncork(): void {
+        if (!this.#isCorked) return;
+        this.#isCorked = false;
+        if (!this.#isClosed) native.runtimeUncork(this.handle);
     }
 
     /** Keeps the process alive until {@link release} was called as often. */
@@ -166,6 +206,7 @@ export class Runtime {
     #end(tell: boolean): void {
         if (this.#isClosed) return;
         this.#call(this.#beforeClose);
+        this.#uncork();
         this.#isClosed = true;
         if (open === this) open = null;
         process.off("exit", this.#exit);

@@ -40,7 +40,8 @@ const ELSEWHERE: Record<string, string> = {
 /** What the addon has beside the library: its own, or two steps in one. */
 const OWN = new Set([
     ...["allocated", "callReply", "callSendJson", "eventNames", "liveHandles"],
-    ...["lockFile", "optionNames", "runtimeHold", "setErrorFactory", "transportTook"],
+    ...["lockFile", "optionNames", "requestAgain", "runtimeHold", "setErrorFactory"],
+    "transportTook",
 ]);
 /** Members of structs that are arguments here, or nothing that JavaScript could give. */
 const ARGUMENTS: Record<string, string[]> = {

@@ -6,7 +6,7 @@ import { ToolError } from "../failures.js";
 import { native, type RequestOptions as Wanted } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import { Conversation, milliseconds, type RequestOptions } from "./conversation.js";
-import { type Callbacks, Exchange } from "./exchange.js";
+import type { Callbacks } from "./exchange.js";
 import { Flow } from "./flow.js";
 import { isObject } from "./peer.js";
 import { type Answering, Answers, type OnInput } from "./questions.js";
@@ -24,7 +24,7 @@ export interface CallOptions extends RequestOptions {
     onInput?: OnInput | undefined;
     /**
      * Calls of the same key run once, also over broken connections and from several
-     * programs; 16 to 128 bytes. Default: a fresh one.
+     * programs, if the server knows keys; 16 to 128 bytes. Default: a fresh one.
      */
     idempotencyKey?: string | undefined;
     /** `_meta` of the request. */
@@ -69,6 +69,7 @@ export type TaskOptions = Pick<
 >;
 
 const CALL = "tools/call";
+const NONE: CallOptions = {};
 const WINDOW = 1024;
 /** Of an idempotency key: one that is guessed finds the work of somebody else. */
 const KEY_LEAST = 16;
@@ -98,6 +99,8 @@ function check(verb: keyof typeof KNOWN, options: object): void {
 
 /** See session.ts. */
 export class Calls extends Conversation {
+    private readonly finishAny = this.finisher(undefined);
+
     /**
      * Calls a tool and waits for its result.
      *
@@ -115,17 +118,22 @@ export class Calls extends Conversation {
      * @throws SegueError: any other end. `partial` is what had come of the result;
      *     `token`, when it is there, resumes it.
      */
-    async call(
+    call(
         tool: string,
         args: Arguments = {},
-        options: CallOptions = {},
+        options: CallOptions = NONE,
     ): Promise<Result> {
-        check("call", options);
-        const wanted = this.wantedOf(options);
-        const exchange = new Exchange(this, this.callbacksOf(options));
-        const params = paramsOf(tool, args, options.meta);
-        const raw = await this.exchange(exchange, CALL, params, wanted, options.signal);
-        return this.finish(raw, options.throwOnError);
+        try {
+            check("call", options);
+            const { signal, throwOnError: throws } = options;
+            const wanted = options === NONE ? this.usual() : this.wantedOf(options);
+            const callbacks = this.callbacksOf(options);
+            const params = paramsOf(tool, args, options.meta);
+            const finish = throws === undefined ? this.finishAny : this.finisher(throws);
+            return this.promise(CALL, params, wanted, callbacks, signal, finish);
+        } catch (error) {
+            return Promise.reject(error);
+        }
     }
 
     /**
@@ -284,7 +292,7 @@ export class Calls extends Conversation {
     private finish(raw: string, throwOnError: boolean | undefined): Result {
         let result: Result;
         try {
-            result = Result.fromJson(raw);
+            result = raw.startsWith("{") ? Result.fromObject(raw) : Result.fromJson(raw);
         } catch (error) {
             throw new ProtocolError(`tools/call: ${(error as Error).message}`);
         }
@@ -295,10 +303,20 @@ export class Calls extends Conversation {
     }
 }
 
+/** The tool that was called last, as JSON. */
+let named = { tool: "", quoted: '""' };
+
 function paramsOf(tool: string, args: Arguments, meta: JsonObject | undefined): string {
     if (typeof tool !== "string") throw new TypeError("the name of a tool is a text");
     if (!isObject(args)) throw new TypeError("the arguments of a tool are an object");
-    return JSON.stringify({ name: tool, arguments: args, _meta: meta });
+    const json: string | undefined =
+        meta === undefined ? JSON.stringify(args) : undefined;
+    if (json === undefined) {
+        return JSON.stringify({ name: tool, arguments: args, _meta: meta });
+    }
+    // what is the same all the time is quoted once
+    if (tool !== named.tool) named = { tool, quoted: JSON.stringify(tool) };
+    return `{"name":${named.quoted},"arguments":${json}}`;
 }
 
 function tellTask(held: WeakRef<Stream>, onTask: (stream: Stream) => unknown): unknown {

@@ -18,9 +18,10 @@ import {
 import type { JsonObject } from "../questions.js";
 import type { Runtime } from "../runtime.js";
 import type { Changes } from "./changes.js";
-import { type Callbacks, Exchange, type Progress } from "./exchange.js";
+import type { Callbacks, Exchange, Progress } from "./exchange.js";
 import { parseObject } from "./items.js";
 import { isObject, type Peer, readPeer } from "./peer.js";
+import { type Lane, Lanes, Promised } from "./promised.js";
 import type { Answering } from "./questions.js";
 import { Waiters } from "./waiting.js";
 
@@ -111,6 +112,7 @@ export class Conversation {
     protected readonly manners: Manners;
     private readonly line: Line;
     private readonly waiters: Waiters;
+    private readonly lanes = new Lanes();
     private known: Peer | undefined;
     private error: SegueError | undefined;
 
@@ -275,6 +277,7 @@ export class Conversation {
         params: string | null,
         options: Wanted | null,
     ): void {
+        this.runtime.cork();
         exchange.handle = native.requestStart(
             this.handle,
             method,
@@ -286,26 +289,59 @@ export class Conversation {
     }
 
     /**
-     * Sends a request and waits for its result.
+     * Sends a request and waits for what `finish` makes of its result.
      *
      * @internal
      */
-    async exchange(
-        exchange: Exchange,
+    protected promise<T>(
         method: string,
         params: string | null,
         options: Wanted | null,
-        signal?: AbortSignal,
-    ): Promise<string> {
-        signal?.throwIfAborted();
-        this.send(exchange, method, params, options);
-        try {
-            const outcome = await exchange.wait(signal);
-            if (outcome[0] !== 0) throw exchange.failure();
-            return outcome[1] ?? "{}";
-        } finally {
-            exchange.free();
+        callbacks: Callbacks | undefined,
+        signal: AbortSignal | undefined,
+        finish: (raw: string) => T,
+    ): Promise<T> {
+        return new Promise((resolve) => {
+            signal?.throwIfAborted();
+            const asked = new Promised<T>(this, callbacks, resolve, finish, signal);
+            const lane = this.lanes.take();
+            try {
+                this.sendBy(lane, method, params, options, asked.events());
+            } catch (error) {
+                this.lanes.put(lane);
+                throw error;
+            }
+            asked.begun(lane);
+        });
+    }
+
+    private sendBy(
+        lane: Lane,
+        method: string,
+        params: string | null,
+        options: Wanted | null,
+        events: number,
+    ): void {
+        const { handle } = this;
+        this.runtime.cork();
+        if (lane.handle !== null) {
+            native.requestAgain(lane.handle, handle, method, params, options, events);
+        } else {
+            lane.handle = native.requestStart(
+                handle,
+                method,
+                params,
+                options,
+                lane.handler,
+                events,
+                true,
+            );
         }
+    }
+
+    /** @internal */
+    giveBack(lane: Lane): void {
+        this.lanes.put(lane);
     }
 
     /**
@@ -323,9 +359,9 @@ export class Conversation {
     ): Promise<string> {
         const wanted = this.wanted(options.timeoutMs);
         if (options.noCache) wanted.noCache = true;
-        const exchange = new Exchange(this, this.callbacks(options));
+        const callbacks = this.callbacks(options);
         const raw = params ? JSON.stringify(params) : null;
-        return this.exchange(exchange, method, raw, wanted, options.signal);
+        return this.promise(method, raw, wanted, callbacks, options.signal, asItIs);
     }
 
     /** Sends any request; the result as an object. */
@@ -347,6 +383,16 @@ export class Conversation {
         return { onProgress, onLog, onStatus, answers };
     }
 
+    /** What a request without options of its own wants; null costs the binding less than
+     * an object without members.
+     *
+     * @internal */
+    protected usual(): Wanted | null {
+        const isPlain =
+            this.manners.timeoutMs === undefined && this.logLevel === undefined;
+        return isPlain ? null : this.wanted(undefined);
+    }
+
     /** @internal */
     protected wanted(timeoutMs: number | undefined): Wanted {
         const made: Wanted = {};
@@ -355,6 +401,10 @@ export class Conversation {
         if (this.logLevel !== undefined) made.logLevel = this.logLevel;
         return made;
     }
+}
+
+function asItIs(raw: string): string {
+    return raw;
 }
 
 function parsed(raw: string | null): JsonObject {

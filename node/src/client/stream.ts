@@ -10,10 +10,6 @@ import type { Flow } from "./flow.js";
 export type Leave = "cancel" | "detach";
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
-/** A result of more characters is parsed when somebody asks for it: that holds the event
- * loop longer than others should wait. */
-const AT_ONCE = 65536;
-const IS_ERROR = /"isError"\s*:\s*true/;
 
 /** What to do with the flow of a reader that nobody holds any more. */
 const forgotten = new FinalizationRegistry<{ flow: Flow; onLeave: Leave }>(
@@ -183,14 +179,8 @@ export abstract class Reader {
     protected end(flow: Flow): void {
         this.throwIfAborted();
         if (flow.outcome === null) return;
-        const [status, raw] = flow.outcome;
-        if (status === 0) {
-            if (raw === null || raw.length <= AT_ONCE || IS_ERROR.test(raw)) {
-                this.resultOf(flow);
-            }
-        } else if (!flow.isLeft) {
-            throw flow.failure();
-        }
+        if (flow.outcome[0] === 0) this.resultOf(flow);
+        else if (!flow.isLeft) throw flow.failure();
     }
 
     /** The result of a flow that has ended; throws if it is none. */

@@ -131,6 +131,7 @@ export class Context {
     #take(attempt: () => boolean): Promise<void> {
         try {
             this.watch();
+            this.#host.runtime.cork();
             if (!this.#room) {
                 if (attempt()) return DONE;
                 if (this.#isCancelled) throw new RequestCancelledError();

@@ -126,6 +126,7 @@ export abstract class Item {
     handler(host: Hosting): Handler {
         const { running, maxCalls } = host;
         return (kind: number, call: Call, params: string) => {
+            host.runtime.cork();
             if (kind === Kind.COMPLETION) void this.complete(host, call, params);
             else if (running.size >= maxCalls || host.isDraining) refuse(host, call);
             else this.#begin(host, call, params);
@@ -191,6 +192,7 @@ class Running {
 
     #end(value: unknown): void {
         this.#replies = true;
+        this.#host.runtime.cork();
         try {
             const replied = this.#item.reply(this.#call, value);
             if (replied)
@@ -227,6 +229,7 @@ class Running {
             const { value, done } = isPromise(step) ? await step : step;
             if (done) return value === undefined ? last : value;
             if (context.cancelled) break;
+            this.#host.runtime.cork();
             const isShort = typeof value === "string" && !context.isWaiting;
             if (!isShort || !callSendText(call, value)) {
                 last = this.#item.lastWord(value, last);
