@@ -41,6 +41,9 @@ const CLOCK_EVERY = 16;
  * after so many in a row that found nothing, or so many altogether. */
 const IDLE_LOOKS = 3;
 const MOST_LOOKS = 256;
+/** The first portion of what a turn sends: it leaves at once, so that the peer works while
+ * the rest is made. Each further one is twice as large. */
+const FIRST_PORTION = 4;
 
 /** Levels of the library's log. */
 export type Level = "debug" | "info" | "warning" | "error";
@@ -80,6 +83,9 @@ export class Runtime {
     #isClosed = false;
     #held = 0;
     #isCorked = false;
+    /** So much was sent of a portion. */
+    #sent = 0;
+    #portion = FIRST_PORTION;
     /** More was sent since the last look. */
     #hasSent = false;
     #looks = 0;
@@ -126,16 +132,30 @@ export class Runtime {
     /**
      * Something is about to be sent: what this turn of the loop sends leaves together
      * when the promises that are due now have run. So calls that are made at once cost
-     * one write.
+     * a few writes, whatever their number.
      */
     cork(): void {
         this.#hasSent = true;
-        if (this.#isCorked || this.#isClosed) return;
+        if (this.#isClosed) return;
+        if (this.#isCorked) {
+            this.#sendPortion();
+            return;
+        }
         native.runtimeCork(this.handle);
         this.#isCorked = true;
+        this.#sent = 0;
+        this.#portion = FIRST_PORTION;
         this.#looks = 0;
         this.#idleLooks = 0;
         queueMicrotask(this.#look);
+    }
+
+    #sendPortion(): void {
+        if (++this.#sent < this.#portion) return;
+        this.#sent = 0;
+        this.#portion *= 2;
+        native.runtimeUncork(this.handle);
+        native.runtimeCork(this.handle);
     }
 
     /** Behind all that is due now: sends what is held back, unless there is more. */
