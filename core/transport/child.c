@@ -16,6 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* A child that streams fills what a pipe has by default (64 KiB) so soon that writer and
+ * reader take turns. */
+#define OUTPUT_PIPE_BYTES (256 * 1024)
+
 extern char **environ;
 
 /* ---- command ---- */
@@ -117,6 +121,8 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     int fault = make_pipe(&far->in, &child->in);
     if (!fault)
         fault = make_pipe(&child->out, &far->out);
+    if (!fault) /* where that is refused, the default does */
+        (void)fcntl(child->out, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES);
     if (!fault && with_err) {
         fault = make_pipe(&child->err, &far->err);
         if (!fault && fcntl(child->err, F_SETFL, O_NONBLOCK))

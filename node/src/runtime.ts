@@ -30,7 +30,7 @@ import { readSegments } from "./segment.js";
 native.setErrorFactory(makeError);
 
 /** Longest time of one turn of the loop for events, in milliseconds. */
-const BUDGET_MS = 2;
+const BUDGET_MS = 1.5;
 /** Callbacks of the library in one batch. */
 const BATCH = 256;
 /** Values of one event in a batch. */
