@@ -41,8 +41,8 @@ const CLOCK_EVERY = 16;
  * after so many in a row that found nothing, or so many altogether. */
 const IDLE_LOOKS = 3;
 const MOST_LOOKS = 256;
-/** The first portion of what a turn sends: it leaves at once, so that the peer works while
- * the rest is made. Each further one is twice as large. */
+/** The first portion of what a turn sends: it leaves at once, so that the peer works
+ * while the rest is made. Each further one is twice as large. */
 const FIRST_PORTION = 4;
 
 /** Levels of the library's log. */
