@@ -81,8 +81,12 @@ bool sgnode_user_again(sgnode_frame *frame, sgnode_user *user, sgnode_host *host
         sgnode_throw(frame, SEGUE_E_STATE);
         return false;
     }
+    if (napi_reference_ref(frame->env, user->handler, &count) != napi_ok) {
+        sgnode_throw(frame, SEGUE_E_NOMEM);
+        return false;
+    }
     user->is_idle = false;
-    return napi_reference_ref(frame->env, user->handler, &count) == napi_ok;
+    return true;
 }
 
 void sgnode_user_free(void *opaque)

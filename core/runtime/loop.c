@@ -340,12 +340,12 @@ static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
     return wait_ms < 0 || left < wait_ms ? left : wait_ms;
 }
 
-/* No lock. */
-static void wait_for_events(segue_runtime *rt, int64_t wait_ms)
+/* No lock. True when the wait has lasted as long as it might. */
+static bool wait_for_events(segue_runtime *rt, int64_t wait_ms)
 {
     if (wait_ms == 0) {
         ev_run(rt->loop, EVRUN_NOWAIT);
-        return;
+        return true;
     }
     if (wait_ms > 0) {
         ev_now_update(rt->loop);
@@ -353,7 +353,9 @@ static void wait_for_events(segue_runtime *rt, int64_t wait_ms)
         ev_timer_start(rt->loop, &rt->timeout);
     }
     ev_run(rt->loop, EVRUN_ONCE);
+    bool lasted = wait_ms > 0 && !ev_is_active(&rt->timeout);
     ev_timer_stop(rt->loop, &rt->timeout);
+    return lasted;
 }
 
 int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
@@ -362,8 +364,10 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     int32_t ran = 0;
     rt->asleep = wait != 0;
     sgi_runtime_unlock(rt);
-    wait_for_events(rt, wait);
+    bool lasted = wait_for_events(rt, wait);
     sgi_runtime_lock(rt);
+    if (lasted) /* nothing of it is left to be armed for, whatever the clock says */
+        rt->armed_ms = INT64_MAX;
     rt->asleep = rt->kick_due = rt->flush_due = false;
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));
     if (delivers_here(rt))

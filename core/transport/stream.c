@@ -260,7 +260,7 @@ static ssize_t write_some(const sgi_stream *stream)
     if (len > MAX_WRITE)
         len = MAX_WRITE;
     if (stream->out_is_socket)
-        return send(stream->out, bytes, len, MSG_NOSIGNAL);
+        return send(stream->out, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
     return write(stream->out, bytes, len);
 }
 

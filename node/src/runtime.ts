@@ -17,6 +17,7 @@
  *
  * @module
  */
+import { Cork } from "./cork.js";
 import { makeError, ReentrantError } from "./errors.js";
 import {
     type Runtime as Handle,
@@ -37,13 +38,6 @@ const BATCH = 256;
 const STRIDE = 5;
 /** Events between two looks at the clock. */
 const CLOCK_EVERY = 16;
-/** Looks, each a microtask, at whether more is sent: output that is held back leaves
- * after so many in a row that found nothing, or so many altogether. */
-const IDLE_LOOKS = 3;
-const MOST_LOOKS = 256;
-/** The first portion of what a turn sends: it leaves at once, so that the peer works
- * while the rest is made. Each further one is twice as large. */
-const FIRST_PORTION = 4;
 
 /** Levels of the library's log. */
 export type Level = "debug" | "info" | "warning" | "error";
@@ -82,14 +76,7 @@ export class Runtime {
     readonly handle: Handle;
     #isClosed = false;
     #held = 0;
-    #isCorked = false;
-    /** So much was sent of a portion. */
-    #sent = 0;
-    #portion = FIRST_PORTION;
-    /** More was sent since the last look. */
-    #hasSent = false;
-    #looks = 0;
-    #idleLooks = 0;
+    readonly #cork: Cork;
     /** A batch whose handlers run, and the next event's place in it. */
     #batch: unknown[] | null = null;
     #next = 0;
@@ -112,6 +99,7 @@ export class Runtime {
     /** For tests: track counts what is allocated (`native.allocated`). */
     constructor(track = false) {
         this.handle = native.runtimeNew({ logLevel }, () => this.#wake(), logLine, track);
+        this.#cork = new Cork(this.handle);
         native.runtimeStart(this.handle);
         // What ends the process by process.exit() runs no clean-up hook of the main
         // thread.
@@ -129,49 +117,9 @@ export class Runtime {
         return this.#batch !== null;
     }
 
-    /**
-     * Something is about to be sent: what this turn of the loop sends leaves together
-     * when the promises that are due now have run. So calls that are made at once cost
-     * a few writes, whatever their number.
-     */
+    /** Something is about to be sent. */
     cork(): void {
-        this.#hasSent = true;
-        if (this.#isClosed) return;
-        if (this.#isCorked) {
-            this.#sendPortion();
-            return;
-        }
-        native.runtimeCork(this.handle);
-        this.#isCorked = true;
-        this.#sent = 0;
-        this.#portion = FIRST_PORTION;
-        this.#looks = 0;
-        this.#idleLooks = 0;
-        queueMicrotask(this.#look);
-    }
-
-    #sendPortion(): void {
-        if (++this.#sent < this.#portion) return;
-        this.#sent = 0;
-        this.#portion *= 2;
-        native.runtimeUncork(this.handle);
-        native.runtimeCork(this.handle);
-    }
-
-    /** Behind all that is due now: sends what is held back, unless there is more. */
-    readonly #look = (): void => {
-        if (!this.#isCorked) return;
-        this.#idleLooks = this.#hasSent ? 0 : this.#idleLooks + 1;
-        this.#hasSent = false;
-        if (this.#idleLooks < IDLE_LOOKS && ++this.#looks < MOST_LOOKS)
-            queueMicrotask(this.#look);
-        else this.#uncork();
-    };
-
-    #uncork(): void {
-        if (!this.#isCorked) return;
-        this.#isCorked = false;
-        if (!this.#isClosed) native.runtimeUncork(this.handle);
+        if (!this.#isClosed) this.#cork.note();
     }
 
     /** Keeps the process alive until {@link release} was called as often. */
@@ -226,7 +174,7 @@ export class Runtime {
     #end(tell: boolean): void {
         if (this.#isClosed) return;
         this.#call(this.#beforeClose);
-        this.#uncork();
+        this.#cork.end();
         this.#isClosed = true;
         if (open === this) open = null;
         process.off("exit", this.#exit);

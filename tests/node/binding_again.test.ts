@@ -151,10 +151,12 @@ pairTest("output is held back until the last uncork", async (world) => {
 });
 
 pairTest(
-    "all that a turn sends costs one cork, and nothing stays corked",
+    "what a turn sends after the first is held back by one cork, that ends",
     async (world) => {
         const { runtime } = world;
-        for (let i = 0; i < 5; i++) runtime.cork();
+        runtime.cork();
+        assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
+        for (let i = 0; i < 20; i++) runtime.cork();
         const line = new Line(world).start("hello");
         native.runtimeUncork(runtime.handle); // theirs, which is the only one
         assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
@@ -164,5 +166,25 @@ pairTest(
         runtime.cork();
         runtime.close();
         runtime.cork(); // no complaint
+    },
+);
+
+pairTest(
+    "a turn that takes its time between messages holds nothing back",
+    async (world) => {
+        const { runtime } = world;
+        const wait = (): void => {
+            for (const until = performance.now() + 5; performance.now() < until; );
+        };
+        runtime.cork();
+        wait();
+        runtime.cork();
+        assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
+        await new Promise(setImmediate);
+        runtime.cork();
+        runtime.cork();
+        wait();
+        runtime.cork(); // what was held back has left
+        assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
     },
 );

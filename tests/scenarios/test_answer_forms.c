@@ -181,6 +181,25 @@ static void streaming_alone(world *w)
     assert_whole_story(c, legacy_call(c, "2", "story", "\"n\":2", BOTH), 2);
 }
 
+static void little_plain(segue_server_options *options)
+{
+    options->max_result_bytes = 2048;
+}
+
+/* More than is kept of a plain call, all of it in the handler's first turn. */
+static void outgrows_a_plain_call(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *task =
+        legacy_make_task(c, "1", "story", "\"n\":100,\"chunk\":100", IMMEDIATE);
+    legacy_get_until(c, task, "completed");
+    const char *r = legacy_task(c, "2", "tasks/result", task, NULL);
+    assert_true(*json_at(r, "result.content.99"));
+    assert_at(r, "result.content.100", "");
+    assert_at(legacy_call(c, "3", "big", "\"bytes\":3", IMMEDIATE),
+              "result.content.0.text", "\"xxx\"");
+}
+
 static void tracking(segue_server_options *options)
 {
     options->dialects_on = SEGUE_DIALECT_TRACKING;
@@ -297,6 +316,8 @@ static const scenario scenarios[] = {
      without_streaming},
     {"AS-8 streaming without immediate", streaming_alone, ONLY_HERE | ONE_DRIVE,
      without_immediate},
+    {"AS-8 a result that outgrows a plain call is a task's", outgrows_a_plain_call,
+     ONLY_HERE | ONE_DRIVE, little_plain},
     {"AS-31 a tracked result has a task that has ended", tracked_results, ONLY_HERE,
      tracking},
     {"AS-8 a tool's time to be plain is kept", promoted_later, ONLY_HERE | ONE_DRIVE,

@@ -171,6 +171,7 @@ struct sgi_op {
     bool is_task;
     bool logged;
     bool streams;              /* S: its segments are shown as they are made */
+    bool may_turn;             /* it began as a plain call and may become a task */
     uint8_t listed_modes;      /* S: sgi_response_mode, of its request, */
     uint8_t modes;             /* ... and those of them that may be used */
     bool immediate;            /* S: its result was the answer */

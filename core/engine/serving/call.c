@@ -281,7 +281,8 @@ void sgi_call_let_go(segue_call *call)
  * the store, like all the rest when it dies. */
 static bool is_left(const segue_call *call)
 {
-    return call->op->server->stage >= SGI_SERVER_CLOSED && call->op->known;
+    return call->op->server->stage >= SGI_SERVER_CLOSED && call->op->is_task &&
+           call->op->known;
 }
 
 void sgi_call_free(segue_call *call)

@@ -75,6 +75,17 @@ static segue_status after_append(segue_call *call, segue_status status)
     return status;
 }
 
+/* A plain call that may become a task does so before its result is larger than what is
+ * kept of a plain one. */
+static void turn_in_time(segue_call *call)
+{
+    sgi_op *op = call->op;
+    if (op->may_turn && !op->is_task && op->log_bytes > op->limits.max_result_bytes / 2) {
+        op->may_turn = false;
+        sgi_call_defer(call, op->asked_ttl_ms);
+    }
+}
+
 static segue_status may_emit(segue_call *call)
 {
     sgi_op *op = call->op;
@@ -82,6 +93,7 @@ static segue_status may_emit(segue_call *call)
         return SEGUE_E_CLOSED;
     if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;
+    turn_in_time(call);
     if (sgi_op_is_full(op)) {
         call->wants_drain = true;
         return SEGUE_E_WOULD_BLOCK;

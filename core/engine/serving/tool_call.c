@@ -419,6 +419,7 @@ void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
         if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
             !op->item->options.promote_after_ms)
             reply->turned = turned_without_end;
+        op->may_turn = request->verdict == SGI_VERDICT_TASK && !op->is_task;
         begin_waiting(reply, op, request);
     }
     if (op)

@@ -304,13 +304,8 @@ export class Conversation {
         return new Promise((resolve) => {
             signal?.throwIfAborted();
             const asked = new Promised<T>(this, callbacks, resolve, finish, signal);
-            const lane = this.lanes.take();
-            try {
-                this.sendBy(lane, method, params, options, asked.events());
-            } catch (error) {
-                this.lanes.put(lane);
-                throw error;
-            }
+            const lane = this.lanes.take(); // one that fails does not come back
+            this.sendBy(lane, method, params, options, asked.events());
             asked.begun(lane);
         });
     }

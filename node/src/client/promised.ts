@@ -108,6 +108,6 @@ export class Lanes {
     }
 
     put(lane: Lane): void {
-        if (lane.handle !== null && this.idle.length < MOST_LANES) this.idle.push(lane);
+        if (lane.handle && this.idle.length < MOST_LANES) this.idle.push(lane);
     }
 }

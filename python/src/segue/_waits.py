@@ -68,8 +68,11 @@ def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
         return
     is_corked = len(waits) > 1
     at = 0
-    if is_corked:
-        _segue.runtime_cork(runtime)
+    try:
+        if is_corked:
+            _segue.runtime_cork(runtime)
+    except errors.ClosedError:  # they hear of it
+        is_corked = False
     try:
         for wait in waits:
             at += 1
