@@ -3,9 +3,9 @@
  * a few writes, whatever their number.
  *
  * The first message leaves at once. What follows it is held back until the promises that
- * are due now have run, and leaves in portions meanwhile, so that the peer works while the
- * rest is made. Where a turn takes its time between two messages nothing is held back: a
- * handler that computes shows what it has.
+ * are due now have run, and leaves in portions meanwhile, so that the peer works while
+ * the rest is made. Where a turn takes its time between two messages nothing is held
+ * back: a handler that computes shows what it has.
  */
 
 import { native, type Runtime } from "./native.js";
