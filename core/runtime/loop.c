@@ -340,12 +340,12 @@ static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
     return wait_ms < 0 || left < wait_ms ? left : wait_ms;
 }
 
-/* No lock. True when the wait has lasted as long as it might. */
+/* No lock. True when there was a wait and it lasted as long as it might. */
 static bool wait_for_events(segue_runtime *rt, int64_t wait_ms)
 {
     if (wait_ms == 0) {
         ev_run(rt->loop, EVRUN_NOWAIT);
-        return true;
+        return false;
     }
     if (wait_ms > 0) {
         ev_now_update(rt->loop);

@@ -49,6 +49,7 @@ void fake_conn_put(sgi_conn *conn, const char *bytes, size_t len);
 void fake_conn_want(sgi_conn *conn, bool wants);
 void fake_conn_close(sgi_conn *conn);
 bool fake_conn_reopen(sgi_conn *conn);
+bool fake_conn_is_detached(sgi_conn *conn);
 
 typedef struct fake_keeper {
     sgi_keeper base;

@@ -85,6 +85,14 @@ bool fake_conn_reopen(sgi_conn *conn)
     return can;
 }
 
+bool fake_conn_is_detached(sgi_conn *conn)
+{
+    sgi_runtime_lock(conn->rt);
+    bool detached = conn->detached;
+    sgi_runtime_unlock(conn->rt);
+    return detached;
+}
+
 void sgi_conn_set_sole(sgi_conn *conn)
 {
     conn->sole = true;

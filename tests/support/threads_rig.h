@@ -29,6 +29,8 @@ void threads_begin(threads_rig *r);
 /* hooks NULL = the real clock. */
 void threads_begin_with(threads_rig *r, const segue_hooks *hooks);
 void threads_end(threads_rig *r);
+/* A clock that stands, so that no timer ends a wait. */
+extern const segue_hooks threads_standing;
 /* The I/O thread has nothing left to do. */
 void threads_until_asleep(threads_rig *r);
 /* A transport has seen the end of its input. */

@@ -23,22 +23,6 @@ typedef struct rig {
     int out;
 } rig;
 
-static int64_t still_clock(void *user)
-{
-    (void)user;
-    return 1000;
-}
-
-static const segue_hooks standing = {sizeof standing, NULL, still_clock, NULL, NULL};
-
-static bool is_detached(sgi_conn *conn)
-{
-    sgi_runtime_lock(conn->rt);
-    bool detached = conn->detached;
-    sgi_runtime_unlock(conn->rt);
-    return detached;
-}
-
 static bool is_asleep(rig *g)
 {
     sgi_runtime_lock(g->r.rt);
@@ -51,7 +35,7 @@ static void begin(rig *g, bool sockets)
 {
     int there[2], back[2];
     segue_transport *near;
-    threads_begin_with(&g->r, &standing);
+    threads_begin_with(&g->r, &threads_standing);
     assert_int_equal(sgi_runtime_start(g->r.rt), SEGUE_OK);
     if (sockets) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, there), 0);
@@ -73,7 +57,7 @@ static void begin(rig *g, bool sockets)
 static void end(rig *g)
 {
     close(g->out);
-    while (!is_detached(g->conn))
+    while (!fake_conn_is_detached(g->conn))
         threads_pause();
     threads_end(&g->r);
     fake_conn_free(g->conn);
@@ -145,7 +129,7 @@ static void a_cork_does_not_keep_a_conversation_open(void **state)
     assert_int_equal(sgi_runtime_cork(g.r.rt), SEGUE_OK);
     fake_conn_send(g.conn, "a message\n", 10);
     fake_conn_close(g.conn);
-    while (!is_detached(g.conn))
+    while (!fake_conn_is_detached(g.conn))
         threads_pause();
     assert_int_equal(read(g.in, got, sizeof got), 10);
     assert_int_equal(read(g.in, got, sizeof got), 0);
@@ -241,7 +225,7 @@ static void who_sends_to_a_peer_that_has_gone_gets_no_signal(void **state)
     close(g.in);
     g.in = -1;
     fake_conn_send(g.conn, "a message\n", 10);
-    while (!is_detached(g.conn))
+    while (!fake_conn_is_detached(g.conn))
         threads_pause();
     end(&g);
 }

@@ -23,14 +23,6 @@ static size_t received(sgi_conn *conn)
     return len;
 }
 
-static bool is_detached(sgi_conn *conn)
-{
-    sgi_runtime_lock(conn->rt);
-    bool detached = conn->detached;
-    sgi_runtime_unlock(conn->rt);
-    return detached;
-}
-
 static void output_of_the_hosts_thread_is_written(void **state)
 {
     threads_rig r;
@@ -58,19 +50,11 @@ static void output_of_the_hosts_thread_is_written(void **state)
     assert_int_equal(write(fds[1], "echo\n", 5), 5);
     assert_int_equal(read(fds[1], got, sizeof got), 5);
     close(fds[1]);
-    while (!is_detached(conn))
+    while (!fake_conn_is_detached(conn))
         threads_pause();
     threads_end(&r);
     fake_conn_free(conn);
 }
-
-static int64_t still_clock(void *user)
-{
-    (void)user;
-    return 1000; /* so that no timer ends a wait */
-}
-
-static const segue_hooks standing = {sizeof standing, NULL, still_clock, NULL, NULL};
 
 static event *due_by_feed;
 
@@ -85,7 +69,7 @@ static void answer_it(event *e)
     sgi_conn *conn = e->user;
     fake_conn_want(conn, true);
     threads_until_asleep(e->r);
-    assert_false(is_detached(conn));
+    assert_false(fake_conn_is_detached(conn));
     fake_conn_send(conn, "answer\n", 7);
 }
 
@@ -96,7 +80,7 @@ static ssize_t ask_and_end(void (*body)(event *), char *got, size_t size)
     event e;
     int fds[2];
     segue_transport *near;
-    threads_begin_with(&r, &standing);
+    threads_begin_with(&r, &threads_standing);
     event_prepare(&r, &e, 1, body);
     due_by_feed = &e;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
@@ -112,7 +96,7 @@ static ssize_t ask_and_end(void (*body)(event *), char *got, size_t size)
     threads_until_asleep(&r);
     assert_int_equal(sgi_runtime_dispatch(r.rt, -1, 0, NULL), SEGUE_OK);
     ssize_t len = recv(fds[1], got, size, 0);
-    while (!is_detached(conn))
+    while (!fake_conn_is_detached(conn))
         threads_pause();
     threads_end(&r);
     fake_conn_free(conn);
@@ -152,7 +136,7 @@ static void the_io_thread_takes_no_signals(void **state)
     sgi_conn *conn = fake_conn_new(r.rt, near);
     fake_conn_attach(conn);
     fake_conn_send(conn, "into the void\n", 14);
-    while (!is_detached(conn))
+    while (!fake_conn_is_detached(conn))
         threads_pause();
     threads_end(&r);
     fake_conn_free(conn);
@@ -222,7 +206,7 @@ static void a_custom_transport_is_fed_by_several_threads(void **state)
         threads_pause();
     assert_int_equal(received(conn), 3 * FEEDS * 11);
     fake_conn_close(conn);
-    while (!is_detached(conn))
+    while (!fake_conn_is_detached(conn))
         threads_pause();
     threads_end(&r);
     fake_conn_free(conn);
