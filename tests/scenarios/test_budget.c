@@ -125,18 +125,23 @@ static void bytes_end_a_plain_call(world *w)
     assert_int_equal(stat_of(w, "use.logBytes"), 0);
 }
 
-/* A call that holds much lets nobody of the same principal, or nobody at all, in. */
-static void bytes_keep_requests_out(world *w)
+/* Begins a call that holds 12,000 bytes and does not end. */
+static void hold_much(wire *c)
 {
     char params[12000];
-    memset(params, 'x', sizeof params);
     int n = snprintf(params, sizeof params, HANG ",\"arguments\":{\"text\":\"");
-    params[n] = 'x';
+    memset(params + n, 'x', sizeof params - (size_t)n);
     memcpy(params + sizeof params - 3, "\"}", 3);
+    wire_ask(c, "1", "tools/call", params, NULL);
+}
+
+/* A call that holds much lets no other of the same principal, or none at all, in. */
+static void bytes_keep_requests_out(world *w)
+{
     wire *c = world_connect(w, "Ada");
     wire *d = world_connect(w, "Ada");
     wire *other = world_connect(w, "Bob");
-    wire_ask(c, "1", "tools/call", params, NULL);
+    hold_much(c);
     assert_refused(call(d, "2", GREET));
     bool all =
         stat_of(w, "use.logBytes") > 0 && *json_at(call(other, "2", GREET), "error");
@@ -145,6 +150,19 @@ static void bytes_keep_requests_out(world *w)
     world_run(w);
     assert_greeted(call(d, "4", GREET));
     assert_greeted(call(other, "4", GREET));
+}
+
+/* ... but whoever looks after a task that runs, or ends it, is let in. */
+static void bytes_let_the_owner_in(world *w)
+{
+    wire *c = world_connect(w, "Ada");
+    wire *d = world_connect(w, "Ada");
+    const char *id = wire_make_task(d, "1", "hang", NULL, CAPS_TASKS);
+    hold_much(c);
+    assert_refused(call(d, "2", GREET));
+    assert_at(wire_task(d, "3", "tasks/get", id, NULL), "result.status", "\"working\"");
+    assert_false(*json_at(wire_task(d, "4", "tasks/cancel", id, NULL), "error"));
+    wire_get_until(d, id, "cancelled", CAPS_TASKS);
 }
 
 /* What is durable leaves memory: a task may write far more than may be held at once, its
@@ -195,6 +213,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, little_for_one},
     {"max_server_bytes keeps requests out", bytes_keep_requests_out,
      ONLY_HERE | ONE_DRIVE, little_for_all},
+    {"max_principal_bytes lets the owner of a task in", bytes_let_the_owner_in,
+     ONLY_HERE | ONE_DRIVE, little_for_one},
     {"max_principal_bytes slows a task down", bytes_slow_a_task_down,
      ONLY_HERE | ONE_DRIVE, little_for_one},
     {"the statistics count", stats_count, ONLY_HERE | ONE_DRIVE, NULL},

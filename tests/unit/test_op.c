@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "engine/log/reader.h"
@@ -335,6 +336,22 @@ static void producers_wait_while_too_much_is_not_durable(void **state)
                      SEGUE_OK);
     assert_false(sgi_op_is_full(plain)); /* its result limit is what bounds it */
     sgi_op_unref(plain);
+}
+
+static void a_producer_waits_for_its_store_before_others_are_kept_out(void **state)
+{
+    (void)state;
+    char text[600] = "\"";
+    memset(text + 1, 'x', sizeof text - 3);
+    text[sizeof text - 2] = '"';
+    server->options.max_server_bytes = 10000;
+    op = fake_task_new(server);
+    fake_store_settle(&host);
+    while (!sgi_op_is_full(op))
+        append(SGI_ENTRY_SEGMENT, text);
+    assert_in_range(server->use.bytes, 5000, 5000 + sizeof text);
+    fake_store_settle(&host);
+    assert_false(sgi_op_is_full(op));
 }
 
 /* ---- waiters ---- */
@@ -816,6 +833,7 @@ int main(void)
         CASE(segments_are_counted_fields_are_not),
         CASE(a_payload_too_large_for_an_entry_is_refused),
         CASE(producers_wait_while_too_much_is_not_durable),
+        CASE(a_producer_waits_for_its_store_before_others_are_kept_out),
         CASE(a_waiter_fires_when_its_entry_is_durable),
         CASE(a_waiter_of_a_plain_operation_fires_at_its_end),
         CASE(one_that_gave_up_does_not_fire),

@@ -286,7 +286,7 @@ segue_status sgi_op_log(sgi_op *op)
 bool sgi_op_is_full(const sgi_op *op)
 {
     size_t waiting = op->passes ? op->tail_bytes : op->pending_bytes;
-    return waiting >= op->engine->max_queue || (op->pending && !sgi_budget_allows(op, 0));
+    return waiting >= op->engine->max_queue || (op->pending && sgi_budget_slows(op));
 }
 
 /* ---- the store says ---- */

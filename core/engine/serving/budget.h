@@ -16,8 +16,10 @@ typedef struct sgi_use {
     size_t bytes;
 } sgi_use;
 
-/* Why a request cannot be taken now, with the HTTP status that says so; NULL = it can. */
-const char *sgi_budget_refuses(const sgi_peer *peer, int32_t *http_status);
+/* Why a request cannot be taken now, with the HTTP status that says so; NULL = it can.
+ * Bytes keep out only what begins an operation: who looks after one that runs, or
+ * cancels it, is let in. */
+const char *sgi_budget_refuses(const sgi_peer *peer, bool begins, int32_t *http_status);
 /* A request is open (1) or over (-1). */
 void sgi_budget_request(const sgi_peer *peer, int32_t step);
 
@@ -25,6 +27,8 @@ void sgi_budget_request(const sgi_peer *peer, int32_t step);
 void sgi_budget_own(sgi_op *op, struct sgi_principal *who);
 /* May the operation hold so much more? */
 bool sgi_budget_allows(const sgi_op *op, size_t bytes);
+/* Is so much in use that a producer should wait for its store? */
+bool sgi_budget_slows(const sgi_op *op);
 /* It holds so much more. */
 void sgi_budget_hold(sgi_op *op, size_t bytes);
 /* ... and lets go of it. */

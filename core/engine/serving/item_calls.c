@@ -77,7 +77,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
 static void run(const sgi_inbound *in, const sgi_call_request *request,
                 char *own_arguments)
 {
-    sgi_reply *reply = sgi_reply_open(in, false);
+    sgi_reply *reply = sgi_reply_open_call(in);
     if (!reply) {
         sgi_text_free(sgi_engine_mem(in->peer->server->engine), own_arguments);
         return;

@@ -143,6 +143,8 @@ static inline bool sgi_peer_takes_keys(const sgi_peer *peer)
 /* NULL when out of memory or over a limit; the request was then answered with an
  * error. */
 sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
+/* The same for a request that begins an operation: the limits of bytes hold for it. */
+sgi_reply *sgi_reply_open_call(const sgi_inbound *in);
 /* The same for a request that has the id of one that may be in flight, perhaps rightly;
  * sgi_reply_place puts it in its place, false when that is taken. */
 sgi_reply *sgi_reply_open_apart(const sgi_inbound *in);

@@ -49,9 +49,19 @@ static void free_reply(sgi_reply *reply)
     sgi_release(mem, reply, sizeof *reply);
 }
 
-static const char *over_limit(const sgi_peer *peer, bool is_stream)
+/* What a request is, as far as limits and its place depend on it. */
+typedef enum reply_sort {
+    SORT_PLAIN,
+    SORT_CALL,   /* begins an operation */
+    SORT_STREAM, /* is answered by many messages */
+    SORT_APART,  /* has the id of another, perhaps rightly */
+} reply_sort;
+
+static const char *over_limit(const sgi_peer *peer, reply_sort sort)
 {
-    const char *refusal = sgi_budget_refuses(peer, &peer->conn->http_status);
+    bool is_stream = sort == SORT_STREAM;
+    int32_t *status = &peer->conn->http_status;
+    const char *refusal = sgi_budget_refuses(peer, sort == SORT_CALL, status);
     const segue_server_options *options = &peer->server->options;
     int32_t streams = peer->is_exchange ? peer->who->streams : peer->stream_count;
     if (refusal)
@@ -59,11 +69,11 @@ static const char *over_limit(const sgi_peer *peer, bool is_stream)
     if (peer->in_flight->count >= (size_t)options->max_requests)
         return "Too many requests in flight";
     if (is_stream && streams >= peer->max_streams) {
-        peer->conn->http_status = 429;
+        *status = 429;
         return "Too many streams";
     }
     if (is_stream && peer->conn->no_events) {
-        peer->conn->http_status = 406;
+        *status = 406;
         return "This answer is a stream: Accept needs text/event-stream";
     }
     return NULL;
@@ -90,10 +100,10 @@ static sgi_reply *make_reply(const sgi_inbound *in)
     return reply;
 }
 
-static sgi_reply *open_reply(const sgi_inbound *in, bool is_stream, bool apart)
+static sgi_reply *open_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
-    const char *limit = over_limit(peer, is_stream);
+    const char *limit = over_limit(peer, sort);
     if (limit) {
         peer->server->counts.refused++;
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, limit, "{\"reason\":\"limit\"}");
@@ -105,25 +115,30 @@ static sgi_reply *open_reply(const sgi_inbound *in, bool is_stream, bool apart)
         return NULL;
     }
     reply->peer = peer;
-    reply->is_stream = is_stream;
+    reply->is_stream = sort == SORT_STREAM;
     sgi_budget_request(peer, 1);
-    peer->stream_count += is_stream;
-    peer->who->streams += is_stream;
+    peer->stream_count += reply->is_stream;
+    peer->who->streams += reply->is_stream;
     LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
-    reply->apart = apart;
-    if (!apart)
+    reply->apart = sort == SORT_APART;
+    if (!reply->apart)
         sgi_map_put(peer->in_flight, &reply->node, sgi_str_of(reply->id));
     return reply;
 }
 
 sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream)
 {
-    return open_reply(in, is_stream, false);
+    return open_reply(in, is_stream ? SORT_STREAM : SORT_PLAIN);
+}
+
+sgi_reply *sgi_reply_open_call(const sgi_inbound *in)
+{
+    return open_reply(in, SORT_CALL);
 }
 
 sgi_reply *sgi_reply_open_apart(const sgi_inbound *in)
 {
-    return open_reply(in, false, true);
+    return open_reply(in, SORT_APART);
 }
 
 bool sgi_reply_place(sgi_reply *reply)

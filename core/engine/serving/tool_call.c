@@ -409,7 +409,7 @@ static bool make_handles(sgi_op *op, const sgi_reply *reply,
 
 void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
 {
-    sgi_reply *reply = sgi_reply_open(in, false);
+    sgi_reply *reply = sgi_reply_open_call(in);
     if (!reply)
         return;
     sgi_op *op = make_op(in, request);

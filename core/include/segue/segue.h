@@ -1028,9 +1028,11 @@ typedef struct segue_server_options {
     int64_t max_principal_requests; /* in flight, of one principal over all connections;
                                        default 65,536 */
     int64_t max_principal_bytes;    /* of requests and logs of one principal in memory;
-                                       default 256 MiB. Who is beyond it gets no further
-                                       request, and a plain call no further segment; what
-                                       is on its way to the store is waited for */
+                                       default 256 MiB. Who is beyond it begins no
+                                       further call, and a plain call gets no further
+                                       segment; a task waits for its store from half of
+                                       it on. What looks after a call that runs, or ends
+                                       it, is let in */
     int64_t max_server_requests;    /* the same of all together; default 262,144 */
     int64_t max_server_bytes;       /* ... default 1 GiB */
 } segue_server_options;
