@@ -677,7 +677,7 @@ static void step(void)
         fake_host_deliver(&host);
     }
     fuzz_check(tm.live < MAX_LIVE);
-    fuzz_check(session->inbox.len <= 300 * 1024);
+    fuzz_check(session->notifications.len <= 300 * 1024);
 }
 
 static void finish(void)

@@ -234,6 +234,64 @@ static void callbacks_of_minutes_time_nothing_out(void **state)
     kit_end(&k);
 }
 
+/* ---- what belongs to no request ---- */
+
+#define CHANGED "\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\""
+
+/* The application may be busy while a server talks: it hears all of it afterwards, and
+ * what waits in memory is bounded by not reading. */
+static void notifications_wait_for_the_application(void **state)
+{
+    enum { COUNT = 40 };
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    char *text = malloc((size_t)COUNT * (LARGE + 200));
+    size_t n = 0;
+    for (int i = 0; i < COUNT; i++) {
+        n += (size_t)sprintf(text + n,
+                             "{" CHANGED ",\"params\":{\"uri\":\"u:%d\",\"x\":\"", i);
+        memset(text + n, 'x', LARGE);
+        n += LARGE;
+        n += (size_t)sprintf(text + n, "\"}}\n");
+    }
+    assert_int_equal(segue_transport_feed(k.transport, text, n), SEGUE_OK);
+    free(text);
+    segue_runtime_dispatch(k.runtime, 0, 1, NULL);
+    assert_in_range(k.notifications, 2, 4);
+    assert_true(k.session->notifications.len < MB);
+    kit_run(&k);
+    assert_int_equal(k.notifications, COUNT);
+    assert_non_null(strstr(k.last_notification, "\"u:39\""));
+    kit_end(&k);
+}
+
+/* Over HTTP the streams wait on which more of them may come. */
+static void streams_wait_for_the_application(void **state)
+{
+    (void)state;
+    http_script s;
+    script_prepare(&s);
+    script_connect(&s, NULL);
+    script_discover(&s, SERVER_PLAIN);
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", NULL);
+    heard *h = script_expect(&s, "tools/call");
+    script_stream(h);
+    s.k.session->notifications_full = true;
+    script_event(h, NULL, "{" CHANGED ",\"params\":{\"uri\":\"u:1\"}}");
+    script_stream_result(h, NULL, DONE);
+    script_finish(h);
+    for (int i = 0; i < 20; i++)
+        script_pump(&s);
+    assert_int_equal(s.k.notifications, 0);
+    assert_int_equal(r->completed, 0);
+    sgi_notifications_keep(s.k.session, SGI_STR("notifications/x"), SGI_STR("{}"));
+    script_until(&s, r->completed);
+    assert_int_equal(s.k.notifications, 2);
+    assert_int_equal(r->status, SEGUE_OK);
+    script_end(&s);
+}
+
 /* Once it is read again, a server that is silent is one. */
 static void a_silent_server_times_out_when_callbacks_have_caught_up(void **state)
 {
@@ -365,6 +423,8 @@ int main(void)
         cmocka_unit_test(a_call_that_is_held_up_can_be_cancelled),
         cmocka_unit_test(a_full_inbox_leaves_the_rest_to_the_result),
         cmocka_unit_test(callbacks_of_minutes_time_nothing_out),
+        cmocka_unit_test(notifications_wait_for_the_application),
+        cmocka_unit_test(streams_wait_for_the_application),
         cmocka_unit_test(a_silent_server_times_out_when_callbacks_have_caught_up),
         cmocka_unit_test(cuts_that_brought_something_are_not_counted),
         cmocka_unit_test(a_call_whose_progress_rises_gets_on),

@@ -84,8 +84,10 @@ static bool wants_input(void *self)
     sgi_exchange *exchange = self;
     const sgi_emitter *emitter = exchange->emitter;
     const segue_request *request = emitter ? emitter->request : NULL;
-    return !request || !request->behind ||
-           (emitter != request->calling && emitter != request->streaming);
+    if (exchange->kind != SGI_ASK_LISTEN &&
+        (!request || (emitter != request->calling && emitter != request->streaming)))
+        return true;
+    return !exchange->session->notifications_full && !(request && request->behind);
 }
 
 static void detached(void *self)

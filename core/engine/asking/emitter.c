@@ -156,7 +156,7 @@ static bool is_unread(const sgi_emitter *emitter)
 {
     const sgi_conn *conn = emitter->conn;
     return conn->exchange ? !conn->role->wants_input(conn->self)
-                          : emitter->session->behind > 0;
+                          : sgi_session_is_behind(emitter->session);
 }
 
 static void timed_out(sgi_timer *timer)

@@ -1,6 +1,6 @@
 /* The inside of following a task of 2025-11-25: next_2025.c says what is due,
- * follow_2025.c asks, segments_2025.c takes what comes, answer_2025.c looks at the first
- * answer of the call. */
+ * follow_2025.c asks, segments_2025.c takes what comes, cancel_2025.c cancels,
+ * answer_2025.c looks at the first answer of the call. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 

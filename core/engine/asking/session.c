@@ -1,14 +1,16 @@
+/* A session's life: it is made, its connection comes and goes, what the server says is
+ * passed on, and it ends once. It outlives its handle while requests, exchanges or events
+ * need it (refs). The handshake is handshake.c's, requests are request.c's. */
 #include "engine/asking/session.h"
 
 #include "base/backoff.h"
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/emitter.h"
+#include "engine/asking/request.h"
 #include "engine/error.h"
 #include "engine/hosting/host.h"
-#include "engine/asking/request.h"
 
-#define INBOX_MAX (256 * 1024)
 static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
 static void start(void *self);
@@ -63,7 +65,7 @@ static void free_session(segue_session *session)
     sgi_buf_free(&session->meta);
     sgi_buf_free(&session->capabilities);
     sgi_buf_free(&session->peer);
-    sgi_buf_free(&session->inbox);
+    sgi_buf_free(&session->notifications);
     sgi_error_free(session->error);
     for (size_t i = 0; i < 2; i++)
         sgi_text_free(mem, session->texts[i]);
@@ -120,7 +122,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     sgi_buf_init(&session->meta, mem);
     sgi_buf_init(&session->capabilities, mem);
     sgi_buf_init(&session->peer, mem);
-    sgi_buf_init(&session->inbox, mem);
+    sgi_buf_init(&session->notifications, mem);
     segue_status status = set_up(session, transport, capabilities);
     if (status != SEGUE_OK) {
         sgi_conn *conn = session->conn;
@@ -167,32 +169,6 @@ bool sgi_session_told(segue_session *session, sgi_conn *conn)
 
 /* ---- what the server says ---- */
 
-/* A notification that belongs to no request goes to the application. */
-static void keep_notification(segue_session *session, sgi_str method, sgi_json params)
-{
-    sgi_buf *inbox = &session->inbox;
-    size_t mark = inbox->len;
-    if (!session->events.on_notification || !session->stage)
-        return;
-    if (inbox->len + method.n + params.n > INBOX_MAX) {
-        session->dropped++;
-        return;
-    }
-    sgi_buf_add_str(inbox, method);
-    sgi_buf_add_char(inbox, 0);
-    sgi_buf_add(inbox, &params.n, sizeof params.n);
-    sgi_buf_add_str(inbox, params);
-    sgi_buf_add_char(inbox, 0);
-    if (inbox->failed) {
-        sgi_buf_cut(inbox, mark);
-        session->dropped++;
-        return;
-    }
-    if (!session->ready.queued)
-        sgi_session_ref(session);
-    sgi_ready_add(session->engine, &session->ready);
-}
-
 static void handle_notification(segue_session *session, const sgi_message *msg)
 {
     char room[SGI_NAME_MAX];
@@ -208,7 +184,7 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
         sgi_tool_schemas_forget(&session->tool_schemas);
     if (!sgi_requests_notified(session, method, msg))
-        keep_notification(session, method, msg->params);
+        sgi_notifications_keep(session, method, msg->params);
 }
 
 static void message(void *self, const sgi_message *msg)
@@ -268,7 +244,7 @@ bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str tex
 
 static bool wants_input(void *self)
 {
-    return !((segue_session *)self)->behind && sgi_hosting_wants_input(self);
+    return !sgi_session_is_behind(self) && sgi_hosting_wants_input(self);
 }
 
 void sgi_session_resume_input(segue_session *session, const segue_request *request)
@@ -449,28 +425,6 @@ void sgi_session_close(segue_session *session)
 
 /* ---- the application ---- */
 
-static int32_t deliver_notifications(segue_session *session)
-{
-    sgi_engine *engine = session->engine;
-    sgi_buf taken = session->inbox;
-    int32_t ran = 0;
-    sgi_buf_init(&session->inbox, sgi_engine_mem(engine));
-    sgi_user_begin(engine);
-    for (size_t at = 0; at < taken.len; ran++) {
-        const char *method = taken.p + at;
-        size_t len;
-        at += strlen(method) + 1;
-        memcpy(&len, taken.p + at, sizeof len);
-        at += sizeof len;
-        session->events.on_notification(session->events.user, session, method,
-                                        taken.p + at, len);
-        at += len + 1;
-    }
-    sgi_user_end(engine);
-    sgi_buf_free(&taken);
-    return ran;
-}
-
 static int32_t deliver_closed(segue_session *session)
 {
     sgi_engine *engine = session->engine;
@@ -490,7 +444,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     segue_session *session = SGI_OWNER(ready, segue_session, ready);
     sgi_engine *engine = session->engine;
     int32_t ran = 0;
-    (void)budget; /* the inbox is bounded */
+    (void)budget; /* what waits is bounded */
     if (session->open_due) {
         session->open_due = false;
         sgi_user_begin(engine);
@@ -499,8 +453,8 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
         sgi_user_end(engine);
         ran++;
     }
-    if (session->inbox.len && !session->closed_told)
-        ran += deliver_notifications(session);
+    if (session->notifications.len && !session->closed_told)
+        ran += sgi_notifications_deliver(session);
     if (session->closed_due && TAILQ_EMPTY(&session->requests))
         ran += deliver_closed(session);
     sgi_session_unref(session);

@@ -91,8 +91,8 @@ struct segue_session {
 
     /* for the application */
     sgi_ready ready;
-    sgi_buf inbox; /* notifications: method, NUL, params, NUL */
-    uint64_t dropped;
+    sgi_buf notifications;   /* notifications that wait (notifications.c) */
+    bool notifications_full; /* no more is read before they were given */
     bool open_due;
     bool closed_due;
     bool closed_told;
@@ -118,6 +118,10 @@ bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str tex
 /* The application has caught up with a request: what brings it more may be read again. */
 void sgi_session_resume_input(segue_session *session, const segue_request *request);
 
+/* notifications.c: a notification that belongs to no request goes to the application. */
+void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json params);
+int32_t sgi_notifications_deliver(segue_session *session);
+
 /* The connection is lost, or what stands for one: connects again, or gives up. */
 void sgi_session_lost(segue_session *session, const char *why);
 /* When something is to be tried again in ms: then, or when the server wants it. */
@@ -130,6 +134,12 @@ void sgi_session_announced(segue_session *session);
 /* The stream on which the server speaks first has ended; heard: it had brought
  * something. */
 void sgi_session_unheard(segue_session *session, bool heard);
+
+/* Callbacks have to catch up before more is read. */
+static inline bool sgi_session_is_behind(const segue_session *session)
+{
+    return session->behind || session->notifications_full;
+}
 
 static inline bool sgi_session_is_open(const segue_session *session)
 {
