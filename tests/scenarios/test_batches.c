@@ -38,7 +38,7 @@ static wire *shake_hands(world *w, const char *version)
 static const char *expect_array(wire *c, int count)
 {
     char beyond[16];
-    const char *line = wire_next(c);
+    const char *line = wire_due(c);
     assert_non_null(line);
     if (line[0] != '[')
         fail_msg("no array: %s", line);
@@ -157,7 +157,7 @@ static void modern_requests_are_in_no_batch(world *w)
 
 static void expect_refusal(wire *c)
 {
-    const char *r = wire_next(c);
+    const char *r = wire_due(c);
     assert_non_null(r);
     assert_at(r, "id", "");
     assert_code(r, -32600); /* one object */
@@ -184,7 +184,7 @@ static void sizes_that_are_refused(world *w)
     if (w->place == WORLD_HTTP)
         wire_expect_status(c, 400);
     wire_send(c, "[" REQUEST("1", "ping") ",]");
-    assert_code(wire_next(c), -32700);
+    assert_code(wire_due(c), -32700);
     assert_at(wire_do_plain(c, "5", "ping", NULL), "result", "{}");
 }
 

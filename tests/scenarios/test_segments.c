@@ -82,6 +82,15 @@ static void read_one(reading *r)
     add_response(r, wire_response(r->c, r->request));
 }
 
+/* So many were read. STDIO: and perhaps more, as time passes by itself there. */
+static void assert_read(const reading *r, int number)
+{
+    if (r->c->w->place == WORLD_STDIO)
+        assert_true(r->next > number);
+    else
+        assert_int_equal(r->next, number + 1);
+}
+
 static void read_until(reading *r, int number)
 {
     while (r->next <= number && !is_complete(r)) {
@@ -89,7 +98,7 @@ static void read_until(reading *r, int number)
             world_advance(r->c->w, 10);
         read_one(r);
     }
-    assert_int_equal(r->next, number + 1);
+    assert_read(r, number);
 }
 
 static void read_to_end(reading *r)
@@ -141,7 +150,7 @@ static void as_they_are_made(world *w)
     wire *c = legacy_connect(w, NULL, MODES_ALL);
     reading r = ask(c, "1", "story", "\"n\":4,\"delayMs\":10", NULL);
     read_one(&r);
-    assert_int_equal(r.next, 2);
+    assert_read(&r, 1);
     for (int number = 2; number <= 4; number++) {
         if (w->place != WORLD_STDIO)
             assert_status(c, r.task, "\"working\"");
@@ -422,8 +431,8 @@ static const scenario scenarios[] = {
     {"AS-9 time to live ends the stream", expired, ONE_DRIVE, NULL},
     {"AS-11 a failure ends the stream", failed, 0, NULL},
     {"AS-11 an error ends the stream", failed_with_an_error, 0, NULL},
-    {"AS-10 a request that is withdrawn leaves the task alone", withdrawn, ONE_DRIVE,
-     NULL},
+    {"AS-10 a request that is withdrawn leaves the task alone", withdrawn,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-6 the rest over another connection", goes_on_elsewhere, ONLY_HERE, NULL},
     {"AS-15 pushed to one, fetched by another", pushed_and_fetched_at_once,
      ONLY_HERE | ONE_DRIVE, NULL},

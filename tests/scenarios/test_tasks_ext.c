@@ -364,6 +364,7 @@ static void never_says_request_state(world *w)
     wire_ask(c, "2", "subscriptions/listen", "\"notifications\":{\"taskIds\":[]}",
              CAPS_TASKS);
     wire_task(c, "3", "tasks/get", id, "\"requestState\":\"abc\"");
+    wire_get_until(c, id, "input_required", CAPS_ALL);
     wire_task(c, "4", "tasks/update", id,
               "\"requestState\":\"abc\",\"inputResponses\":{\"input-1\":{\"action\":"
               "\"decline\"}}");

@@ -192,6 +192,19 @@ const char *wire_next(wire *c)
     return take(c, c->taken);
 }
 
+const char *wire_due(wire *c)
+{
+    int64_t deadline = world_real_ms() + WAIT_MS;
+    int quiet = 0;
+    while (c->taken == c->count) {
+        if (pump(c, deadline))
+            quiet = 0;
+        else if (c->w->place == WORLD_STDIO || ++quiet > 3)
+            return NULL;
+    }
+    return take(c, c->taken);
+}
+
 /* A value of the scenario's interest: whether a line is the one that is looked for. */
 typedef int (*wanted_fn)(const char *line, const char *what);
 

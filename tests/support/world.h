@@ -121,6 +121,9 @@ void wire_ask_plain(wire *c, const char *id, const char *method, const char *par
 /* The next message, in order; NULL when the server has nothing to say (HERE) or for one
  * second (STDIO). Lives until the wire ends. */
 const char *wire_next(wire *c);
+/* The next message, which is due: waited for as any that must come. NULL when there is
+ * none, or the connection has ended. */
+const char *wire_due(wire *c);
 /* The response with this id (JSON text); what comes before it is kept for wire_next and
  * the others. Fails the test when it does not come. */
 const char *wire_response(wire *c, const char *id);
