@@ -85,7 +85,6 @@ export class Runtime {
     #inTurn = false;
     #began = 0;
     #isDue = false;
-    readonly #kept = new Set<unknown>();
     readonly #beforeClose = new Set<() => void>();
     readonly #onClose = new Set<() => void>();
     readonly #exit = () => this.#end(false);
@@ -130,16 +129,6 @@ export class Runtime {
     /** Takes back one {@link hold}. */
     release(): void {
         if (--this.#held === 0 && !this.#isClosed) native.runtimeHold(this.handle, false);
-    }
-
-    /** Keeps something reachable until the runtime has ended, or `let go` of. */
-    keep(thing: unknown): void {
-        this.#kept.add(thing);
-    }
-
-    /** Takes back {@link keep}. */
-    letGo(thing: unknown): void {
-        this.#kept.delete(thing);
     }
 
     /** Has something called once when the runtime is about to end. */
@@ -191,7 +180,6 @@ export class Runtime {
             this.#next = 0;
             this.#runBatch(Number.POSITIVE_INFINITY);
         }
-        this.#kept.clear();
         this.#call(this.#onClose);
     }
 

@@ -120,6 +120,15 @@ export class Context {
         this.#controller?.abort(reason);
     }
 
+    /** @internal The server has ended, and with it the call, for the handler. */
+    leave(): void {
+        try {
+            native.callFree(this.#call);
+        } catch (error) {
+            if (!(error instanceof ClosedError)) throw error; // the reply did so
+        }
+    }
+
     /** @internal The process need not wait for this call any more. */
     release(): void {
         if (!this.#isHeld) return;

@@ -7,8 +7,10 @@
  *
  * A hosting lives as long as it has servings. When the last one has gone its
  * connections are ended, which cancels plain calls; tasks go on. When the server ends
- * they are aborted and let go: what is stored of them belongs to the next process on
- * the store, which runs them again, or fails them.
+ * their handlers are aborted, and get a moment to see to their end; then what is stored
+ * of the tasks is let go: the next server on the store, of this process or another, runs
+ * them again, or fails them. With the end of the process there is no such moment, and
+ * they are let go with the runtime.
  *
  * @module
  */
@@ -30,6 +32,9 @@ import type { Store } from "./stores.js";
 /** What the caller of {@link Hosting.report} tells of where something failed. */
 type Where = Pick<Item, "what" | "key"> | { what: string; key: string };
 
+/** Handlers have so long to see to their end. */
+const PATIENCE_MS = 1000;
+
 /** A server at work, on one store. */
 export class Hosting {
     readonly server: Server;
@@ -42,15 +47,15 @@ export class Hosting {
     readonly maxCalls: number;
     isDraining = false;
     isClosed = false;
-    /** What runs is aborted, and left as it is. */
-    isEnded = false;
     /** Servings that use it. */
     users = 0;
     /** Called each time when the last conversation has ended. */
     readonly onIdle = new Set<() => void>();
-    readonly #abandoned: Call[] = [];
+    /** Of tasks that are not taken over here: freed earlier they would fail. */
+    readonly #left: Call[] = [];
     readonly #quiet = new Set<() => void>();
     readonly #forget: () => void;
+    #ending: Promise<void> | undefined;
 
     constructor(server: Server, store: Store | undefined) {
         this.server = server;
@@ -66,7 +71,7 @@ export class Hosting {
             tell,
             server.principalHook,
         );
-        this.#forget = this.runtime.beforeClose(() => this.end());
+        this.#forget = this.runtime.beforeClose(() => this.#abort());
         for (const item of server.items) this.add(item);
     }
 
@@ -112,11 +117,10 @@ export class Hosting {
         this.server.report(error, { what, name: key });
     }
 
-    /** Leaves a call as it is. It is not freed before the runtime is, since that would be
-     * its end. */
-    abandon(call: Call): void {
-        if (!this.#abandoned.length) this.runtime.keep(this.#abandoned);
-        this.#abandoned.push(call);
+    /** Leaves a task to the next server on the store, as soon as this one is closed. */
+    leave(call: Call): void {
+        if (this.isClosed) native.callFree(call);
+        else this.#left.push(call);
     }
 
     // ---- the end
@@ -124,6 +128,10 @@ export class Hosting {
     /** Takes no more calls, and waits until none runs, or so long. */
     async drain(patienceMs: number): Promise<void> {
         this.isDraining = true;
+        await this.#quietWithin(patienceMs);
+    }
+
+    async #quietWithin(patienceMs: number): Promise<void> {
         if (!this.running.size || patienceMs <= 0) return;
         let timer: NodeJS.Timeout | undefined;
         await new Promise<void>((resolve) => {
@@ -143,6 +151,7 @@ export class Hosting {
     close(): void {
         if (this.isClosed) return;
         this.isClosed = true;
+        this.isDraining = true;
         this.#forget();
         for (const end of [native.serverClose, native.serverFree]) {
             try {
@@ -151,12 +160,27 @@ export class Hosting {
                 if (!(error instanceof ClosedError)) throw error; // the runtime was first
             }
         }
+        for (const call of this.#left.splice(0)) native.callFree(call);
     }
 
-    /** Ends it, and aborts what runs. What is stored of tasks is let go. */
-    end(): void {
+    /** Ends it: aborts what runs, waits a moment for it, and leaves the rest: handlers
+     * that go on do so without their calls. */
+    end(): Promise<void> {
+        this.#ending ??= this.#end();
+        return this.#ending;
+    }
+
+    async #end(): Promise<void> {
+        this.#abort();
+        await this.#quietWithin(PATIENCE_MS);
+        for (const context of [...this.running]) {
+            context.leave();
+            this.ended(context);
+        }
+    }
+
+    #abort(): void {
         this.close();
-        this.isEnded = true;
         const reason = new DOMException("The server has ended", "AbortError");
         for (const context of [...this.running]) context.abort(reason);
     }

@@ -5,8 +5,8 @@
  *                                        `--> generator -- drain --> reply
  *
  * The library has given the call away with its event: each way through here ends it
- * once, by a reply or a failure, and frees it. Only a call that is under way when its
- * server ends is left alone: what it has stored as a task belongs to the next process.
+ * once, by a reply or a failure, and frees it. One that is under way when its server ends
+ * is only freed: what it has stored as a task belongs to the next server on the store.
  *
  * @module
  */
@@ -245,12 +245,7 @@ class Running {
 
     /** Ends a call that came to no good end, and frees it. */
     fail(error: unknown): void {
-        const { isEnded } = this.#host;
         try {
-            if (isEnded && this.#context.cancelled) {
-                this.#host.abandon(this.#call);
-                return;
-            }
             if (!this.#context.cancelled) this.#tell(error);
         } catch (why) {
             if (!isUsual(why)) this.#host.report(why, this.#item);
@@ -318,9 +313,14 @@ export function isMissing(error: unknown): boolean {
     );
 }
 
-/** Answers a call that does not run. */
+/** Answers a call that does not run. A task that another server has left is left again:
+ * nobody was refused anything then. */
 function refuse(host: Hosting, call: Call): void {
     try {
+        if (native.callResumed(call) !== null) {
+            host.leave(call);
+            return;
+        }
         if (host.isDraining)
             native.callFail(call, INTERNAL, "The server is about to end");
         else

@@ -5,7 +5,7 @@
  */
 
 import { asyncDispose } from "../dispose.js";
-import { NotFoundError } from "../errors.js";
+import { ClosedError, NotFoundError } from "../errors.js";
 import { native, type Principal, Item as Sort, type Transport } from "../native.js";
 import type { ServerOptions as NativeOptions } from "../native_options.js";
 import type { JsonSchema, SchemaLike } from "../schema.js";
@@ -31,7 +31,8 @@ import type {
 } from "./options.js";
 import { type CloseOptions, Listener, type Serving, Stdio } from "./serving.js";
 import { closeOnSignals, type SignalOptions } from "./signals.js";
-import { Store, stores } from "./stores.js";
+import { guardOutput } from "./stdio.js";
+import { type Store, stores } from "./stores.js";
 import { Tool } from "./tool.js";
 
 /** An item of a server. */
@@ -64,9 +65,10 @@ export class Server {
     readonly #items = new Map<string, Item>();
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
-    readonly #opened = new Map<string, Store>();
+    readonly #opened = new Map<string, Promise<Store>>();
     /** Those that nobody serves any more, whose tasks may still run. */
     readonly #left = new Set<Hosting>();
+    #closings = 0;
     /** Of transports that were attached. */
     #attached: Hosting | undefined;
 
@@ -254,9 +256,11 @@ export class Server {
      * @throws InputOutputError when the address cannot be had, or a certificate not be
      *     used; StoreError when the store cannot be opened.
      */
-    async listenHttp(options: ListenOptions = {}): Promise<Listener> {
-        const host = this.#host(options.store);
-        return this.#served(new Listener(host, options, (one) => this.#leave(one)));
+    listenHttp(options: ListenOptions = {}): Promise<Listener> {
+        const leave = (one: Hosting): Promise<void> => this.#leave(one);
+        return this.#with(options.store, (store) =>
+            this.#served(new Listener(this.#host(store), options, leave)),
+        );
     }
 
     /**
@@ -267,8 +271,16 @@ export class Server {
      * @returns when it has ended.
      */
     async serveStdio(options: ServeOptions = {}): Promise<void> {
-        const host = this.#newHost(options.store);
-        await this.#served(new Stdio(host, options, (one) => this.#leave(one))).closed;
+        const leave = (one: Hosting): Promise<void> => this.#leave(one);
+        const restore = guardOutput();
+        try {
+            const serving = await this.#with(options.store, (store) =>
+                this.#served(new Stdio(this.#newHost(store), options, leave)),
+            );
+            await serving.closed;
+        } finally {
+            restore();
+        }
     }
 
     #served<T extends Serving>(serving: T): T {
@@ -278,33 +290,39 @@ export class Server {
     }
 
     /** @internal Serves the other end of a transport, as long as the server lives. */
-    _attach(transport: Transport): void {
-        const had = this.#attached;
-        if (!had || had.isClosed) {
-            this.#attached = this.#host(undefined);
-            this.#attached.users++; // its tasks stay for who comes again
-        }
-        native.serverAttach((this.#attached as Hosting).handle, transport);
-    }
-
-    /** @internal Serves on a host of its own: the handle of a native server. */
-    _host(): Hosting {
-        return this.#host(undefined);
+    _attach(transport: Transport): Promise<void> {
+        return this.#with(undefined, (store) => {
+            const had = this.#attached;
+            const host = had && !had.isClosed ? had : this.#host(store);
+            if (host !== had) host.users++; // its tasks stay for who comes again
+            this.#attached = host;
+            native.serverAttach(host.handle, transport);
+        });
     }
 
     /**
      * Ends all that serves: no new calls, those that run may end within `drainMs`. Then
-     * their signals abort. What is stored of tasks that still run then is let go when the
-     * process (or the worker) ends, for the next one on the store.
+     * their signals abort, and handlers have a second to see to their end. What is stored
+     * of tasks that still run then is let go: the next server on the store, of this
+     * process or another, runs them again (`restartable`), or fails them.
      */
     async close(options: CloseOptions = {}): Promise<void> {
+        this.#closings++;
         await Promise.all([...this.#servings].map((serving) => serving.close(options)));
-        for (const host of [...this.#hosts, ...this.#left]) host.end();
+        for (const host of this.#hosts) this.#left.add(host);
         this.#hosts.clear();
-        this.#left.clear();
         this.#attached = undefined;
-        for (const store of this.#opened.values()) store.close();
-        this.#opened.clear();
+        await Promise.all([...this.#left].map((host) => this.#end(host)));
+        await Promise.all([...this.#opened].map(([name, one]) => this.#shut(name, one)));
+    }
+
+    async #shut(name: string, opened: Promise<Store>): Promise<void> {
+        try {
+            await (await opened).close();
+        } catch {
+            // It could not be opened: who wanted it was told.
+        }
+        if (this.#opened.get(name) === opened) this.#opened.delete(name);
     }
 
     /** As {@link close}. */
@@ -351,16 +369,29 @@ export class Server {
         }
     }
 
-    #open(given: Store | string | undefined): Store | undefined {
+    /** What is made with a store, which may have to be opened first. */
+    async #with<T>(
+        given: Store | string | undefined,
+        make: (store: Store | undefined) => T,
+    ): Promise<T> {
         const store = given ?? this.#store;
-        if (store === undefined || store instanceof Store) return store;
-        const had = this.#opened.get(store) ?? open(store);
-        this.#opened.set(store, had);
-        return had;
+        if (typeof store !== "string") return make(store);
+        const closings = this.#closings;
+        const opened = await this.#open(store);
+        if (closings === this.#closings) return make(opened);
+        throw new ClosedError("the server was closed while its store was opened");
     }
 
-    #host(given: Store | string | undefined): Hosting {
-        const store = this.#open(given);
+    #open(name: string): Promise<Store> {
+        const had = this.#opened.get(name);
+        if (had) return had;
+        const opened = open(name);
+        this.#opened.set(name, opened);
+        opened.catch(() => this.#opened.delete(name));
+        return opened;
+    }
+
+    #host(store: Store | undefined): Hosting {
         for (const host of this.#hosts) {
             const isFit = host.store === store && !host.isDraining && !host.isClosed;
             if (isFit && !this.#own.has(host)) return host;
@@ -371,8 +402,8 @@ export class Server {
     /** Hosts that nobody shares: of standard input, whose end is theirs. */
     readonly #own = new WeakSet<Hosting>();
 
-    #newHost(given: Store | string | undefined): Hosting {
-        const host = this.#keep(new Hosting(this, this.#open(given)));
+    #newHost(store: Store | undefined): Hosting {
+        const host = this.#keep(new Hosting(this, store));
         this.#own.add(host);
         return host;
     }
@@ -383,18 +414,24 @@ export class Server {
     }
 
     /** Nobody serves it any more. */
-    #leave(host: Hosting): void {
+    async #leave(host: Hosting): Promise<void> {
         this.#hosts.delete(host);
-        if (this.#own.has(host)) host.end();
-        else host.close();
         for (const one of this.#left) if (!one.running.size) this.#left.delete(one);
-        if (host.running.size) this.#left.add(host);
+        const isOwn = this.#own.has(host);
+        if (isOwn || host.running.size) this.#left.add(host);
+        if (isOwn) await this.#end(host);
+        else host.close();
+    }
+
+    async #end(host: Hosting): Promise<void> {
+        await host.end();
+        this.#left.delete(host);
     }
 }
 
 const REDIS = /^(rediss?|unix):\/\//;
 
-function open(store: string): Store {
+function open(store: string): Promise<Store> {
     return REDIS.test(store) ? stores.redis(store) : stores.sqlite(store);
 }
 

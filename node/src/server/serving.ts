@@ -13,7 +13,6 @@ import type { ListenOptions as NativeListenOptions } from "../native_options.js"
 import { type BearerAuth, bearerHook, bearerOptions } from "./auth.js";
 import type { Hosting } from "./hosting.js";
 import type { ListenOptions, ServeOptions } from "./options.js";
-import { guardOutput } from "./stdio.js";
 
 /** For what was answered to leave, when all has ended. */
 const GRACE_MS = 1000;
@@ -25,6 +24,9 @@ export interface CloseOptions {
     drainMs?: number | undefined;
 }
 
+/** What is told that a host has no serving any more. */
+type Leave = (host: Hosting) => Promise<void>;
+
 /** A server that is reached in one way, while it is. */
 export abstract class Serving {
     /** Resolves when it has ended, for whatever reason. */
@@ -35,7 +37,7 @@ export abstract class Serving {
     protected readonly drainMs: number;
     /** @internal The last conversation has ended, and nobody can come any more. */
     protected isIdle = false;
-    readonly #leave: (host: Hosting) => void;
+    readonly #leave: Leave;
     readonly #signal: AbortSignal | undefined;
     #resolve: () => void = () => undefined;
     #closing: Promise<void> | undefined;
@@ -43,7 +45,7 @@ export abstract class Serving {
     #wakeIdle: (() => void) | undefined;
 
     /** @internal */
-    constructor(host: Hosting, options: ServeOptions, leave: (host: Hosting) => void) {
+    constructor(host: Hosting, options: ServeOptions, leave: Leave) {
         this.host = host;
         this.drainMs = options.drainMs ?? DRAIN_MS;
         this.#leave = leave;
@@ -63,7 +65,7 @@ export abstract class Serving {
             start();
         } catch (error) {
             host.onIdle.delete(this.#onIdle);
-            this.#let();
+            void this.#let();
             throw error;
         }
         this.ref();
@@ -126,7 +128,7 @@ export abstract class Serving {
         try {
             this.stop();
             if (host.users === 1) await host.drain(patienceMs);
-            this.#let();
+            await this.#let();
             if (host.isClosed && !this.isIdle) await this.#idleWithin(GRACE_MS);
         } finally {
             host.onIdle.delete(this.#onIdle);
@@ -146,9 +148,9 @@ export abstract class Serving {
         clearTimeout(timer);
     }
 
-    #let(): void {
+    async #let(): Promise<void> {
         this.host.users--;
-        if (!this.host.users) this.#leave(this.host);
+        if (!this.host.users) await this.#leave(this.host);
     }
 }
 
@@ -159,7 +161,7 @@ export class Listener extends Serving {
     #handle: Handle | undefined;
 
     /** @internal */
-    constructor(host: Hosting, options: ListenOptions, leave: (host: Hosting) => void) {
+    constructor(host: Hosting, options: ListenOptions, leave: Leave) {
         super(host, options, leave);
         const { auth } = options;
         const listen = listenOptions(options, this.drainMs);
@@ -204,15 +206,12 @@ export class Listener extends Serving {
 
 /** Standard input and output; {@link Server.serveStdio} makes it. */
 export class Stdio extends Serving {
-    #restore: (() => void) | undefined;
-
     /** @internal */
-    constructor(host: Hosting, options: ServeOptions, leave: (host: Hosting) => void) {
+    constructor(host: Hosting, options: ServeOptions, leave: Leave) {
         super(host, options, leave);
         this.begin(() => {
             const transport = native.transportStdio(host.runtime.handle);
             native.serverAttach(host.handle, transport);
-            this.#restore = guardOutput();
         });
     }
 
@@ -221,11 +220,6 @@ export class Stdio extends Serving {
      */
     protected override idle(): void {
         void this.close({ drainMs: 0 });
-    }
-
-    /** @internal */
-    protected override ended(): void {
-        this.#restore?.();
     }
 }
 

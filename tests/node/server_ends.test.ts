@@ -1,0 +1,212 @@
+/** What is left of tasks when a server ends in a process that goes on: another server on
+ * the store has them. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { type Context, connect, Server, type Session } from "segue-mcp";
+import { Gate } from "./server_worlds.js";
+import { internal } from "./tree.js";
+
+const { native } = internal<typeof import("segue-mcp/native")>("native");
+const timeout = 20_000;
+
+async function inDirectory(work: (store: string) => Promise<void>): Promise<void> {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+    try {
+        await work(path.join(directory, "tasks.db"));
+    } finally {
+        rmSync(directory, { recursive: true, force: true });
+    }
+}
+
+async function open(url: string): Promise<Session> {
+    return connect(url, { proxy: "", maxReconnects: -1 });
+}
+
+function aborted({ signal }: Context): Promise<void> {
+    return new Promise((resolve) => {
+        signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+}
+
+/** How first runs take it that their server ends; what each has seen is in `ends`. */
+const KINDS = {
+    "a handler that heeds its signal": async (ctx: Context, ends: string[]) => {
+        await ctx.send("1 ");
+        await aborted(ctx);
+        ends.push("heard");
+        ctx.signal.throwIfAborted();
+        return "never";
+    },
+    "a generator that nothing wakes": async function* (ctx: Context, ends: string[]) {
+        yield "1 ";
+        ctx.signal.addEventListener("abort", () => ends.push("heard"));
+        await new Promise(() => undefined);
+    },
+    "a handler that goes on": async (ctx: Context, ends: string[], go: Gate) => {
+        await ctx.send("1 ");
+        await aborted(ctx);
+        ends.push("heard");
+        await go.opened;
+        await assert.rejects(ctx.send("what comes too late"));
+        await assert.rejects(ctx.checkpoint("too late"));
+        ctx.progress(1);
+        ends.push("went on");
+        return "what comes too late";
+    },
+} as const;
+
+type Kind = keyof typeof KINDS;
+
+/** A server whose tool ends at once when it runs for the second time. */
+function counting(name: string, store: string, runs: number[], kind: Kind) {
+    const server = new Server({ name, store, onError: assert.fail });
+    const ends: string[] = [];
+    const go = new Gate();
+    const options = { task: "may", restartable: true, pollMs: 20 } as const;
+    server.tool("count", options, (_, ctx) => {
+        runs.push(ctx.resumed?.segments ?? 0);
+        return ctx.resumed ? "2" : KINDS[kind](ctx, ends, go);
+    });
+    server.tool("lost", { task: "may", pollMs: 20 }, async function* () {
+        yield "1 ";
+        await new Promise(() => undefined);
+    });
+    return { server, ends, go };
+}
+
+/** Tokens of a task of each tool, whose first segment has come. */
+async function begin(url: string): Promise<string[]> {
+    const session = await open(url);
+    const tokens: string[] = [];
+    for (const name of ["count", "lost"]) {
+        const task = await session.start(name);
+        for await (const _ of task) break;
+        tokens.push(task.token ?? "");
+        task.detach();
+    }
+    await session.close();
+    return tokens;
+}
+
+async function takeOver(url: string, [token = "", lost = ""]: string[]): Promise<void> {
+    const session = await open(url);
+    assert.equal((await session.resume(token).result()).text, "1 2");
+    await assert.rejects(session.resume(lost).result(), { code: "SEGUE_E_REMOTE" });
+    await session.close();
+}
+
+for (const kind of Object.keys(KINDS) as Kind[]) {
+    test(`AS-78 a server that ends lets tasks go: ${kind}`, { timeout }, () =>
+        inDirectory(async (store) => {
+            const before = native.liveHandles()["Call"] ?? 0;
+            const runs: number[] = [];
+            const first = counting("first", store, runs, kind);
+            const { url } = await first.server.listenHttp({ drainMs: 0 });
+            const tokens = await begin(url);
+            await first.server.close();
+            assert.deepEqual([runs, first.ends], [[0], ["heard"]]);
+            assert.equal(native.liveHandles()["Call"] ?? 0, before);
+            const { server } = counting("next", store, runs, kind);
+            await takeOver((await server.listenHttp()).url, tokens);
+            assert.deepEqual(runs, [0, 1]);
+            first.go.open();
+            while (kind === "a handler that goes on" && first.ends.length < 2) {
+                await new Promise(setImmediate);
+            }
+            await server.close();
+        }),
+    );
+}
+
+test(
+    "AS-78 a server that was there before has the tasks of one that ends",
+    {
+        timeout,
+    },
+    () =>
+        inDirectory(async (store) => {
+            const runs: number[] = [];
+            const kind = "a generator that nothing wakes";
+            const next = counting("next", store, runs, kind);
+            const first = counting("first", store, runs, kind);
+            const other = await next.server.listenHttp();
+            const tokens = await begin(
+                (await first.server.listenHttp({ drainMs: 0 })).url,
+            );
+            assert.deepEqual(runs, [0]);
+            await first.server.close();
+            await takeOver(other.url, tokens);
+            assert.deepEqual(runs, [0, 1]);
+            await next.server.close();
+        }),
+);
+
+test("a handler may come to its end while its server does", { timeout }, () =>
+    inDirectory(async (store) => {
+        const server = new Server({ name: "waits", store });
+        server.tool("tidy", { task: "must", pollMs: 20 }, async (_, ctx) => {
+            await ctx.send("begun, ");
+            await aborted(ctx);
+            await new Promise(setImmediate);
+            await ctx.send("ended");
+        });
+        const { url } = await server.listenHttp({ drainMs: 0 });
+        let session = await open(url);
+        const task = await session.start("tidy");
+        for await (const _ of task) break;
+        const token = task.token ?? "";
+        task.detach();
+        await session.close();
+        await Promise.all([server.close(), server.close()]);
+        session = await open((await server.listenHttp()).url);
+        assert.equal((await session.resume(token).result()).text, "begun, ended");
+        await session.close();
+        await server.close();
+    }),
+);
+
+test(
+    "a server that is about to end leaves what it takes over to the next one",
+    {
+        timeout,
+    },
+    () =>
+        inDirectory(async (store) => {
+            const runs: number[] = [];
+            const kind = "a generator that nothing wakes";
+            const first = counting("first", store, runs, kind);
+            const tokens = await begin(
+                (await first.server.listenHttp({ drainMs: 0 })).url,
+            );
+
+            const next = counting("next", store, runs, kind);
+            const [began, go] = [new Gate(), new Gate()];
+            next.server.tool("gate", async () => {
+                began.open();
+                await go.opened;
+                return "through";
+            });
+            const listener = await next.server.listenHttp();
+            const session = await open(listener.url);
+            const through = session.call("gate");
+            await began.opened;
+            const closing = next.server.close();
+            await first.server.close();
+            const calls = (): number => native.liveHandles()["Call"] ?? 0;
+            const before = calls();
+            while (calls() <= before) await new Promise(setImmediate); // it has the task
+            go.open();
+            assert.equal((await through).text, "through");
+            await session.close();
+            await closing;
+            assert.deepEqual(runs, [0]);
+
+            const last = counting("last", store, runs, kind);
+            await takeOver((await last.server.listenHttp()).url, tokens);
+            assert.deepEqual(runs, [0, 1]);
+            await last.server.close();
+        }),
+);
