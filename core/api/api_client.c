@@ -203,10 +203,12 @@ segue_status segue_request_start(segue_session *session, const char *method,
     if (status != SEGUE_OK)
         return status;
     spec.method = sgi_str_of(method);
-    if (!spec.method.n || !sgi_utf8_valid(spec.method, NULL))
+    if (!method || !sgi_utf8_valid(spec.method, NULL))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = take_request_structs(&full, options, &callbacks, events);
+    if (status == SEGUE_OK && !spec.method.n && (params || !callbacks.on_input))
+        status = SEGUE_E_INVALID;
     if (status == SEGUE_OK && params)
         status = sgi_engine_json(session->engine, params, len, &spec.params, NULL);
     if (status == SEGUE_OK && params && sgi_json_kind_of(spec.params) != SGI_JSON_OBJECT)

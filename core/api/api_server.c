@@ -269,7 +269,7 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
     sgi_json_error fault;
     sgi_json value;
     segue_status status = sgi_engine_json(server->engine, json, len, &value, &fault);
-    if (status == SEGUE_E_JSON)
+    if (status == SEGUE_E_JSON || status == SEGUE_E_TOO_LARGE)
         return sgi_error_give(error, mem, status, "%s at byte %zu",
                               sgi_json_fault_text(fault.fault), fault.at);
     if (status == SEGUE_OK)

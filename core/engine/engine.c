@@ -112,6 +112,8 @@ segue_status sgi_engine_json(sgi_engine *engine, const char *text, size_t len,
     if (!sgi_json_read(&engine->reader, whole, NULL, 0, NULL, &fault)) {
         if (error)
             *error = fault;
+        if (fault.fault == SGI_JSON_SIZE)
+            return SEGUE_E_TOO_LARGE;
         return fault.fault == SGI_JSON_NOMEM ? SEGUE_E_NOMEM : SEGUE_E_JSON;
     }
     *value = sgi_json_trim(whole);

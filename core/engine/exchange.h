@@ -222,9 +222,9 @@ void sgi_ask_position(sgi_conn *conn, sgi_str event);
 void sgi_ask_wait(sgi_conn *conn, int64_t ms);
 /* ... a status that brings no answer, with its body, */
 void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body);
-/* ... 404 to what named a wire session: a message, or (taken) the stream of the answer to
- * one that had been taken, */
-void sgi_ask_forgotten(sgi_conn *conn, bool taken);
+/* ... 404, with its body, to what named a wire session: a message, or (taken) the stream
+ * of the answer to one that had been taken, */
+void sgi_ask_forgotten(sgi_conn *conn, bool taken, sgi_str body);
 /* ... JSON to the end that was given by sgi_conn_message and did not answer, */
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
 /* ... no answer, and none to be had by trying again (certificates, redirects), */

@@ -359,9 +359,23 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
     }
 }
 
+/* libcurl names the host of the URL, and a port, where it was neither. */
+static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
+{
+    const char *path = fetch->fetcher->settings.unix_socket;
+    long fault = 0;
+    char text[96];
+    if (result != CURLE_COULDNT_CONNECT || !path || !fetch->easy)
+        return;
+    curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
+    snprintf(fetch->text, sizeof fetch->text, "Failed to connect to the socket %s: %s",
+             path, fault ? strerror_r((int)fault, text, sizeof text) : "it is not there");
+}
+
 void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outcome)
 {
     outcome->fault = fetch->fault ? fetch->fault : fault_of(fetch, result);
+    name_unix_socket(fetch, result);
     if (fetch->once && fetch->sent &&
         (outcome->fault == SGI_FETCH_UNREACHABLE || outcome->fault == SGI_FETCH_TIMEOUT))
         outcome->fault = SGI_FETCH_BROKEN; /* it had left by a connection that died */
@@ -369,6 +383,8 @@ void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outco
         outcome->text = "";
     else if (fetch->fault)
         outcome->text = fetch->why;
+    else if (result == CURLE_SEND_FAIL_REWIND) /* on_seek said so */
+        outcome->text = "the connection broke before the answer came";
     else if (fetch->text[0])
         outcome->text = fetch->text;
     else

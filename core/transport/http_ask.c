@@ -182,7 +182,7 @@ static void start(sgi_http_ask *ask)
 {
     sgi_http_client *client = ask->client;
     if (ask->streams && ask->wire_session != client->wire_session) {
-        sgi_ask_forgotten(ask->conn, true);
+        sgi_ask_forgotten(ask->conn, true, (sgi_str){0});
         sgi_http_ask_drop(ask, "the session of the stream is over");
         return;
     }
@@ -426,7 +426,7 @@ static void refused(sgi_http_ask *ask)
     if (sgi_http_ask_again(ask))
         return;
     if (ask->status == 404 && ask->in_session) {
-        sgi_ask_forgotten(ask->conn, ask->streams);
+        sgi_ask_forgotten(ask->conn, ask->streams, body);
     } else if (!ask->streams) {
         sgi_ask_refused(ask->conn, ask->status, body);
     } else if (sgi_ask_may_pass(ask->status)) {

@@ -99,12 +99,25 @@ static int32_t port_of(int fd)
     return address.any.sa_family == AF_INET6 ? ntohs(address.in6.sin6_port) : 0;
 }
 
+/* Most often somebody else has the port, so it is named. */
+static segue_status failed_at(const sgi_listen_options *options, char why[SGI_WHY_SIZE],
+                              int fault)
+{
+    char place[SGI_WHY_SIZE / 2];
+    bool is_v6 = strchr(options->address, ':');
+    snprintf(place, sizeof place, is_v6 ? "[%s]:%d" : "%s:%d", options->address,
+             (int)options->port);
+    return failed(why, place, fault);
+}
+
 static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *options,
                              char why[SGI_WHY_SIZE])
 {
     any_address address;
-    if (!options->address || options->port < 0 || options->port > UINT16_MAX)
-        return refuse(why, "needs an address and a port", options->address);
+    if (!options->address)
+        return refuse(why, "needs an address", NULL);
+    if (options->port < 0 || options->port > UINT16_MAX)
+        return refuse(why, "a port is 0 (a free one) to 65535", options->address);
     socklen_t len = parse_address(options->address, options->port, &address);
     if (!len)
         return refuse(why, "not an address (names are not looked up)", options->address);
@@ -118,7 +131,7 @@ static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *opt
         set_option(s->fd, IPPROTO_IPV6, IPV6_V6ONLY,
                    !IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr));
     if (bind(s->fd, &address.any, len) != 0 || listen(s->fd, backlog_of(options)) != 0)
-        return failed(why, options->address, errno);
+        return failed_at(options, why, errno);
     s->port = port_of(s->fd);
     return SEGUE_OK;
 }

@@ -43,16 +43,17 @@ struct sgi_tls {
 
 /* ---- the files ---- */
 
-/* The reason OpenSSL gives, without its numbers. */
-static const char *first_reason(void)
-{
-    const char *reason = ERR_reason_error_string(ERR_peek_error());
-    return reason ? reason : "unknown reason";
-}
-
+/* The reason OpenSSL gives, without its numbers; it has no words for those of the system,
+ * such as that there is no such file. */
 static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char *path)
 {
-    snprintf(why, SGI_WHY_SIZE, "%s %s: %s", what, path, first_reason());
+    char text[96];
+    unsigned long fault = ERR_peek_error();
+    const char *reason = ERR_SYSTEM_ERROR(fault)
+                             ? strerror_r(ERR_GET_REASON(fault), text, sizeof text)
+                             : ERR_reason_error_string(fault);
+    snprintf(why, SGI_WHY_SIZE, "%s %s: %s", what, path,
+             reason ? reason : "unknown reason");
     return SEGUE_E_INVALID;
 }
 

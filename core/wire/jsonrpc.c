@@ -1,6 +1,6 @@
 #include "wire/jsonrpc.h"
 
-static bool is_id(sgi_json value)
+bool sgi_id_is_usable(sgi_json value)
 {
     int64_t number;
     return sgi_json_kind_of(value) == SGI_JSON_STRING ||
@@ -92,7 +92,7 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
     parts found = {0};
     memset(message, 0, offsetof(sgi_message, parts));
     pick_parts(&found, members, count);
-    if (is_id(found.id))
+    if (sgi_id_is_usable(found.id))
         message->id = found.id;
     message->is_call = found.method.n > 0;
     message->is_response = !found.method.n && (found.result.n || found.error.n);

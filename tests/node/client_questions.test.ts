@@ -1,6 +1,8 @@
 /** The server asks: forms, models, roots; answers that fail or never come. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import {
+    connect,
     type ElicitResult,
     type OnElicit,
     type Question,
@@ -8,6 +10,7 @@ import {
     RequestTimeoutError,
 } from "segue-mcp";
 import { uncaught, worldTest } from "./client_worlds.js";
+import { RawPeer } from "./raw_peer.js";
 
 /** What a callback of the user throws. */
 class LookupFailure extends Error {}
@@ -131,4 +134,32 @@ worldTest("several questions of one call", async (world) => {
         assert.ok((await session.call("ask_both")).text);
         assert.ok((await session.call("ask_rounds")).content);
     });
+});
+
+// As for the roots, as soon as they are initialized.
+test("servers ask while there is no request", async () => {
+    const peer = new RawPeer();
+    const target = { _transport: () => peer.transport() } as unknown as string;
+    const say = (message: object): void =>
+        peer.say(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    const hear = async (): Promise<Record<string, unknown>> =>
+        JSON.parse(await peer.hear()) as Record<string, unknown>;
+    const connecting = connect(target, { era: "legacy", roots: ["file:///w"] });
+    const { id } = await hear();
+    const serverInfo = { name: "x", version: "1" };
+    say({
+        id,
+        result: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo },
+    });
+    await hear(); // that it is initialized
+    say({ id: 0, method: "roots/list" });
+    const heard = await hear();
+    assert.equal(heard.id, 0);
+    assert.deepEqual(heard.result, { roots: [{ uri: "file:///w" }] });
+    const session = await connecting;
+    say({ id: 1, method: "roots/list" });
+    assert.ok("result" in (await hear()));
+    say({ id: 2, method: "sampling/createMessage", params: {} });
+    assert.equal(((await hear()).error as { code: number }).code, -32601);
+    await session.close();
 });

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 import segue
 from client_worlds import World, run
+from raw_peer import RawPeer
 
 
 def test_a_form_is_filled_in(world: World) -> None:
@@ -100,7 +102,17 @@ def test_a_callback_refuses(world: World) -> None:
     run(work)
 
 
-@pytest.mark.parametrize("reply", [LookupError, 7, "yes", object()])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        LookupError,
+        7,
+        "yes",
+        object(),
+        {"answer": 1},  # what a form was filled in with, without an action
+        segue.ElicitResult("acept", {}),  # type: ignore[arg-type]
+    ],
+)
 def test_a_callback_that_fails(world: World, reply: Any) -> None:
     async def work() -> None:
         reported: list[Any] = []
@@ -120,6 +132,13 @@ def test_a_callback_that_fails(world: World, reply: Any) -> None:
         loop.set_exception_handler(None)
 
     run(work)
+
+
+def test_a_callback_is_a_function() -> None:
+    given: Any = 3
+    for name in ("on_elicit", "on_sample", "on_input", "on_log", "on_notification"):
+        with pytest.raises(TypeError, match=f"{name} is a function"):
+            run(lambda name=name: segue.connect(segue.Server("x"), **{name: given}))
 
 
 def test_an_answer_that_never_comes(world: World) -> None:
@@ -152,5 +171,36 @@ def test_several_questions_of_one_call(world: World) -> None:
         async with world.session(on_elicit=on_elicit) as session:
             assert (await session.call("ask_both")).text
             assert (await session.call("ask_rounds")).content is not None
+
+    run(work)
+
+
+def test_servers_ask_while_there_is_no_request() -> None:
+    """As for the roots, as soon as they are initialized."""
+
+    async def work() -> None:
+        peer = RawPeer()
+        target: Any = peer
+        opening = segue.connect(target, era="legacy", roots=["file:///w"])
+        connecting = asyncio.ensure_future(opening.__aenter__())
+        hello = msgspec.json.decode(await peer.hear())
+        told = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "serverInfo": {"name": "x", "version": "1"},
+        }
+        answer = {"jsonrpc": "2.0", "id": hello["id"], "result": told}
+        peer.say(msgspec.json.encode(answer))
+        await peer.hear()  # that it is initialized
+        peer.say('{"jsonrpc":"2.0","id":0,"method":"roots/list"}')
+        heard = msgspec.json.decode(await peer.hear())
+        assert heard["id"] == 0
+        assert heard["result"]["roots"][0]["uri"] == "file:///w"
+        session = await connecting
+        peer.say('{"jsonrpc":"2.0","id":1,"method":"roots/list"}')
+        assert "result" in msgspec.json.decode(await peer.hear())
+        peer.say('{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}')
+        assert msgspec.json.decode(await peer.hear())["error"]["code"] == -32601
+        await session.close()
 
     run(work)

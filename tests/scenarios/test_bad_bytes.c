@@ -24,7 +24,7 @@ static void assert_alive(wire *c)
 static void assert_parse_error(wire *c, const char *line)
 {
     wire_send(c, line);
-    const char *r = wire_next(c);
+    const char *r = wire_due(c);
     assert_non_null(r);
     assert_code(r, -32700);
     assert_at(r, "id", "");
@@ -65,7 +65,7 @@ static void not_json(world *w)
     assert_at(wire_do(c, "1", "tools/list", NULL, NULL), "result.resultType",
               "\"complete\"");
     wire_send(c, "hello");
-    assert_golden(wire_next(c), "parse_error");
+    assert_golden(wire_due(c), "parse_error");
 }
 
 static void duplicate_task_id(world *w)
@@ -101,7 +101,7 @@ static void nul_in_strings(world *w)
     if (w->place != WORLD_STDIO) {
         wire_feed(c, raw, sizeof raw - 1);
         world_run(w);
-        assert_code(wire_next(c), -32700);
+        assert_code(wire_due(c), -32700);
         assert_alive(c);
     }
 }
@@ -137,7 +137,7 @@ static void numbers_pass_untouched(world *w)
         snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}",
                  numbers[i]);
         wire_send(c, line);
-        assert_code(wire_next(c), -32600);
+        assert_code(wire_due(c), -32600);
     }
 }
 
@@ -154,7 +154,7 @@ static void huge_line(world *w)
     }
     free(line);
     wire_send(c, "");
-    const char *r = wire_next(c);
+    const char *r = wire_due(c);
     assert_code(r, -32700);
     assert_golden(r, "message_too_large");
     assert_alive(c);
@@ -206,13 +206,13 @@ static void bad_envelopes(world *w)
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         wire_send(c, bad[i].line);
-        const char *r = wire_next(c);
+        const char *r = wire_due(c);
         assert_code(r, -32600);
         assert_at(r, "id", bad[i].id);
         assert_alive(c);
     }
     wire_send(c, bad[5].line);
-    assert_golden(wire_next(c), "invalid_request");
+    assert_golden(wire_due(c), "invalid_request");
 }
 
 static void responses_to_nothing(world *w)
@@ -274,6 +274,27 @@ static void odd_notifications(world *w)
         assert_int_equal(world_runs(w, "greet"), (int)(sizeof lines / sizeof *lines));
 }
 
+/* 1.5 is nobody's id, and above all not that of the request whose id is empty. */
+static void ids_that_are_none_cancel_nothing(world *w)
+{
+    static const char *const ids[] = {
+        "1.5", "1e400", "18446744073709551616", "true", "null", "{}", "[\"\"]"};
+    wire *c = world_connect(w, NULL);
+    wire_do_plain(c, "0", "initialize",
+                  "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+                  "\"clientInfo\":{\"name\":\"raw\",\"version\":\"1\"}");
+    wire_notify(c, "notifications/initialized", NULL);
+    wire_ask_plain(c, "\"\"", "tools/call",
+                   "\"name\":\"slow_compute\",\"arguments\":{\"ms\":100}");
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        char params[64];
+        snprintf(params, sizeof params, "\"requestId\":%s", ids[i]);
+        wire_notify(c, "notifications/cancelled", params);
+    }
+    world_advance(w, 100);
+    assert_at(wire_response(c, "\"\""), "result.content.0.text", "\"Computed: done\"");
+}
+
 /* Mutations of good messages: an answer or none, never the end of the server. */
 static void random_bytes(world *w)
 {
@@ -320,6 +341,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
     {"AS-116 a task id of 1 MiB is unknown", huge_task_id, ONE_DRIVE | NOT_HTTP, NULL},
     {"AS-116 JSON that is no message is refused", bad_envelopes, 0, NULL},
+    {"AS-116 ids that are none cancel nothing", ids_that_are_none_cancel_nothing, 0,
+     NULL},
     {"AS-116 mutated messages do no harm", random_bytes, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-118 responses to nothing are dropped", responses_to_nothing, 0, NULL},
     {"notifications nobody understands are ignored", odd_notifications, 0, NULL},

@@ -215,6 +215,28 @@ static void questions_that_are_none_are_not_asked(void **state)
     kit_end(&k);
 }
 
+/* What the application gives is told apart from what is no JSON. */
+static void params_beyond_the_limit_are_too_large(void **state)
+{
+    (void)state;
+    static char params[2048] = "{\"name\":\"";
+    kit k = {0};
+    kit_prepare(&k, 1024);
+    kit_connect(&k);
+    kit_open(&k, NULL);
+    kit_handshake(&k, SERVER_PLAIN);
+    memset(params + strlen(params), 'x', sizeof params - strlen(params) - 3);
+    memcpy(params + sizeof params - 3, "\"}", 3);
+    assert_int_equal(segue_request_start(k.session, "tools/call", params, strlen(params),
+                                         NULL, NULL, NULL),
+                     SEGUE_E_TOO_LARGE);
+    assert_int_equal(
+        segue_request_start(k.session, "tools/call", params, 100, NULL, NULL, NULL),
+        SEGUE_E_JSON);
+    assert_works(&k);
+    kit_end(&k);
+}
+
 static void numbers_of_events_that_are_none_are_dropped(void **state)
 {
     (void)state;
@@ -302,6 +324,8 @@ int main(void)
              a_task_id_that_is_none_ends_the_call),
         CASE("questions that are none are not asked",
              questions_that_are_none_are_not_asked),
+        CASE("params beyond the limit are too large",
+             params_beyond_the_limit_are_too_large),
         CASE("numbers of events that are none are dropped",
              numbers_of_events_that_are_none_are_dropped),
         CASE("a log message without params",

@@ -29,8 +29,22 @@ static segue_session_options options_of(int32_t fill, int32_t era)
     return options;
 }
 
+/* What is none leaves the question open: the server would wait for a better one. */
 static void answer(record *r)
 {
+    static const char *const none[] = {
+        "{}",
+        "[]",
+        "\"accept\"",
+        "{\"answer\":1}",
+        "{\"action\":\"acept\",\"content\":{}}",
+        "{\"action\":true}",
+        "{\"action\":\"accept\",\"content\":\"Ada\"}",
+    };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(record_answer(r, NULL, none[i]), SEGUE_E_INVALID);
+        kit_expect_silence(r->k);
+    }
     assert_int_equal(record_answer(r, NULL, SAID), SEGUE_OK);
 }
 

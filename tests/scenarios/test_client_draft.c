@@ -432,7 +432,7 @@ static void a_refused_answer_is_asked_for_anew(void **state)
     kit k = {0};
     record *r = begin(&k, MADE("T"));
     kit_result(&k, look(&k), ASKS("T", QUESTION("k")));
-    answer(r, "k", "{\"action\":\"perhaps\"}");
+    answer(r, "k", "{\"action\":\"accept\",\"content\":{\"x\":1}}");
     kit_error(&k, kit_expect(&k, "tasks/get"), -32602, NULL);
     const char *get = kit_expect(&k, "tasks/get");
     assert_at(get, "params.inputResponses", "");

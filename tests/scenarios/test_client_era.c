@@ -218,8 +218,10 @@ static void a_handshake_that_fails_ends_the_session(void **state)
     kit refused = {0}, strange = {0}, silent = {0};
     segue_session_options options = options_of(SEGUE_ERA_LEGACY);
     kit_begin(&refused, &options);
+    record *r = kit_call(&refused, "t");
     kit_error(&refused, kit_expect(&refused, "initialize"), -32602, NULL);
     assert_int_equal(refused.closed_status, SEGUE_E_NEGOTIATION);
+    assert_string_equal(r->message, "the server refused initialize: no");
     kit_end(&refused);
 
     kit_begin(&strange, &options);
@@ -228,7 +230,7 @@ static void a_handshake_that_fails_ends_the_session(void **state)
     kit_end(&strange);
 
     kit_begin(&silent, &options);
-    record *r = kit_call(&silent, "t");
+    r = kit_call(&silent, "t");
     kit_expect(&silent, "initialize");
     kit_advance(&silent, 61000);
     assert_int_equal(silent.closed_status, SEGUE_E_NEGOTIATION);

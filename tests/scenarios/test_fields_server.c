@@ -40,7 +40,7 @@ static const field_row rows[] = {
     {CALL, MCP "clientCapabilities>extensions", "KKKKKKKKKKKKKK"},
     {CALL, MCP "clientInfo", "KKKKKKKKKKKKKK"},
     {CALL, MCP "clientInfo>name", "KKKKKKKKKKKKKK"},
-    {CALL, MCP "logLevel", "KKKKKKKKKKKKKK"},
+    {CALL, MCP "logLevel", "KPPPPPPPPPPPPP"},
     {CALL, META "progressToken", "KKKKKKKKKKKKKK"},
     {CALL, META "partialResultToken", "KKKKKKKKKKKKKK"},
     {ROUND, "params>requestState", "KPPPPPPPPPPPPP"},

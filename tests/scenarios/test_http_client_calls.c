@@ -194,7 +194,7 @@ static void what_is_no_answer_is_an_error(void **state)
     one_call("500 Internal Server Error", JSON, nobodys, SEGUE_E_REMOTE, 7);
     one_call("200 OK", JSON, nobodys, SEGUE_E_REMOTE, 7);
     one_call("404 Not Found", "", "", SEGUE_E_REFUSED, 0);
-    one_call("400 Bad Request", "Content-Type: text/html\r\n", "<p>", SEGUE_E_REFUSED, 0);
+    one_call("405 Not Allowed", "Content-Type: text/html\r\n", "<p>", SEGUE_E_REFUSED, 0);
     one_call("401 Unauthorized", JSON, error, SEGUE_E_UNAUTHORIZED, 0);
     one_call("202 Accepted", "", "", SEGUE_E_REFUSED, 0);
     one_call("204 No Content", "", "", SEGUE_E_REFUSED, 0);
@@ -229,7 +229,7 @@ static void an_answer_beyond_the_limit_is_refused(void **state)
         if (kind == 0) {
             script_say(h, "200 OK", JSON, large);
         } else if (kind == 1) {
-            script_say(h, "400 Bad Request", JSON, large);
+            script_say(h, "500 Oops", JSON, large);
         } else {
             script_stream(h);
             script_event(h, NULL, "%.8000s", large);
@@ -297,6 +297,9 @@ static void a_call_is_not_sent_twice(void **state)
         script_cut(script_expect(&s, "tools/call"), reset);
         script_until(&s, r->completed);
         assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        if (!reset)
+            assert_string_equal(r->message,
+                                "the connection broke before the answer came");
         script_expect_silence(&s);
         r = kit_call(&s.k, "t");
         heard *h = script_expect(&s, "tools/call");

@@ -106,6 +106,23 @@ static void unknown_ids_are_left_out(world *w)
     assert_at(wire_notification(c, ACK), "params.notifications", "{}");
 }
 
+static void told_once_however_often_named(world *w)
+{
+    char params[256];
+    wire *c = world_connect(w, NULL);
+    const char *id = wire_make_task(c, "1", "hang", NULL, NULL);
+    snprintf(params, sizeof params,
+             "\"notifications\":{\"taskIds\":[\"%s\",\"%s\",\"%s\"]}", id, id, id);
+    wire_ask(c, "2", "subscriptions/listen", params, CAPS_TASKS);
+    snprintf(params, sizeof params, "[\"%s\"]", id);
+    assert_at(wire_notification(c, ACK), "params.notifications.taskIds", params);
+    wire_notification(c, "notifications/tasks");
+    wire_task(c, "3", "tasks/cancel", id, NULL);
+    assert_at(wire_notification(c, "notifications/tasks"), "params.status",
+              "\"cancelled\"");
+    wire_quiet(c);
+}
+
 static void cancelled_ends_it(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -177,6 +194,7 @@ static const scenario scenarios[] = {
     {"AS-68 without the extension: -32021", needs_the_extension, 0, NULL},
     {"filters that are none are refused", bad_filters, 0, NULL},
     {"unknown tasks are left out silently", unknown_ids_are_left_out, 0, NULL},
+    {"a task named twice is told of once", told_once_however_often_named, 0, NULL},
     {"notifications/cancelled ends a subscription", cancelled_ends_it, 0, NULL},
     {"changes of the tool list reach who asked for them", tool_list_changes,
      ONLY_HERE | ONE_DRIVE, NULL},

@@ -3,6 +3,7 @@
  * becomes a task later. */
 #include "support/world.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -239,6 +240,88 @@ static void messages_from_a_level(world *w)
         wire_notification(c, "notifications/message");
 }
 
+/* 2026-07-28 server/utilities/logging, "Error Handling"; behind what R-0-7 puts first. */
+static void levels_that_are_none(world *w)
+{
+    static const char level[] =
+        VERSION "\"2026-07-28\"," CAPABILITIES "{},\"io.modelcontextprotocol/logLevel\":"
+                "\"verbose\"";
+    wire *c = world_connect(w, NULL);
+    assert_code(do_meta(c, "1", "tools/call", "\"name\":\"chatty\"", level), -32602);
+    assert_code(do_meta(c, "2", "no/such", NULL, level), -32601);
+    assert_code(do_meta(c, "3", "tasks/get", "\"taskId\":\"x\"", level), -32021);
+    if (w->place != WORLD_STDIO)
+        assert_int_equal(world_runs(w, "chatty"), 0);
+}
+
+/* It is echoed where the schema wants a string or an integer. */
+static void progress_tokens_that_are_none(world *w)
+{
+    static const char *const none[] = {"1.5", "true", "null", "[]", "{}"};
+    wire *c = world_connect(w, NULL);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char meta[256];
+        snprintf(meta, sizeof meta,
+                 VERSION "\"2026-07-28\"," CAPABILITIES "{},\"progressToken\":%s",
+                 none[i]);
+        do_meta(c, "1", "tools/call", "\"name\":\"chatty\"", meta);
+    }
+    assert_null(strstr(wire_history(c), "notifications/progress"));
+}
+
+static void tell_no_number(void *user, segue_call *call)
+{
+    (void)user;
+    assert_int_equal(segue_call_progress(call, NAN, 1, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_call_progress(call, 1, INFINITY, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_call_progress(call, -INFINITY, 0, NULL), SEGUE_E_INVALID);
+    segue_call_progress(call, 1.5, 3, NULL);
+    segue_call_complete(call, NULL);
+    segue_call_free(call);
+}
+
+static void add_tool(world *w, const char *name, segue_call_fn run)
+{
+    char json[1024];
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = run;
+    snprintf(json, sizeof json, "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}",
+             name);
+    assert_int_equal(
+        segue_server_add(w->server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL),
+        SEGUE_OK);
+    world_run(w);
+}
+
+/* JSON has none of them: null is what the schema of progress does not know. */
+static void progress_is_a_number(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    add_tool(w, "odd", tell_no_number);
+    do_meta(c, "1", "tools/call", "\"name\":\"odd\"",
+            VERSION "\"2026-07-28\"," CAPABILITIES "{},\"progressToken\":1");
+    const char *n = wire_notification(c, "notifications/progress");
+    assert_at(n, "params.progress", "1.5");
+    assert_at(n, "params.total", "3");
+    wire_quiet(c);
+}
+
+/* Some writers escape all that is not ASCII. */
+static void names_are_found_however_they_are_written(world *w)
+{
+    char name[257] = "", escaped[2048] = "\"name\":\"";
+    for (int i = 0; i < 64; i++) {
+        strcat(name, "\xf0\x9f\x98\x80");
+        strcat(escaped, "\\ud83d\\ude00");
+    }
+    strcat(escaped, "\"");
+    wire *c = world_connect(w, NULL);
+    add_tool(w, name, tell_no_number);
+    assert_at(wire_do(c, "1", "tools/call", escaped, NULL), "result.resultType",
+              "\"complete\"");
+}
+
 static void cancel_reaches_the_handler(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -351,6 +434,13 @@ static const scenario scenarios[] = {
     {"errors of plain calls equal their golden files", errors_of_calls, 0, NULL},
     {"progress comes to who gave a token", progress_on_demand, 0, NULL},
     {"messages come from the level asked for", messages_from_a_level, 0, NULL},
+    {"R-0-7 a level that is none is refused", levels_that_are_none, 0, NULL},
+    {"progress tokens that are none are not echoed", progress_tokens_that_are_none, 0,
+     NULL},
+    {"progress is a number", progress_is_a_number, ONLY_HERE | ONE_DRIVE, NULL},
+    /* over HTTP the header of this client repeats a name as it is written */
+    {"a tool is found however its name is written",
+     names_are_found_however_they_are_written, ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
     {"cancelling, and leaving, reach the handler of a plain call",
      cancel_reaches_the_handler, ONLY_HERE, NULL},
     {"a cancelled request is not answered", cancelled_request_is_not_answered, 0, NULL},

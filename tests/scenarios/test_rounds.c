@@ -13,6 +13,7 @@
 #define CAPS_ASK "{\"elicitation\":{}}"
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
 #define ANSWER(key) "\"" key "\":" ACCEPT
+#define NAME "\"input-1\":{\"action\":\"accept\",\"content\":{\"name\":\"Alice\"}}"
 #define STATE_SIZE 256
 #define WAIT_MS 5000 /* of the scenarios that pass some time */
 
@@ -231,15 +232,15 @@ static void the_last_round_decides_on_a_task(world *w)
     snprintf(params, sizeof params,
              "\"name\":\"test_tool_with_task\",\"arguments\":{},\"requestState\":%s,"
              "\"inputResponses\":{%s}",
-             state, ANSWER("input-1"));
+             state, NAME);
     wire_ask(c, "2", "tools/call", params, CAPS_ASK);
     if (w->place != WORLD_STDIO)
         world_jump(w, 200);
     assert_at(wire_response(c, "2"), "result.resultType", "\"complete\"");
     take_state(round_with(c, "3", "test_tool_with_task", NULL, NULL, NULL, CAPS_ASK),
                state);
-    assert_at(go(c, "4", "test_tool_with_task", state, ANSWER("input-1")),
-              "result.resultType", "\"task\"");
+    assert_at(go(c, "4", "test_tool_with_task", state, NAME), "result.resultType",
+              "\"task\"");
 }
 
 static void undeclared_is_not_asked(world *w)
@@ -390,8 +391,8 @@ static void waiting_calls_are_limited(world *w)
     take_state(go(c, "11", "ask_once", NULL, NULL), state);
     /* a call that becomes a task counts once */
     take_state(go(c, "12", "test_tool_with_task", NULL, NULL), state);
-    assert_at(go(c, "13", "test_tool_with_task", state, ANSWER("input-1")),
-              "result.resultType", "\"task\"");
+    assert_at(go(c, "13", "test_tool_with_task", state, NAME), "result.resultType",
+              "\"task\"");
 }
 
 static void two_questions_at_most(segue_server_options *options)

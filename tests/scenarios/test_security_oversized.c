@@ -220,7 +220,7 @@ static const row rows[] = {
      "\"_meta\":{\"io.modelcontextprotocol/clientCapabilities\":{},"
      "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
      "\"io.modelcontextprotocol/logLevel\":\"",
-     "l", "\"}}}", "Hello"},
+     "l", "\"}}}", "-32602"},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
      "call\",\"params\":{\"name\":\"greet\","
      "\"arguments\":{\"",

@@ -496,6 +496,21 @@ static void a_unix_socket_takes_the_place_of_the_host(void **state)
     rmdir(dir);
 }
 
+static void a_unix_socket_that_is_not_there_is_named(void **state)
+{
+    fetch_rig rig;
+    fetch_seen seen = {0};
+    (void)state;
+    fetch_set_up(&rig);
+    fetch_connect(&rig, &(sgi_fetch_settings){.url = "http://localhost/x",
+                                              .unix_socket = "/nowhere/at/all"});
+    fetch_start(&rig, &seen, "{}");
+    expect_fault(&rig, &seen, SGI_FETCH_UNREACHABLE);
+    assert_string_equal(seen.text, "Failed to connect to the socket /nowhere/at/all: No "
+                                   "such file or directory");
+    fetch_tear_down(&rig);
+}
+
 /* ---- proxies ---- */
 
 static void a_proxy_that_is_named_is_used(void **state)
@@ -609,6 +624,7 @@ int main(void)
         cmocka_unit_test(streams_do_not_hold_up_what_is_short),
         cmocka_unit_test(a_stream_that_began_as_short_makes_room),
         cmocka_unit_test(a_unix_socket_takes_the_place_of_the_host),
+        cmocka_unit_test(a_unix_socket_that_is_not_there_is_named),
         cmocka_unit_test(a_proxy_that_is_named_is_used),
         cmocka_unit_test(the_environment_names_the_proxy),
         cmocka_unit_test(a_proxy_that_refuses_makes_the_host_unreachable),

@@ -149,6 +149,8 @@ static void a_reload_is_for_new_connections(void **state)
         *why = 0;
         assert_int_equal(sgi_link_gate_reload(r.gate, &bad[i], why), SEGUE_E_INVALID);
         assert_true(strlen(why) > 10);
+        assert_null(strstr(why, "unknown reason"));
+        assert_int_equal(i == 1, strstr(why, "No such file") != NULL);
     }
     peer still = peer_meet_as(&r, TLS, 0);
     assert_served(&still, "old");

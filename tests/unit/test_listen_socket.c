@@ -117,7 +117,9 @@ static void a_port_is_shared_only_when_all_say_so(void **state)
     (void)state;
     assert_int_equal(sgi_listen_open(&a, &sgi_mem_libc, &options, why), SEGUE_OK);
     assert_int_equal(open_tcp(&b, "127.0.0.1", a.port), SEGUE_E_EXISTS);
-    assert_non_null(strstr(why, "127.0.0.1"));
+    char place[32];
+    snprintf(place, sizeof place, "127.0.0.1:%d: ", a.port);
+    assert_non_null(strstr(why, place));
     options.port = a.port;
     assert_int_equal(sgi_listen_open(&b, &sgi_mem_libc, &options, why), SEGUE_OK);
     sgi_listen_close(&a);

@@ -1,36 +1,10 @@
-#include "engine/asking/ask_http.h"
+#include "engine/asking/ask_exchange.h"
 
 #include "engine/asking/asked.h"
 #include "engine/asking/request.h"
 #include "engine/asking/tool_headers.h"
 #include "engine/hosting/host.h"
 #include "wire/mcp_headers.h"
-
-#include <stdio.h>
-
-struct sgi_exchange {
-    TAILQ_ENTRY(sgi_exchange) link; /* of those on which there is something to do */
-    bool marked;
-    bool taken;      /* the transport has its reference */
-    bool over;       /* nobody waits for its answer */
-    bool waited_for; /* ... or never did */
-    sgi_conn *conn;
-    segue_session *session; /* counted */
-    sgi_emitter *emitter;   /* who waits, or NULL */
-    sgi_ask_kind kind;
-    sgi_version version;
-    sgi_buf method; /* plain text */
-    sgi_buf name;   /* the value of Mcp-Name */
-    bool has_name;
-    sgi_buf params;       /* Mcp-Param-*, packed */
-    int32_t wire_session; /* of the session's, when it was written */
-    bool heard;           /* something has come back */
-    bool held;            /* it waits for a token */
-    bool unsent;          /* nothing of it has reached the server */
-    bool announces;  /* notifications/initialized: the session waits for its acceptance */
-    sgi_buf answers; /* the id of the server's question that it answers */
-    bool settled;    /* the server has taken it, or refused it for good */
-};
 
 /* ---- as a conversation ---- */
 
@@ -353,126 +327,12 @@ void sgi_ask_alive(sgi_conn *conn)
         sgi_emitter_touch(conn->exchange->emitter);
 }
 
-/* An error without an id, or with null: whose else than this exchange's? */
-static bool take_error(sgi_exchange *exchange, sgi_str body)
-{
-    sgi_json_member members[SGI_MESSAGE_MEMBERS];
-    size_t count = 0;
-    sgi_json_error fault;
-    if (!body.n ||
-        !sgi_json_read(&exchange->conn->engine->reader, body, members,
-                       SGI_MESSAGE_MEMBERS, &count, &fault) ||
-        sgi_json_kind_of(sgi_json_trim(body)) != SGI_JSON_OBJECT)
-        return false;
-    sgi_json error = sgi_json_get(body, "error");
-    int64_t number;
-    if (sgi_json_kind_of(error) != SGI_JSON_OBJECT ||
-        !sgi_json_int(sgi_json_get(error, "code"), &number))
-        return false;
-    sgi_emitter_error(exchange->emitter, error);
-    return true;
-}
-
 void sgi_ask_wait(sgi_conn *conn, int64_t ms)
 {
     segue_session *session = conn->exchange->session;
     int64_t until = sgi_now(&session->engine->env) + ms;
     if (until > session->wait_until_ms)
         session->wait_until_ms = until;
-}
-
-bool sgi_ask_may_pass(int32_t status)
-{
-    return status == 408 || status == 429 || status == 502 || status == 503 ||
-           status == 504;
-}
-
-void sgi_ask_heard(sgi_conn *conn, int32_t status)
-{
-    conn->exchange->settled = !sgi_ask_may_pass(status);
-}
-
-/* To be let in is a matter of HTTP, whatever JSON says it; before anything is known of
- * the server, so is what it lets nobody do. */
-static bool is_denied(const sgi_exchange *exchange, int32_t status)
-{
-    return status == 401 || status == 407 ||
-           (status == 403 && !sgi_session_is_open(exchange->session));
-}
-
-void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
-{
-    sgi_exchange *exchange = conn->exchange;
-    if (exchange->kind == SGI_ASK_LISTEN) {
-        exchange->over = !sgi_ask_may_pass(status); /* it offers none */
-    } else if (!exchange->emitter ||
-               (!is_denied(exchange, status) && take_error(exchange, body))) {
-        return;
-    } else if (sgi_ask_may_pass(status)) {
-        char why[32];
-        snprintf(why, sizeof why, "HTTP status %d", (int)status);
-        sgi_emitter_lost(exchange->emitter, why, false);
-    } else {
-        sgi_emitter_refused(exchange->emitter, status, NULL);
-    }
-}
-
-/* As often as it may reconnect in a row: servers die more than once, and a request that
- * is to end sooner has a time of its own. Counted here while the session is not open;
- * else by who sends it again, which it then does at once or later. */
-static bool may_go_again(segue_request *request)
-{
-    bool may = request->failures < request->session->options.max_reconnects;
-    request->failures += !sgi_session_is_open(request->session);
-    return may;
-}
-
-/* What was refused so was not done: it is asked again in a new wire session. Not so what
- * had been taken: nobody knows whether it ran. What else is under way in the old
- * session hears for itself (2025-11-25 basic/transports, "Session Management", 4). */
-void sgi_ask_forgotten(sgi_conn *conn, bool taken)
-{
-    static const char why[] = "the server has forgotten the session";
-    sgi_exchange *exchange = conn->exchange;
-    segue_session *session = exchange->session;
-    sgi_emitter *emitter = exchange->emitter;
-    segue_request *request = emitter ? emitter->request : NULL;
-    if (exchange->kind == SGI_ASK_LISTEN && !exchange->heard) {
-        exchange->over = true; /* it offers none, and says so in this way */
-        return;
-    }
-    if (exchange->wire_session == session->wire_session)
-        sgi_session_renew(session, why);
-    bool again = request && !taken && may_go_again(request);
-    if (again || (emitter && taken))
-        sgi_emitter_lost(emitter, why, again);
-    else if (emitter)
-        sgi_emitter_refused(emitter, 404, NULL);
-}
-
-void sgi_ask_unanswered(sgi_conn *conn, sgi_str body)
-{
-    sgi_exchange *exchange = conn->exchange;
-    if (exchange->emitter && exchange->emitter->begun)
-        sgi_emitter_lost(exchange->emitter, "the answer was JSON: no more can follow it",
-                         false);
-    else if (exchange->emitter && !take_error(exchange, body))
-        sgi_emitter_malformed(exchange->emitter);
-}
-
-void sgi_ask_denied(sgi_conn *conn, const char *why)
-{
-    if (conn->exchange->emitter)
-        sgi_emitter_refused(conn->exchange->emitter, 0, why);
-}
-
-void sgi_ask_unauthorized(sgi_conn *conn, const char *why)
-{
-    sgi_exchange *exchange = conn->exchange;
-    if (exchange->kind == SGI_ASK_LISTEN)
-        exchange->over = true;
-    else if (exchange->emitter)
-        sgi_emitter_refused(exchange->emitter, 401, why);
 }
 
 void sgi_ask_hold(sgi_conn *conn, bool held)

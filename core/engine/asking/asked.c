@@ -1,6 +1,5 @@
-/* Which request is meant? The task that the question names says it; over HTTP the
- * exchange that brought it does, and else it is the oldest that can be asked, as with log
- * messages. */
+/* Answers are kept while their request lasts, for the server may ask again (R-975-16).
+ * What stands for the session lasts as long as that, so it forgets its oldest ones. */
 #include "engine/asking/asked.h"
 
 #include "base/backoff.h"
@@ -21,6 +20,7 @@ struct sgi_asked {
     bool resumes;           /* its request can be resumed, and it with it */
     bool due;               /* answered, while too many messages were under way */
     bool failed;            /* the answer is an error object */
+    bool elicits;           /* it asks a person */
     segue_request *request; /* once it is in its list */
     sgi_timer again;        /* the answer is sent once more */
     int32_t losses;         /* of the answer, in a row */
@@ -81,28 +81,6 @@ static sgi_asked *find(segue_session *session, sgi_str id)
 }
 
 /* ---- who is asked ---- */
-
-static bool can_be_asked(const segue_request *request)
-{
-    return request->events.on_input && request->phase != SGI_PHASE_DONE &&
-           (request->calling || request->phase == SGI_PHASE_FOLLOW);
-}
-
-static segue_request *owner_of(segue_session *session, sgi_json task_id)
-{
-    segue_request *request;
-    TAILQ_FOREACH(request, &session->requests, link)
-        if (task_id.n && request->task_id && can_be_asked(request) &&
-            sgi_json_string_is(task_id, sgi_str_of(request->task_id)))
-            return request;
-    request = session->hearing ? session->hearing->request : NULL;
-    if (request)
-        return can_be_asked(request) ? request : NULL;
-    TAILQ_FOREACH(request, &session->requests, link)
-        if (can_be_asked(request))
-            return request;
-    return NULL;
-}
 
 static const struct {
     const char *method, *capability;
@@ -188,6 +166,7 @@ static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg
     if (!ok)
         return false;
     asked->resumes = request->resume_token && asked->id[0] == '"';
+    asked->elicits = sgi_str_eq(method, SGI_STR("elicitation/create"));
     asked->request = request;
     TAILQ_INSERT_TAIL(&request->asked, asked, link);
     request->question_count++;
@@ -195,6 +174,30 @@ static bool add(segue_request *request, sgi_asked *asked, const sgi_message *msg
 }
 
 static segue_status send_answer(segue_session *session, sgi_asked *asked);
+
+/* Is nothing more to be done about it? */
+static bool is_settled(const segue_session *session, const sgi_asked *asked)
+{
+    return !is_open(session, asked) && !asked->due && !asked->again.slot;
+}
+
+static bool has_room(segue_session *session, segue_request *request)
+{
+    sgi_asked *asked;
+    if (request->question_count < SGI_QUESTIONS_MAX)
+        return true;
+    if (request->phase != SGI_PHASE_STAND)
+        return false;
+    TAILQ_FOREACH(asked, &request->asked, link)
+        if (is_settled(session, asked))
+            break;
+    if (!asked)
+        return false;
+    TAILQ_REMOVE(&request->asked, asked, link);
+    free_asked(sgi_engine_mem(session->engine), asked);
+    request->question_count--;
+    return true;
+}
 
 /* 0, or the code of the error that it is answered with; *problem says why. */
 static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
@@ -215,12 +218,12 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
             send_answer(session, asked);
         return 0;
     }
-    segue_request *request = owner_of(session, task_id);
+    segue_request *request = sgi_asked_owner(session, task_id);
     *problem = "Nobody is there to be asked";
     if (!request)
         return SGI_RPC_INTERNAL_ERROR;
     *problem = "Too many questions";
-    if (request->question_count >= SGI_QUESTIONS_MAX)
+    if (!has_room(session, request))
         return SGI_RPC_INTERNAL_ERROR;
     *problem = "Out of memory";
     asked = make(session, id, task_id);
@@ -234,9 +237,8 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
 bool sgi_asked_withdraw(segue_session *session, sgi_json params)
 {
     sgi_json number = sgi_json_get(params, "requestId");
-    sgi_json_kind kind = sgi_json_kind_of(number);
     sgi_buf id;
-    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
+    if (!sgi_id_is_usable(number))
         return false;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
     sgi_id_canonical(number, &id);
@@ -341,7 +343,7 @@ segue_status sgi_asked_answer(segue_request *request, const char *key, sgi_json 
     size_t len;
     if (!asked)
         return SEGUE_E_NOT_FOUND;
-    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
+    if (!sgi_can_answer(asked->elicits, answer))
         return SEGUE_E_INVALID;
     char *filled = sgi_defaults_fill(&asked->defaults, sgi_engine_mem(request->engine),
                                      answer, &len);

@@ -19,7 +19,7 @@ void sgi_asked_malformed(segue_session *session, const sgi_message *msg);
 bool sgi_asked_refuses(const segue_session *session, const sgi_message *msg);
 /* The server withdraws it; false: it was never asked. */
 bool sgi_asked_withdraw(segue_session *session, sgi_json params);
-/* SEGUE_E_NOT_FOUND: no such question is open. SEGUE_E_INVALID: no object. */
+/* SEGUE_E_NOT_FOUND: no such question is open. SEGUE_E_INVALID: it is none. */
 segue_status sgi_asked_answer(segue_request *request, const char *key, sgi_json answer);
 /* The same with an error object. */
 segue_status sgi_asked_answer_error(segue_request *request, const char *key,
@@ -29,6 +29,8 @@ void sgi_asked_go(segue_session *session);
 /* An answer may not have reached the server, whose question has this id: it is sent once
  * more. A server that gets it twice knows the id (R-975-16), or drops the second. */
 void sgi_asked_lost(segue_session *session, sgi_str id);
+/* asked_owner.c: whom a question is for, that names this task or none; NULL = nobody. */
+segue_request *sgi_asked_owner(segue_session *session, sgi_json task_id);
 /* The application has declared that it can be asked something. */
 bool sgi_asked_may_come(const segue_session *session);
 /* Somebody is thinking about one. */

@@ -27,6 +27,20 @@ static bool can_be_said(sgi_json value)
     }
 }
 
+bool sgi_can_answer(bool elicits, sgi_json answer)
+{
+    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
+        return false;
+    if (!elicits)
+        return true;
+    sgi_json action = sgi_json_get(answer, "action");
+    sgi_json content = sgi_json_get(answer, "content");
+    return (sgi_json_string_is(action, SGI_STR("accept")) ||
+            sgi_json_string_is(action, SGI_STR("decline")) ||
+            sgi_json_string_is(action, SGI_STR("cancel"))) &&
+           (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
+}
+
 /* ---- a question ---- */
 
 static void write_defaults(sgi_jw *w, sgi_json properties)

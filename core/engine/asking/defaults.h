@@ -1,4 +1,5 @@
-/* Defaults of the forms that a server asks its client to fill in (SEP-1034). Whoever
+/* What an answer to a server's question has to be, and the defaults of the forms that a
+ * server asks its client to fill in (SEP-1034). Whoever
  * shows a form puts them into its fields, and what the person empties stays empty: so
  * they are filled in here only for applications that have no form
  * (segue_session_options, fill_defaults). Lock held. */
@@ -24,5 +25,9 @@ void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem);
  * Release with its length + 1. */
 char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
                         size_t *len);
+
+/* Can it be the answer? A server that gets another one may wait for ever for a better:
+ * the question is over for us, and open for it. elicits: it asks a person. */
+bool sgi_can_answer(bool elicits, sgi_json answer);
 
 #endif

@@ -7,6 +7,8 @@
 #include "engine/asking/session.h"
 #include "engine/hosting/host.h"
 
+#include <stdio.h>
+
 #define META "io.modelcontextprotocol/"
 
 /* ---- what this client says of itself ---- */
@@ -229,6 +231,26 @@ static void read_experimental(segue_session *session, sgi_json capabilities)
     session->pulls_from_start = sgi_json_get(experimental, "dev.segue/fromSeqNr").n > 0;
 }
 
+/* With what the server said, so that somebody can find out why. */
+static void was_refused(segue_session *session, const sgi_outcome *outcome)
+{
+    static const char what[] = "the server refused initialize";
+    char room[SGI_NAME_MAX], text[2 * SGI_NAME_MAX];
+    sgi_str said =
+        outcome->kind == SGI_OUTCOME_REFUSED ? sgi_str_of(outcome->why) : (sgi_str){0};
+    if (outcome->kind == SGI_OUTCOME_TIMEOUT) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
+                           "the server did not answer initialize");
+        return;
+    }
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        said = sgi_name_text(sgi_json_get(outcome->json, "message"), room);
+    bool fits = said.n && said.n < sizeof text - sizeof what - 2;
+    snprintf(text, sizeof text, "%s%s%.*s", what, fits ? ": " : "",
+             fits ? (int)said.n : 0, fits ? said.p : "");
+    sgi_session_failed(session, SEGUE_E_NEGOTIATION, text);
+}
+
 static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
@@ -238,10 +260,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (outcome->kind != SGI_OUTCOME_RESULT) {
         if (goes_without_draft(session, outcome) || guessed_wrong(session))
             return;
-        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
-                           outcome->kind == SGI_OUTCOME_TIMEOUT
-                               ? "the server did not answer initialize"
-                               : "the server refused initialize");
+        was_refused(session, outcome);
         return;
     }
     if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),

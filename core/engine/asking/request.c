@@ -94,7 +94,12 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->session = session;
     sgi_session_ref(session);
     request->is_call = sgi_str_eq(spec->method, SGI_STR("tools/call"));
-    request->phase = spec->task_id.n ? SGI_PHASE_FOLLOW : SGI_PHASE_WAIT;
+    if (!spec->method.n)
+        request->phase = SGI_PHASE_STAND;
+    else if (spec->task_id.n)
+        request->phase = SGI_PHASE_FOLLOW;
+    else
+        request->phase = SGI_PHASE_WAIT;
     request->credit = spec->options->credit > 0 ? spec->options->credit : -1;
     request->poll_ms = 1000;
     request->next_event = request->delivered_event = spec->next_event;
@@ -219,6 +224,8 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     sgi_question *question = sgi_question_find(request, key);
     if (!question)
         return SEGUE_E_NOT_FOUND;
+    if (!sgi_can_answer(question->elicits, answer))
+        return SEGUE_E_INVALID;
     question->answer =
         sgi_defaults_fill(&question->defaults, mem, answer, &question->answer_len);
     if (!question->answer)

@@ -19,7 +19,12 @@
 #include "engine/asking/task_echo.h"
 #include "engine/asking/tracker.h"
 
-typedef enum sgi_phase { SGI_PHASE_WAIT = 0, SGI_PHASE_FOLLOW, SGI_PHASE_DONE } sgi_phase;
+typedef enum sgi_phase {
+    SGI_PHASE_WAIT = 0,
+    SGI_PHASE_FOLLOW,
+    SGI_PHASE_DONE,
+    SGI_PHASE_STAND /* for the session: sends nothing, is asked what no other is */
+} sgi_phase;
 
 /* Events and segments are counted up to here; whoever names a larger number is wrong. */
 #define SGI_COUNT_MAX (INT64_C(1) << 53)
@@ -101,6 +106,7 @@ struct segue_request {
     bool adds_task;      /* ... written here, not by the application */
     bool may_stream;     /* ... and several answers were agreed on (SEP-1905) */
     bool reformed;       /* sent again, in the form that its tool takes */
+    bool era_doubted;    /* ... as its server seemed to be of another era */
     int64_t call_id;     /* of the last time it was sent: progress names it */
     uint64_t cache_mark; /* its result may be kept if nothing changed since; 0 = not */
     segue_request_events events;

@@ -203,13 +203,12 @@ static void tell_status(looking *look, sgi_op *op)
 static void get_status(const sgi_inbound *in)
 {
     sgi_json given = sgi_json_get(in->params, "requestId");
-    sgi_json_kind kind = sgi_json_kind_of(given);
     sgi_buf id;
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
     sgi_buf_init(&id, sgi_engine_mem(reply->engine));
-    if (kind == SGI_JSON_STRING || kind == SGI_JSON_NUMBER)
+    if (sgi_id_is_usable(given))
         sgi_id_canonical(given, &id);
     if (id.failed)
         sgi_tool_call_give_up(reply, NULL);

@@ -114,8 +114,7 @@ static uint8_t effective_modes(const sgi_inbound *in, uint8_t listed)
 static uint32_t reads_pieces(const sgi_inbound *in)
 {
     sgi_json_kind partial = sgi_json_kind_of(in->partial);
-    sgi_json_kind token = sgi_json_kind_of(in->token);
-    bool is_token = token == SGI_JSON_STRING || sgi_json_int(in->token, &(int64_t){0});
+    bool is_token = sgi_id_is_usable(in->token);
     if (in->partial.n && partial != SGI_JSON_TRUE && partial != SGI_JSON_FALSE)
         in->peer->server->engine->warnings++;
     return (partial == SGI_JSON_TRUE ? SGI_SAYS_ALLOW_PARTIAL : 0) |

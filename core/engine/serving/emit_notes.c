@@ -8,6 +8,8 @@
 #include "engine/serving/resumable.h"
 #include "engine/serving/wire_session.h"
 
+#include <math.h>
+
 /* By its request while that is open; a task of 2025-11-25 has the way of its own. NULL:
  * nobody hears it, or too much is unsent. */
 static sgi_conn *way_back(const sgi_op *op)
@@ -108,7 +110,8 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
                                const char *message)
 {
     progress_note note = {progress_token(call->op), message, progress, total};
-    if (message && !sgi_utf8_valid(sgi_str_of(message), NULL))
+    if (!isfinite(progress) || !isfinite(total) ||
+        (message && !sgi_utf8_valid(sgi_str_of(message), NULL)))
         return SEGUE_E_INVALID;
     if (sgi_call_is_over(call))
         return SEGUE_E_TERMINAL;

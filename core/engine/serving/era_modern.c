@@ -168,7 +168,6 @@ static bool read_context(sgi_inbound *in)
 {
     sgi_json version = in->protocol;
     sgi_json capabilities = in->capabilities;
-    sgi_json level = in->level;
     sgi_str text;
     if (!sgi_json_plain_string(version, &text)) {
         in->peer->conn->http_status =
@@ -191,8 +190,19 @@ static bool read_context(sgi_inbound *in)
     in->caps = sgi_read_caps(capabilities);
     if (in->peer->stranger)
         in->caps &= ~(uint32_t)SGI_CAP_TASKS; /* R-2557-53 */
-    in->log_level = sgi_json_plain_string(level, &text) ? sgi_log_level(text) : -1;
     return true;
+}
+
+/* false when it was refused (2026-07-28 server/utilities/logging, "Error Handling"). */
+static bool read_level(sgi_inbound *in)
+{
+    sgi_str text;
+    in->log_level = sgi_json_plain_string(in->level, &text) ? sgi_log_level(text) : -1;
+    if (!in->level.n || in->log_level >= 0)
+        return true;
+    sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                     "_meta: " META "logLevel is not a log level", NULL);
+    return false;
 }
 
 void sgi_modern_request(sgi_inbound *in, sgi_str name)
@@ -205,6 +215,6 @@ void sgi_modern_request(sgi_inbound *in, sgi_str name)
         sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
     else if ((method->caps & in->caps) != method->caps)
         sgi_answer_missing_tasks(in);
-    else
+    else if (read_level(in))
         method->run(in);
 }

@@ -148,8 +148,7 @@ static bool wants_input(void *self)
 static void handle_cancelled(sgi_peer *peer, sgi_json params)
 {
     sgi_json id = sgi_json_get(params, "requestId");
-    sgi_json_kind kind = sgi_json_kind_of(id);
-    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
+    if (!sgi_id_is_usable(id))
         return;
     sgi_str key = sgi_peer_id(peer, id);
     if (!key.n)

@@ -31,10 +31,9 @@ static char *copy_id(sgi_reply *reply, sgi_str id)
 static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
 {
     sgi_json token = in->progress;
-    sgi_json_kind kind = sgi_json_kind_of(token);
     *ok = true;
-    if (kind != SGI_JSON_STRING && kind != SGI_JSON_NUMBER)
-        return NULL;
+    if (!sgi_id_is_usable(token))
+        return NULL; /* what is said with it would be no message */
     char *copy = sgi_text_dup(mem, token);
     *ok = copy != NULL;
     return copy;

@@ -320,15 +320,25 @@ static void look_up_done(sgi_listen *listen)
         acknowledge(listen);
 }
 
+static bool watches(const sgi_listen *listen, const sgi_op *op)
+{
+    const task_watch *watch;
+    LIST_FOREACH(watch, &listen->tasks, link)
+        if (watch->op == op)
+            return true;
+    return false;
+}
+
 static void task_found(void *user, sgi_op *op, segue_status status)
 {
     sgi_listen *listen = user;
     sgi_peer *peer = listen->reply->peer;
     task_watch *watch = NULL;
     (void)status;
-    if (peer && sgi_task_is_visible(peer, op, &sgi_dialect_tasks_ext)) {
+    bool is_visible = peer && sgi_task_is_visible(peer, op, &sgi_dialect_tasks_ext);
+    if (is_visible && !watches(listen, op)) {
         watch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *watch);
-    } else if (peer) {
+    } else if (peer && !is_visible) {
         /* left out silently, but counted: a subscription is no way to guess ids */
         sgi_principal_miss(peer->who, peer->server->options.lookups_per_second);
     }

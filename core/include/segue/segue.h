@@ -268,9 +268,11 @@ typedef struct segue_runtime_options {
     segue_log_fn log;
     int32_t log_level; /* lowest level that is logged; SEGUE_LOG_DEBUG is 0 */
     segue_wake_fn on_wake;
-    const segue_hooks *hooks;  /* copied; tests inject clock and randomness */
-    int64_t max_message_bytes; /* one JSON-RPC message in; default 64 MiB */
-    int32_t max_depth;         /* JSON nesting; default 512 */
+    const segue_hooks *hooks; /* copied; tests inject clock and randomness */
+    /* One JSON-RPC message that comes in, and one text of JSON that is handed in, which is
+     * SEGUE_E_TOO_LARGE beyond; default 64 MiB. */
+    int64_t max_message_bytes;
+    int32_t max_depth; /* JSON nesting; default 512 */
     int64_t
         max_queue_bytes; /* unsent bytes per connection before producers wait; 1 MiB */
 } segue_runtime_options;
@@ -1629,7 +1631,8 @@ SEGUE_API segue_status segue_call_set_completion(segue_call *call,
  * as its conversation lasts, one of 2026-07-28 not at all.
  *
  * total     0 = unknown. message: may be NULL.
- * Returns   SEGUE_OK, also when nobody listens.
+ * Returns   SEGUE_OK, also when nobody listens; SEGUE_E_INVALID when one of the two is
+ *           no finite number.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -1919,7 +1922,8 @@ typedef void (*segue_message_fn)(void *user, segue_request *request, const char 
  * more, or the same again, they come anew, and without on_input it ends with
  * SEGUE_E_UNSUPPORTED. Before, the server asks by requests of its own, as many as it
  * likes, and one that names no request is for the oldest that has on_input; without any,
- * the server gets an error. */
+ * for the one that stands for the session (segue_request_start), else the server gets an
+ * error. */
 typedef void (*segue_question_fn)(void *user, segue_request *request, const char *key,
                                   const char *method, const char *params, size_t len);
 
@@ -1973,6 +1977,10 @@ typedef struct segue_request_options {
 /* Sends a request. tools/call ends in one result whatever the server answers: a plain
  * result, a task that is polled, or a task that is streamed.
  *
+ * method    "" = none, with params NULL and events with on_input: nothing is sent, the
+ *           request stands for the session. on_input is asked what the server asks while
+ *           no other request can be asked, as for the roots. It ends when it is cancelled,
+ *           or with the session.
  * params    JSON object, or NULL; _meta members of the protocol are added.
  * options   NULL = defaults; copied. events: NULL = none; copied.
  * out       owned by the caller; may be NULL when no handle is wanted.
@@ -2035,7 +2043,9 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
  * json      the answer, e.g. {"action":"accept","content":{}}.
  * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND for a key that is not open (any more: the server
  *           may have withdrawn it, or its connection be lost), SEGUE_E_JSON,
- *           SEGUE_E_INVALID when it is no object, before 2026-07-28, SEGUE_E_TERMINAL.
+ *           SEGUE_E_INVALID when it is no object, or that to elicitation/create has no
+ *           "action" of accept, decline and cancel, or a "content" that is no object:
+ *           the question stays open. SEGUE_E_TERMINAL.
  * Thread    any
  * Callback  allowed
  * Since     0.1

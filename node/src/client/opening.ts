@@ -20,6 +20,7 @@ import { Runtime } from "../runtime.js";
 import type { Server } from "../server/server.js";
 import { OAuth, Redirects } from "./auth.js";
 import { type Line, milliseconds } from "./conversation.js";
+import { Exchange, isOver } from "./exchange.js";
 import {
     answersOf,
     type ConnectOptions,
@@ -244,6 +245,15 @@ interface Begun {
     track: Track;
 }
 
+/** Has somebody to be asked while no request is there, as for the roots. */
+function stand(session: Session): void {
+    try {
+        session.send(new Exchange(session), "", null, null);
+    } catch (error) {
+        if (!isOver(error)) throw error; // else it has ended, and says why when it opens
+    }
+}
+
 /** @internal Opens a session; `answers` instead of the callbacks of the options. */
 export async function begin(
     target: Target,
@@ -270,6 +280,7 @@ export async function begin(
             -1,
             options.validate ? validator(options.validate) : null,
         );
+        if (answers.isThere) stand(session);
         return { session, track };
     } catch (error) {
         track.close();

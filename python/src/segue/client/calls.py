@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from .. import _segue, errors
-from ..content import Result
+from ..content import Result, Text
 from ..failures import ToolError
 from .conversation import UNSET, Conversation, Log, milliseconds
 from .flow import OK, Callbacks, Exchange, Flow, Progress, Status
@@ -23,6 +23,7 @@ __all__ = ["Calls"]
 Arguments = Mapping[str, Any]
 
 _WINDOW = 1024  # segments that may wait for their reader
+_WHY_MOST = 500  # characters of an error's message, where there is less to say
 _CALL = "tools/call"
 # Of an idempotency key: one that is guessed finds the work of somebody else.
 _KEY_LEAST, _KEY_MOST = 16, 128
@@ -114,7 +115,7 @@ class Calls(Conversation):
         except msgspec.DecodeError as error:
             raise errors.ProtocolError(f"tools/call: {error}") from error
         if result.is_error and (self._raises if raises is None else raises):
-            raise ToolError(result.text, result)
+            raise ToolError(_why(result), result)
         return result
 
     def stream(
@@ -271,6 +272,8 @@ class Calls(Conversation):
         Raises:
             InvalidError: The token is damaged.
         """
+        if not isinstance(token, str):
+            raise TypeError(f"a token is a str, not {token!r}")
         options = self._stream_options(timeout, window, collect)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
 
@@ -326,6 +329,14 @@ def _set_key(options: _segue.RequestOptions, key: str | None) -> None:
                 f"an idempotency key has {_KEY_LEAST} to {_KEY_MOST} bytes: {key!r}"
             )
         options["idempotency_key"] = key
+
+
+def _why(result: Result) -> str:
+    """Why a tool failed. One that streamed says it behind all that it had sent, which may
+    be much and was read: then the last text is the reason. `result` has all of it."""
+    texts = [block.text for block in result.content if isinstance(block, Text)]
+    whole = "".join(texts)
+    return whole if len(whole) <= _WHY_MOST or not texts else texts[-1]
 
 
 def _task_id_of(token: str) -> str | None:

@@ -59,13 +59,15 @@ def milliseconds(seconds: float | None) -> int | None:
     """For the library: at least one; None stays None.
 
     Raises:
-        ValueError: It is negative or no number.
+        TypeError, ValueError: It is no number, or negative.
     """
     if seconds is None:
         return None
+    if not isinstance(seconds, (int, float)):
+        raise TypeError(f"not a time in seconds: {seconds!r}")
     if not seconds >= 0:
-        raise ValueError(f"not a time: {seconds!r}")
-    return max(1, min(round(seconds * 1000), 1 << 53))
+        raise ValueError(f"not a time in seconds: {seconds!r}")
+    return max(1, round(min(seconds, 1 << 43) * 1000))
 
 
 class Conversation:

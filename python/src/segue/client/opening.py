@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
 import shutil
@@ -17,6 +18,7 @@ from typing_extensions import Unpack
 from .. import _runtime, _segue, errors
 from .auth import OAuth, Redirects, browse
 from .conversation import LEVELS, milliseconds
+from .flow import Exchange
 from .options import (
     ConnectOptions,
     answers_of,
@@ -111,7 +113,12 @@ class Line:
         env, cwd = o.get("env"), o.get("cwd")
         program = argv[0] if "/" not in argv[0] else os.path.join(cwd or "", argv[0])
         if shutil.which(program) is None:
-            raise errors.SpawnError(f"cannot start {argv[0]}: there is no such program")
+            why = (
+                "it is no program, or may not be run"
+                if os.path.exists(program)
+                else "there is no such program"
+            )
+            raise errors.SpawnError(f"cannot start {argv[0]}: {why}")
         if env is not None:
             told["env"] = [f"{k}={v}" for k, v in {**os.environ, **env}.items()]
         if cwd is not None:
@@ -252,12 +259,20 @@ def begin(target: Target, o: ConnectOptions) -> tuple[Session, Line]:
     return session, line
 
 
+def _stand(session: Session) -> None:
+    """Has somebody to be asked while no request is there, as for the roots."""
+    if session.answers:
+        with contextlib.suppress(errors.ClosedError):  # `opened` says why
+            session.send(Exchange(session), "", None)
+
+
 async def open_session(target: Target, o: ConnectOptions) -> Session:
     """Opens a session and waits for its connection."""
     patience = o.get("connect_timeout", _PATIENCE)
     milliseconds(patience)
     session, line = begin(target, o)
     try:
+        _stand(session)
         await line.attach()
         await asyncio.wait_for(session.opened(), patience)
         is_legacy = session.peer.era == "legacy"

@@ -136,11 +136,14 @@ def check(o: ConnectOptions) -> None:
     """Refuses what is no option.
 
     Raises:
-        TypeError: One is none.
+        TypeError: One is none, or a callback no function.
     """
     unknown = sorted(set(o) - _KNOWN)
     if unknown:
         raise TypeError(f"connect() has no option {unknown[0]!r}")
+    for name, given in o.items():
+        if name.startswith("on_") and given is not None and not callable(given):
+            raise TypeError(f"{name} is a function, not {given!r}")
 
 
 def http_options(o: ConnectOptions) -> _segue.HttpOptions:

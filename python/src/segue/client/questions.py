@@ -59,6 +59,7 @@ SomeRoots = Iterable[Root | str]
 Roots = SomeRoots | Callable[[], SomeRoots | Awaitable[SomeRoots]]
 Input = Callable[[Question], Reply | Awaitable[Reply]]
 
+_ACTIONS = ("accept", "decline", "cancel")
 _TYPES: dict[str, Any] = {ELICIT: ElicitRequest, SAMPLE: SampleRequest}
 
 
@@ -143,4 +144,9 @@ def _encode(method: str, reply: Any) -> bytes:
     raw = msgspec.json.encode(reply)
     if raw[:1] != b"{":
         raise TypeError(f"the answer to {method} is no object: {reply!r}")
+    if method == ELICIT and msgspec.json.decode(raw).get("action") not in _ACTIONS:
+        raise TypeError(
+            "the answer to a question is a segue.ElicitResult, whose action is accept, "
+            f"decline or cancel, not {reply!r}"
+        )
     return raw

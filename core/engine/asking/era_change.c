@@ -1,0 +1,71 @@
+/* Over HTTP a session is bound to no process: the one behind the address may be replaced
+ * by one of another era, back or forth, and nothing but its refusals tells. "Clients
+ * SHOULD cache the result for the lifetime of the [...] origin (HTTP), [...] re-probing
+ * if the cached assumption later fails" (2026-07-28 basic/versioning).
+ *
+ * Told from a request of 2026-07-28: 400 without an error that such a server gives for it
+ * (basic/transports/streamable-http, "Backward Compatibility"), or with one that names
+ * other versions. From one of the handshake eras: the errors that only a modern server
+ * gives, for the version and for headers that it misses. And an error that answers no
+ * request: so servers of the TypeScript SDK that were started again refuse who has shaken
+ * hands with the one before ("Server not initialized", where 2025-11-25 has 404), or has
+ * agreed with it on another version.
+ *
+ * The refusal may be about this one request after all. So it is asked for anew once, and
+ * what is refused again is refused. */
+#include "engine/asking/era_change.h"
+
+#include "engine/asking/request.h"
+
+#define NOT_INITIALIZED (-32000) /* of the TypeScript SDK, for that among others */
+
+typedef enum sgi_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_change;
+
+static sgi_change change_of(sgi_version version, int32_t status, sgi_json error,
+                            sgi_json id)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (status != 400)
+        return SAME;
+    if (sgi_version_is_modern(version)) {
+        bool known = code == SGI_RPC_MISSING_CAPABILITY ||
+                     code == SGI_RPC_HEADER_MISMATCH || code == SGI_RPC_INVALID_PARAMS;
+        return known ? SAME : OTHER_ERA;
+    }
+    if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
+        return STARTED_AGAIN;
+    if (version > SGI_VERSION_2025_11_25)
+        return SAME; /* the draft has such headers itself */
+    return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH
+               ? OTHER_ERA
+               : SAME;
+}
+
+/* It was not done, so nothing is known of its key there; unless it was lost before. */
+static void forget_key(segue_request *request)
+{
+    if (!request->failures)
+        request->key_sent = false;
+}
+
+bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
+                     sgi_json error, sgi_json id)
+{
+    static const char why[] = "the server is another than it was";
+    segue_session *session = emitter->session;
+    segue_request *request = emitter->request;
+    sgi_change change = change_of(version, status, error, id);
+    bool may_leave = change == STARTED_AGAIN || session->options.era == SEGUE_ERA_AUTO;
+    if (!request || request->era_doubted || change == SAME || !may_leave)
+        return false;
+    request->era_doubted = true;
+    forget_key(request);
+    if (version == session->version && sgi_session_is_open(session)) {
+        if (change == OTHER_ERA)
+            sgi_places_note(&session->engine->places, session->conn->place, false);
+        sgi_session_renew(session, why);
+    }
+    sgi_emitter_lost(emitter, why, true);
+    return true;
+}

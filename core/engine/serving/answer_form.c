@@ -1,0 +1,223 @@
+/* What a schema says beyond the restricted subset (client/elicitation, "Requested
+ * Schema") is not looked at, and a `format` neither: a handler that needs an address has
+ * to try it anyway. Where the schema itself is odd, what it asks for is not asked.
+ *
+ * Two strings that are both escaped, and not alike, are decoded to be compared: without
+ * memory for that they pass, as the handler sees the answer anyway. */
+#include "engine/serving/answer_form.h"
+
+/* ---- strings ---- */
+
+static bool same_text(sgi_json a, sgi_json b, const sgi_mem *mem)
+{
+    sgi_str text;
+    sgi_buf decoded;
+    if (sgi_json_plain_string(a, &text))
+        return sgi_json_string_is(b, text);
+    if (sgi_json_plain_string(b, &text))
+        return sgi_json_string_is(a, text);
+    if (sgi_str_eq(a, b))
+        return true;
+    sgi_buf_init(&decoded, mem);
+    bool same = !sgi_json_decode(a, &decoded) || decoded.failed ||
+                sgi_json_string_is(b, sgi_buf_str(&decoded));
+    sgi_buf_free(&decoded);
+    return same;
+}
+
+static bool is_high_surrogate(const char *digits)
+{
+    return (digits[0] | 0x20) == 'd' &&
+           ((digits[1] >= '8' && digits[1] <= '9') || (digits[1] | 0x20) == 'a' ||
+            (digits[1] | 0x20) == 'b');
+}
+
+/* In characters; of a string with its quotes. */
+static int64_t length_of(sgi_json string)
+{
+    int64_t count = 0;
+    size_t end = string.n - 1;
+    for (size_t i = 1; i < end; count++) {
+        if (string.p[i] != '\\') {
+            for (i++; i < end && ((unsigned char)string.p[i] & 0xc0) == 0x80;)
+                i++;
+        } else if (string.p[i + 1] != 'u') {
+            i += 2;
+        } else {
+            i += is_high_surrogate(string.p + i + 2) ? 12 : 6;
+        }
+    }
+    return count;
+}
+
+/* ---- bounds ---- */
+
+static bool is_within(sgi_json schema, const char *least, const char *most, int64_t n)
+{
+    int64_t bound;
+    return !(sgi_json_int(sgi_json_get(schema, least), &bound) && n < bound) &&
+           !(sgi_json_int(sgi_json_get(schema, most), &bound) && n > bound);
+}
+
+/* One that is too large for a double is beyond each bound. */
+static bool is_in_range(sgi_json schema, sgi_json number)
+{
+    double n, least, most;
+    bool has_least = sgi_json_double(sgi_json_get(schema, "minimum"), &least);
+    bool has_most = sgi_json_double(sgi_json_get(schema, "maximum"), &most);
+    if (!sgi_json_double(number, &n))
+        return number.p[0] == '-' ? !has_least : !has_most;
+    return !(has_least && n < least) && !(has_most && n > most);
+}
+
+/* Beyond 64 bits all that a double can be is whole. */
+static bool is_whole(sgi_json number)
+{
+    int64_t whole;
+    double n;
+    return sgi_json_int(number, &whole) || !sgi_json_double(number, &n) || n > 9.3e18 ||
+           n < -9.3e18;
+}
+
+/* ---- choices ---- */
+
+/* options: texts, or objects with one as "const". */
+static bool is_one_of(sgi_json options, sgi_json value, const sgi_mem *mem)
+{
+    sgi_json option;
+    if (sgi_json_kind_of(options) != SGI_JSON_ARRAY)
+        return true;
+    for (size_t at = 0; sgi_json_next_item(options, &at, &option);) {
+        if (sgi_json_kind_of(option) == SGI_JSON_OBJECT)
+            option = sgi_json_get(option, "const");
+        if (sgi_json_kind_of(option) == SGI_JSON_STRING && same_text(option, value, mem))
+            return true;
+    }
+    return false;
+}
+
+static bool text_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
+{
+    return sgi_json_kind_of(value) == SGI_JSON_STRING &&
+           is_within(schema, "minLength", "maxLength", length_of(value)) &&
+           is_one_of(sgi_json_get(schema, "enum"), value, mem) &&
+           is_one_of(sgi_json_get(schema, "oneOf"), value, mem) &&
+           is_one_of(sgi_json_get(schema, "anyOf"), value, mem);
+}
+
+static bool list_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
+{
+    sgi_json items = sgi_json_get(schema, "items");
+    sgi_json item;
+    int64_t count = 0;
+    if (sgi_json_kind_of(value) != SGI_JSON_ARRAY)
+        return false;
+    for (size_t at = 0; sgi_json_next_item(value, &at, &item); count++)
+        if (!text_fits(items, item, mem))
+            return false;
+    return is_within(schema, "minItems", "maxItems", count);
+}
+
+/* ---- a form ---- */
+
+static bool field_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
+{
+    sgi_json type = sgi_json_get(schema, "type");
+    sgi_json_kind kind = sgi_json_kind_of(value);
+    if (sgi_json_string_is(type, SGI_STR("string")))
+        return text_fits(schema, value, mem);
+    if (sgi_json_string_is(type, SGI_STR("boolean")))
+        return kind == SGI_JSON_TRUE || kind == SGI_JSON_FALSE;
+    if (sgi_json_string_is(type, SGI_STR("number")))
+        return kind == SGI_JSON_NUMBER && is_in_range(schema, value);
+    if (sgi_json_string_is(type, SGI_STR("integer")))
+        return kind == SGI_JSON_NUMBER && is_whole(value) && is_in_range(schema, value);
+    if (sgi_json_string_is(type, SGI_STR("array")))
+        return list_fits(schema, value, mem);
+    return true;
+}
+
+/* The key of a member with its quotes, which stand around it. */
+static sgi_json name_of(const sgi_json_member *member)
+{
+    return (sgi_json){member->key.p - 1, member->key.n + 2};
+}
+
+static sgi_json schema_of(sgi_json properties, sgi_json name, const sgi_mem *mem)
+{
+    sgi_json_member member;
+    if (sgi_json_kind_of(properties) != SGI_JSON_OBJECT)
+        return (sgi_json){0};
+    for (size_t at = 0; sgi_json_next_member(properties, &at, &member);)
+        if (same_text(name_of(&member), name, mem))
+            return member.value;
+    return (sgi_json){0};
+}
+
+/* Is it among the first `most` of them? */
+static bool is_listed(sgi_json required, size_t most, sgi_json name, const sgi_mem *mem)
+{
+    sgi_json one;
+    for (size_t at = 0; most-- && sgi_json_next_item(required, &at, &one);)
+        if (sgi_json_kind_of(one) == SGI_JSON_STRING && same_text(one, name, mem))
+            return true;
+    return false;
+}
+
+/* Each name once. */
+static size_t count_required(sgi_json required, const sgi_mem *mem)
+{
+    sgi_json one;
+    size_t count = 0;
+    for (size_t at = 0, i = 0; sgi_json_next_item(required, &at, &one); i++)
+        count +=
+            sgi_json_kind_of(one) == SGI_JSON_STRING && !is_listed(required, i, one, mem);
+    return count;
+}
+
+/* content: an object, or nothing. It is walked once, as it may be large. null is how some
+ * clients write that there is none. */
+static bool form_fits(sgi_json schema, sgi_json content, const sgi_mem *mem)
+{
+    sgi_json properties = sgi_json_get(schema, "properties");
+    sgi_json required = sgi_json_get(schema, "required");
+    sgi_json_member given;
+    if (sgi_json_kind_of(required) != SGI_JSON_ARRAY)
+        required = SGI_STR("[]");
+    size_t missing = count_required(required, mem);
+    for (size_t at = 0; content.n && sgi_json_next_member(content, &at, &given);) {
+        bool is_required = is_listed(required, SIZE_MAX, name_of(&given), mem);
+        bool is_none = sgi_json_kind_of(given.value) == SGI_JSON_NULL && !is_required;
+        sgi_json field = schema_of(properties, name_of(&given), mem);
+        if (!is_none && sgi_json_kind_of(field) == SGI_JSON_OBJECT &&
+            !field_fits(field, given.value, mem))
+            return false;
+        missing -= is_required && missing;
+    }
+    return !missing;
+}
+
+static bool elicited_fits(sgi_json params, sgi_json answer, const sgi_mem *mem)
+{
+    sgi_json action = sgi_json_get(answer, "action");
+    sgi_json content = sgi_json_get(answer, "content");
+    sgi_json schema = sgi_json_get(params, "requestedSchema");
+    if (sgi_json_string_is(action, SGI_STR("accept")))
+        return (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT) &&
+               (sgi_json_kind_of(schema) != SGI_JSON_OBJECT ||
+                form_fits(schema, content, mem));
+    return (sgi_json_string_is(action, SGI_STR("decline")) ||
+            sgi_json_string_is(action, SGI_STR("cancel"))) &&
+           (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT ||
+            sgi_json_kind_of(content) == SGI_JSON_NULL);
+}
+
+bool sgi_answer_form_fits(sgi_str method, sgi_json params, sgi_json answer,
+                          const sgi_mem *mem)
+{
+    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
+        return false;
+    if (sgi_str_eq(method, SGI_STR("elicitation/create")))
+        return elicited_fits(params, answer, mem);
+    return true;
+}

@@ -1,0 +1,208 @@
+/* A request without a method sends nothing and stands for its session: it is asked what a
+ * server of the handshake eras asks while no other request is there. Servers ask for the
+ * roots so, as soon as they are initialized (2025-11-25 client/roots). */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define ROOTS "{\"roots\":[{\"uri\":\"file:///w\"}]}"
+#define DONE "\"content\":[]"
+#define MOST 1024 /* questions of one request */
+
+static segue_session_options options_of(void)
+{
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"roots\":{}}";
+    options.no_tasks = 1;
+    return options;
+}
+
+static void ask(kit *k, const char *id)
+{
+    kit_say(k, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"roots/list\"}", id);
+}
+
+static void assert_answer(kit *k, const char *id, const char *path, const char *value)
+{
+    const char *line = kit_heard(k);
+    assert_non_null(line);
+    assert_at(line, "id", id);
+    assert_at(line, path, value);
+}
+
+static void nothing_in_flight_is_somebody(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options = options_of();
+    kit_begin(&k, &options);
+    record *r = kit_start(&k, "", NULL, NULL); /* before there is a connection */
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    kit_expect_silence(&k);
+    ask(&k, "0");
+    assert_string_equal(r->log, "input 1:0 roots/list {}\n");
+    assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
+    assert_answer(&k, "0", "result", ROOTS);
+    ask(&k, "0"); /* R-975-16 */
+    assert_answer(&k, "0", "result", ROOTS);
+    record *call = kit_call(&k, "t"); /* a call comes first */
+    const char *line = kit_expect(&k, "tools/call");
+    ask(&k, "1");
+    assert_int_equal(record_answer(call, NULL, ROOTS), SEGUE_OK);
+    assert_answer(&k, "1", "result", ROOTS);
+    kit_result(&k, line, DONE);
+    assert_int_equal(call->status, SEGUE_OK);
+    ask(&k, "2");
+    assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
+    assert_answer(&k, "2", "result", ROOTS);
+    size_t len = 0;
+    assert_int_equal(segue_request_token(r->request, NULL, &len), SEGUE_E_NOT_RESUMABLE);
+    assert_int_equal(segue_request_detach(r->request), SEGUE_E_NOT_RESUMABLE);
+    kit_end(&k);
+}
+
+static void it_ends_by_cancel_and_with_the_session(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options = options_of();
+    kit_begin(&k, &options);
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    record *r = kit_start(&k, "", NULL, NULL);
+    ask(&k, "1");
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    kit_run(&k);
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    assert_answer(&k, "1", "error.code", "-32603");
+    ask(&k, "2");
+    assert_answer(&k, "2", "error.code", "-32603");
+    r = kit_start(&k, "", NULL, NULL);
+    segue_session_close(k.session);
+    kit_run(&k);
+    assert_int_equal(r->status, SEGUE_E_CLOSED);
+    assert_int_equal(k.closed, 1);
+    kit_end(&k);
+}
+
+/* It outlives connections, and with them what was asked on them. */
+static void it_stays_when_the_connection_breaks(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    segue_session_options options = options_of();
+    kit_begin(&k, &options);
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    record *r = kit_start(&k, "", NULL, NULL);
+    ask(&k, "1");
+    kit_cut(&k);
+    kit_advance(&k, 1000);
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    assert_int_equal(r->completed, 0);
+    assert_int_equal(record_answer(r, "1:1", ROOTS), SEGUE_E_NOT_FOUND);
+    ask(&k, "1");
+    assert_int_equal(record_answer(r, "2:1", ROOTS), SEGUE_OK);
+    assert_answer(&k, "1", "result", ROOTS);
+    kit_end(&k);
+}
+
+static void its_questions_are_bounded(void **state)
+{
+    (void)state;
+    kit k = {0};
+    char id[16];
+    segue_session_options options = options_of();
+    kit_begin(&k, &options);
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    record *r = kit_start(&k, "", NULL, NULL);
+    for (int i = 1; i <= 3 * MOST; i++) { /* those that are answered make room */
+        snprintf(id, sizeof id, "%d", i);
+        ask(&k, id);
+        assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
+        assert_answer(&k, id, "result", ROOTS);
+    }
+    ask(&k, id);
+    assert_answer(&k, id, "result", ROOTS);
+    for (int i = 0; i < MOST; i++) {
+        snprintf(id, sizeof id, "\"%d\"", i);
+        ask(&k, id);
+    }
+    kit_expect_silence(&k);
+    ask(&k, "\"more\"");
+    assert_answer(&k, "\"more\"", "error.code", "-32603");
+    assert_int_equal(record_answer(r, "1:\"7\"", ROOTS), SEGUE_OK);
+    assert_answer(&k, "\"7\"", "result", ROOTS);
+    ask(&k, "\"more\"");
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
+static void over_http_it_is_asked_by_the_stream(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of();
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    record *r = kit_start(&s.k, "", NULL, NULL);
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    script_event(get, NULL, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"roots/list\"}");
+    script_until(&s, *r->log);
+    assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
+    heard *answer = script_expect(&s, "");
+    assert_header(answer, "Mcp-Session-Id", "one");
+    assert_at(answer->body, "id", "5");
+    assert_at(answer->body, "result", ROOTS);
+    script_accept(answer);
+    segue_session_close(s.k.session);
+    script_say(script_expect(&s, "DELETE"), "200 OK", "", "");
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
+static void what_can_be_asked_nothing_is_none(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_request_events events;
+    segue_request *request = NULL;
+    segue_session_options options = options_of();
+    kit_begin(&k, &options);
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    assert_int_equal(segue_request_start(k.session, "", NULL, 0, NULL, NULL, &request),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_request_start(k.session, "", NULL, 0, NULL, &events, &request),
+                     SEGUE_E_INVALID);
+    record *r = kit_record(&k, &events);
+    assert_int_equal(segue_request_start(k.session, "", "{}", 2, NULL, &events, &request),
+                     SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_request_start(k.session, NULL, NULL, 0, NULL, &events, &request),
+        SEGUE_E_INVALID);
+    assert_null(request);
+    assert_int_equal(
+        segue_request_start(k.session, "", NULL, 0, NULL, &events, &r->request),
+        SEGUE_OK);
+    kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_in_flight_is_somebody),
+        cmocka_unit_test(it_ends_by_cancel_and_with_the_session),
+        cmocka_unit_test(it_stays_when_the_connection_breaks),
+        cmocka_unit_test(its_questions_are_bounded),
+        cmocka_unit_test(over_http_it_is_asked_by_the_stream),
+        cmocka_unit_test(what_can_be_asked_nothing_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

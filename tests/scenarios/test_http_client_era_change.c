@@ -1,0 +1,305 @@
+/* A server is replaced while a session is open, perhaps by one of another era: the new
+ * one refuses requests of the old form. What is known of an origin is "re-probed if the
+ * cached assumption later fails" (2026-07-28 basic/versioning, "Backward
+ * Compatibility"), and a version that is refused is followed by one that both know. What
+ * was refused so was not done: it goes again. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define JSON "Content-Type: application/json\r\n"
+#define ERROR(id, code, more)                                                            \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"error\":{\"code\":" code                       \
+    ",\"message\":\"no\"" more "}}"
+#define OLD_VERSIONS                                                                     \
+    ",\"data\":{\"supported\":[\"2025-11-25\"],\"requested\":\"2026-07-28\"}"
+#define NEW_VERSIONS                                                                     \
+    ",\"data\":{\"supported\":[\"2026-07-28\"],\"requested\":\"2025-11-25\"}"
+
+static void no_stream(http_script *s)
+{
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+}
+
+static void answer_call(http_script *s, const char *session, const char *version)
+{
+    heard *h = script_find(s, "tools/call");
+    assert_header(h, "Mcp-Session-Id", session);
+    assert_header(h, "MCP-Protocol-Version", version);
+    script_result(h, "\"content\":[]");
+}
+
+static void call_works(http_script *s, const char *session, const char *version)
+{
+    record *r = kit_call(&s->k, "t");
+    answer_call(s, session, version);
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+}
+
+static void leave(http_script *s, const char *session)
+{
+    segue_session_close(s->k.session);
+    if (session)
+        script_say(script_expect(s, "DELETE"), "200 OK", "", "");
+    script_end(s);
+}
+
+/* How servers of the handshake eras refuse what names 2026-07-28 and no session. */
+static void goes_back(const char *headers, const char *body)
+{
+    http_script s;
+    script_begin(&s, NULL);
+    script_discover(&s, SERVER_PLAIN);
+    call_works(&s, NULL, "2026-07-28");
+    record *one = kit_call(&s.k, "one");
+    record *two = kit_call(&s.k, "two");
+    heard *first = script_expect(&s, "tools/call");
+    heard *second = script_expect(&s, "tools/call");
+    script_say(first, "400 Bad Request", headers, body);
+    script_error(script_expect(&s, "server/discover"), "400 Bad Request", -32000, NULL);
+    script_initialize(&s, "back");
+    no_stream(&s);
+    answer_call(&s, "back", "2025-11-25");
+    script_until(&s, one->completed || two->completed);
+    script_say(second, "400 Bad Request", headers, body); /* late: nothing is asked */
+    answer_call(&s, "back", "2025-11-25");
+    script_until(&s, one->completed && two->completed);
+    assert_int_equal(one->status, SEGUE_OK);
+    assert_int_equal(two->status, SEGUE_OK);
+    call_works(&s, "back", "2025-11-25");
+    leave(&s, "back");
+}
+
+static void a_server_that_goes_back_is_initialized(void **state)
+{
+    (void)state;
+    goes_back(JSON, ERROR("null", "-32000", ""));
+    goes_back(JSON, ERROR("\"server-error\"", "-32600", ""));
+    goes_back(JSON, ERROR("null", "-32022", OLD_VERSIONS));
+    goes_back("Content-Type: text/plain\r\n", "no session");
+    goes_back("", "");
+}
+
+/* ... and one of 2026-07-28 what names none of its versions. */
+static void goes_forward(const char *session, const char *body)
+{
+    http_script s;
+    script_begin(&s, NULL);
+    script_legacy(&s, session);
+    no_stream(&s);
+    call_works(&s, session, "2025-11-25");
+    record *r = kit_call(&s.k, "t");
+    script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON, body);
+    script_discover(&s, SERVER_PLAIN); /* it is not asked for initialize before */
+    answer_call(&s, NULL, "2026-07-28");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    call_works(&s, NULL, "2026-07-28");
+    leave(&s, session);
+}
+
+static void a_server_that_goes_forward_is_discovered(void **state)
+{
+    (void)state;
+    goes_forward("old", ERROR("1", "-32022", NEW_VERSIONS));
+    goes_forward("old", ERROR("1", "-32020", ""));
+    goes_forward(NULL, ERROR("1", "-32022", NEW_VERSIONS));
+}
+
+/* A keyed call that a server refuses so was not done there: the one behind it need not
+ * know keys. */
+static void a_keyed_call_goes_again_without_its_key(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_discover(&s, SERVER_STREAMS);
+    record *r = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    assert_non_null(strstr(h->body, "dev.segue/idempotencyKey"));
+    script_say(h, "400 Bad Request", "", "");
+    script_error(script_expect(&s, "server/discover"), "400 Bad Request", -32000, NULL);
+    script_initialize(&s, "back");
+    no_stream(&s);
+    answer_call(&s, "back", "2025-11-25");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    leave(&s, "back");
+}
+
+/* What is wrong with one call is wrong with it still when the server has been asked. */
+static void a_call_that_is_refused_goes_again_once(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_discover(&s, SERVER_PLAIN);
+    for (int i = 0; i < 3; i++) {
+        record *r = kit_call(&s.k, "t");
+        script_say(script_expect(&s, "tools/call"), "400 Bad Request", "", "too large");
+        script_discover(&s, SERVER_PLAIN);
+        script_say(script_expect(&s, "tools/call"), "400 Bad Request", "", "too large");
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_REFUSED);
+        call_works(&s, NULL, "2026-07-28");
+    }
+    script_expect_silence(&s);
+    leave(&s, NULL);
+}
+
+static void is_just_refused(http_script *s, const char *status, int code,
+                            segue_status expected)
+{
+    record *r = kit_call(&s->k, "t");
+    heard *h = script_expect(s, "tools/call");
+    if (code)
+        script_error(h, status, code, NULL);
+    else
+        script_say(h, status, "", "no");
+    script_until(s, r->completed);
+    assert_int_equal(r->status, expected);
+    script_expect_silence(s);
+}
+
+static void other_refusals_leave_the_era(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_discover(&s, SERVER_PLAIN);
+    is_just_refused(&s, "400 Bad Request", -32021, SEGUE_E_REMOTE);
+    is_just_refused(&s, "400 Bad Request", -32602, SEGUE_E_REMOTE);
+    is_just_refused(&s, "404 Not Found", -32601, SEGUE_E_REMOTE);
+    is_just_refused(&s, "404 Not Found", 0, SEGUE_E_REFUSED);
+    is_just_refused(&s, "403 Forbidden", -32000, SEGUE_E_REMOTE);
+    is_just_refused(&s, "500 Oops", -32603, SEGUE_E_REMOTE);
+    leave(&s, NULL);
+    script_begin(&s, NULL);
+    script_legacy(&s, "old");
+    no_stream(&s);
+    is_just_refused(&s, "400 Bad Request", -32000, SEGUE_E_REMOTE);
+    is_just_refused(&s, "400 Bad Request", -32602, SEGUE_E_REMOTE);
+    is_just_refused(&s, "400 Bad Request", 0, SEGUE_E_REFUSED);
+    leave(&s, "old");
+}
+
+static void an_era_that_is_asked_for_is_not_left(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_MODERN;
+    script_begin(&s, &options);
+    script_discover(&s, SERVER_PLAIN);
+    is_just_refused(&s, "400 Bad Request", -32022, SEGUE_E_REMOTE);
+    is_just_refused(&s, "400 Bad Request", 0, SEGUE_E_REFUSED);
+    leave(&s, NULL);
+    options = kit_legacy_options();
+    script_begin(&s, &options);
+    script_initialize(&s, "old");
+    no_stream(&s);
+    is_just_refused(&s, "400 Bad Request", -32022, SEGUE_E_REMOTE);
+    leave(&s, "old");
+}
+
+/* What is followed is of an era, and ends with it. */
+static void a_task_of_another_era_ends(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_discover(&s, SERVER_TASKS);
+    record *r = kit_call(&s.k, "t");
+    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    script_until(&s, strstr(r->log, "task T"));
+    script_advance(&s, 1200);
+    script_say(script_expect(&s, "tasks/get"), "400 Bad Request", "", "no session");
+    script_error(script_expect(&s, "server/discover"), "400 Bad Request", -32000, NULL);
+    script_initialize(&s, "back");
+    no_stream(&s);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_NOT_RESUMABLE);
+    leave(&s, "back");
+}
+
+/* Its program has no session, and says so as servers of the TypeScript SDK do; another
+ * that has none either. */
+static void started_again(int32_t era, const char *session, const char *next)
+{
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    options.era = era;
+    script_begin(&s, &options);
+    if (era == SEGUE_ERA_LEGACY)
+        script_initialize(&s, session);
+    else
+        script_legacy(&s, session);
+    no_stream(&s);
+    call_works(&s, session, "2025-11-25");
+    record *r = kit_call(&s.k, "t");
+    script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON,
+               ERROR("null", "-32000", ""));
+    script_initialize(&s, next); /* at once */
+    no_stream(&s);
+    answer_call(&s, next, "2025-11-25");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    r = kit_call(&s.k, "t");
+    script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON,
+               ERROR("null", "-32000", ""));
+    script_initialize(&s, next);
+    no_stream(&s);
+    script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON,
+               ERROR("null", "-32000", "")); /* it never takes this one */
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    call_works(&s, next, "2025-11-25");
+    leave(&s, next);
+}
+
+static void a_server_that_was_started_again_is_initialized(void **state)
+{
+    (void)state;
+    started_again(SEGUE_ERA_AUTO, "one", "two");
+    started_again(SEGUE_ERA_LEGACY, "one", "two");
+    started_again(SEGUE_ERA_AUTO, NULL, NULL);
+}
+
+/* No session was forgotten: 404 is how 2026-07-28 says that a method is unknown, and its
+ * servers may say so in every era. */
+static void a_method_that_is_not_found_is_no_lost_session(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_legacy(&s, "old");
+    no_stream(&s);
+    is_just_refused(&s, "404 Not Found", -32601, SEGUE_E_REMOTE);
+    call_works(&s, "old", "2025-11-25");
+    leave(&s, "old");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_goes_back_is_initialized),
+        cmocka_unit_test(a_server_that_goes_forward_is_discovered),
+        cmocka_unit_test(a_keyed_call_goes_again_without_its_key),
+        cmocka_unit_test(a_call_that_is_refused_goes_again_once),
+        cmocka_unit_test(a_task_of_another_era_ends),
+        cmocka_unit_test(a_server_that_was_started_again_is_initialized),
+        cmocka_unit_test(other_refusals_leave_the_era),
+        cmocka_unit_test(an_era_that_is_asked_for_is_not_left),
+        cmocka_unit_test(a_method_that_is_not_found_is_no_lost_session),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
