@@ -65,12 +65,21 @@ def stuck(ctx: segue.SyncContext) -> None:
     never.wait()
 
 
+@server.tool
+async def hog(file: str) -> None:
+    """Never lets go of the loop."""
+    with open(file, "w"):
+        pass
+    while True:
+        pass
+
+
 @server.tool(task="may", restartable=True)
 async def count(to: int, pause_at: int, ctx: segue.Context) -> AsyncIterator[str]:
     """Counts; at a number it waits for ever, in the first run."""
-    resumed = ctx.resumed_from
+    resumed = ctx.resumed
     begin = resumed.segments if resumed else 0
-    state: dict[str, Any] = (resumed.json() if resumed else None) or {"runs": 0}
+    state: dict[str, Any] = (resumed.data if resumed else None) or {"runs": 0}
     state["runs"] += 1
     await ctx.checkpoint(state)
     for number in range(begin + 1, to + 1):

@@ -117,8 +117,10 @@ def test_time_is_over(world: World) -> None:
                 await session.call("hang_plain", timeout=0.05)
             assert isinstance(caught.value, segue.RequestTimeoutError)
             assert caught.value.retryable
-            with pytest.raises(ValueError):
-                await session.call("greet", timeout=-1)
+            for none in (-1, float("nan"), "5"):
+                with pytest.raises((TypeError, ValueError), match="not a time"):
+                    await session.call("greet", timeout=none)  # type: ignore[arg-type]
+            assert (await session.call("greet", timeout=float("inf"))).text
         async with world.session(timeout=0.05) as session:
             with pytest.raises(segue.RequestTimeoutError):
                 await session.call("hang_plain")

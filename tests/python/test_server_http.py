@@ -45,9 +45,8 @@ def test_addresses() -> None:
         ":8000": {"port": 8000},
         "0.0.0.0:8000": {"address": "0.0.0.0", "port": 8000},
         "localhost:8000": {"address": "127.0.0.1", "port": 8000},
-        "127.0.0.1": {"address": "127.0.0.1", "port": 0},
+        "127.0.0.1:0": {"address": "127.0.0.1", "port": 0},
         "[::1]:8000": {"address": "::1", "port": 8000},
-        "[::1]": {"address": "::1", "port": 0},
         "unix:/run/x.sock": {"address": "unix:/run/x.sock"},
         "systemd:mcp": {"address": "systemd:mcp"},
         "http://127.0.0.1:8000/api": {
@@ -57,9 +56,35 @@ def test_addresses() -> None:
         },
     }.items():
         assert address_of(http) == options, http
-    for bad in ("127.0.0.1:http", "a:b:c"):
-        with pytest.raises(ValueError, match="no address"):
+    for bad in ("127.0.0.1:http", "a:b:c", "127.0.0.1", "[::1]", "http://127.0.0.1/mcp"):
+        with pytest.raises(ValueError, match="say host:port"):
             address_of(bad)
+
+
+def test_what_is_no_option_is_refused() -> None:
+    for options, why in (
+        ({"portt": 3}, "no option 'portt'"),
+        ({"auth": "secret"}, "auth is a segue.BearerAuth"),
+        ({"store": ""}, "store is a file"),
+        ({"store": 3}, "expected str"),
+    ):
+        given: Any = options
+        with pytest.raises((TypeError, ValueError), match=why):
+            simple().serving("127.0.0.1:0", **given)
+
+
+def test_a_verdict_that_is_none_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A function that says True or False is a mistake that many make."""
+    verify: Any = lambda token: token == "secret"  # noqa: E731
+    auth = segue.BearerAuth("https://as.example.com", verify=verify)
+
+    async def work() -> None:
+        async with simple().serving("127.0.0.1:0", auth=auth) as serving:
+            with pytest.raises(segue.NegotiationError, match="cannot be checked"):
+                await segue.connect(serving.url, auth="secret")
+
+    run(work)
+    assert "the name of the principal" in caplog.text
 
 
 def test_several_at_once(nothing_left: None, tmp_path: Path) -> None:

@@ -204,6 +204,28 @@ def test_a_second_signal_ends_at_once(nothing_left: None, number: int) -> None:
         run(lambda: work(program))
 
 
+def test_a_handler_that_holds_the_loop_is_ended(
+    nothing_left: None, tmp_path: Path
+) -> None:
+    """Its loop hears no signal: of those that wait, the second ends it all the same."""
+    held = tmp_path / "held"
+
+    async def work(program: Program) -> None:
+        async with segue.connect(program.url, max_reconnects=-1) as session:
+            call = asyncio.ensure_future(session.call("hog", file=str(held)))
+            while not held.exists():
+                await asyncio.sleep(0.01)
+            program.signal(signal.SIGINT)
+            await asyncio.sleep(0.5)  # a loop that runs hears it in less
+            program.signal(signal.SIGINT)
+            assert await program.ended() == 128 + signal.SIGINT
+            with pytest.raises(segue.Error):
+                await call
+
+    with Program() as program:
+        run(lambda: work(program))
+
+
 # ---- a crash
 
 

@@ -50,7 +50,7 @@ def test_tasks_for_clients_that_take_none(world: ServerWorld) -> None:
 
     @server.tool(task="may")
     async def may(ctx: segue.Context) -> str:
-        assert ctx.resumed_from is None
+        assert ctx.resumed is None
         return f"{await ctx.checkpoint(b'x')} {ctx.defer()} {ctx.hang_up()}"
 
     @server.tool(task="must")
@@ -133,7 +133,7 @@ def test_a_loop_that_ends_lets_tasks_go(
 
     @server.tool(task="may", restartable=True)
     async def count(ctx: segue.Context) -> AsyncIterator[str]:
-        resumed = ctx.resumed_from
+        resumed = ctx.resumed
         runs.append(resumed.segments if resumed else 0)
         for number in range(runs[-1] + 1, 5):
             if number == 3 and resumed is None:
@@ -179,7 +179,7 @@ def test_a_server_that_ends_lets_tasks_go(
     never, go_on = threading.Event(), asyncio.Event()
 
     def first(ctx: segue.Context) -> bool:
-        resumed = ctx.resumed_from
+        resumed = ctx.resumed
         runs.append(resumed.segments if resumed else 0)
         return resumed is None
 

@@ -321,6 +321,16 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
         raise ValueError("a value")
 
     @server.tool
+    async def not_unicode() -> None:
+        raise OSError("no such file: \udcff")
+
+    @server.tool
+    async def at_length() -> AsyncIterator[str]:
+        for _ in range(100):
+            yield "sent before\n"
+        raise segue.ToolError("and then it failed")
+
+    @server.tool
     def nameless() -> None:
         raise KeyError
 
@@ -344,6 +354,8 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
         texts = {
             "tool_error": "told",
             "exception": "a value",
+            "not_unicode": "no such file: \\udcff",
+            "at_length": "and then it failed",
             "nameless": "KeyError",
             "no_json": "object has no form in JSON",
         }

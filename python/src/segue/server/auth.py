@@ -176,6 +176,10 @@ def _tell(bearer: _segue.Bearer, verdict: Verdict) -> None:
     if not verdict:
         _segue.bearer_refuse(bearer)
         return
-    assert isinstance(verdict, AccessToken)
+    if not isinstance(verdict, AccessToken):
+        raise TypeError(
+            "verify gives a segue.AccessToken, the name of the principal, or None to "
+            f"refuse the token, not {verdict!r}"
+        )
     end = 0 if verdict.expires_at is None else round(verdict.expires_at * 1000)
     _segue.bearer_accept(bearer, verdict.principal, joined(verdict.scopes), end)

@@ -9,6 +9,7 @@ runs on a thread of the pool, they block that thread: there the context is a
 from __future__ import annotations
 
 import asyncio
+import builtins
 import concurrent.futures
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
@@ -41,15 +42,16 @@ class Resumed(NamedTuple):
 
     Attributes:
         segments: how many segments are stored; the next one that is sent comes behind.
-        data: the last checkpoint; None when there is none.
+        bytes: the last checkpoint, as it is stored; None when there is none.
     """
 
     segments: int
-    data: bytes | None
+    bytes: builtins.bytes | None
 
-    def json(self) -> Any:
-        """The checkpoint, if it was a value and not bytes."""
-        return None if self.data is None else _decode(self.data)
+    @property
+    def data(self) -> Any:
+        """The last checkpoint, if it was a value and not bytes; None = there is none."""
+        return None if self.bytes is None else _decode(self.bytes)
 
 
 class Context:
@@ -168,7 +170,7 @@ class Context:
     # ---- what becomes of the call
 
     @property
-    def resumed_from(self) -> Resumed | None:
+    def resumed(self) -> Resumed | None:
         """Where an earlier run ended; None on a first run (`restartable` tools)."""
         found = _segue.call_resumed(self._call)
         return None if found is None else Resumed(*found)
@@ -255,7 +257,7 @@ class Context:
         await self._room.take(lambda: _segue.call_set_status(self._call, message))
 
     async def checkpoint(self, data: Any) -> bool:
-        """Stores where the handler is, for a later run after a crash (`resumed_from`).
+        """Stores where the handler is, for a later run after a crash (`resumed`).
 
         Args:
             data: bytes, or a value that has a form in JSON.
@@ -289,10 +291,17 @@ class Context:
         """
         return _decode(await self._ask(method, schema.encode(params or {}), key))
 
+    def _put(self, method: str, params: bytes, key: str | None, answer: _Answer) -> None:
+        try:
+            _segue.call_require_input(self._call, key, method, params, answer)
+        except errors.UnsupportedError:
+            raise errors.UnsupportedError(
+                f"the client cannot be asked this: it has not declared {method}"
+            ) from None
+
     async def _ask(self, method: str, params: bytes, key: str | None) -> bytes:
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        handler = _Answer(answer)
-        _segue.call_require_input(self._call, key, method, params, handler)
+        self._put(method, params, key, _Answer(answer))
         return await answer
 
     @overload
@@ -388,8 +397,7 @@ class SyncContext(Context):
 
     def _block(self, method: str, params: bytes, key: str | None) -> bytes:
         answer: concurrent.futures.Future[bytes] = concurrent.futures.Future()
-        handler = _Answer(answer)
-        _segue.call_require_input(self._call, key, method, params, handler)
+        self._put(method, params, key, _Answer(answer))
         return answer.result()
 
     def request(self, method: str, params: Any = None, *, key: str | None = None) -> Any:

@@ -275,13 +275,13 @@ class Item(ABC):
         if not isinstance(error, _OF_REPLIES if replies else self.expected):
             log.error("%s %r failed", self.what, self.key, exc_info=error)
         if isinstance(told, ToolError):
-            content = told.result.content if told.result else [str(told)]
+            content = told.result.content if told.result else [_said(str(told))]
             blocks = [msgspec.json.encode(block) for block in _blocks(content)]
             _segue.call_reply(call, None, blocks, None, True)
             return
         code = getattr(told, "code", 0) or -32603
         data = getattr(told, "data_json", None)
-        message = getattr(told, "message", str(told))
+        message = _said(getattr(told, "message", str(told)))
         try:
             _segue.call_fail(call, code, message, data)
         except errors.InvalidError:
@@ -307,6 +307,12 @@ def refuse(call: _segue.Call, host: Hosting) -> None:
     else:
         _segue.call_fail(call, -32603, "Too many calls at once", b'{"reason":"limit"}')
     _segue.call_free(call)
+
+
+def _said(text: str) -> str:
+    """Names of files and output of programs may hold bytes that are no UTF-8: what is
+    told of a failure must not fail because of them."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def rpc_error(error: Exception) -> Exception:

@@ -12,6 +12,7 @@ import asyncio
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from .. import _runtime
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STUCK = 0.2  # seconds that a loop which runs never lets a signal wait
 
 
 class _Signals:
-    """Counts signals: one asks for the end, two demand it."""
+    """Counts signals: one asks for the end, two demand it.
+
+    The loop hears of them between two steps. A handler that never lets go of it keeps
+    them waiting, so the second one that waits ends that handler, where it is, by
+    SystemExit.
+    """
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -34,12 +41,25 @@ class _Signals:
         self.demanded = asyncio.Event()
         self.last: int = 0
         self._taken: list[signal.Signals] = []
+        self._waiting = 0
+        self._since = 0.0
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 self.loop.add_signal_handler(number, self._on_signal, number)
+                signal.signal(number, self._comes)
+                signal.siginterrupt(number, False)
                 self._taken.append(number)
 
+    def _comes(self, number: int, frame: object) -> None:
+        now = time.monotonic()
+        if self._waiting and now - self._since > _STUCK:
+            raise SystemExit(128 + number)
+        if not self._waiting:
+            self._since = now
+        self._waiting += 1
+
     def _on_signal(self, number: signal.Signals) -> None:
+        self._waiting = 0
         self.last = number
         (self.demanded if self.asked.is_set() else self.asked).set()
 

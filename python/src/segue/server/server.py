@@ -120,7 +120,7 @@ class Server:
             ttl: seconds that an ended task is kept (1 h).
             poll: seconds between looks at a task, told to clients (1 s).
             promote_after: seconds after which a call becomes a task ("may"); 0 = at once.
-            restartable: after a crash it is run again; see `Context.resumed_from`.
+            restartable: after a crash it is run again; see `Context.resumed`.
             resumable: callers before 2026-07-28 that were cut off may come again
                 (SEP-975): after `resume_after` seconds, and within `resume_within` (10
                 min), or the call is cancelled.

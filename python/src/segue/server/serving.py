@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _segue, errors
+from .auth import BearerAuth
+from .options import ServeOptions
 from .stdio import Stdio
 
 if TYPE_CHECKING:
     from .hosting import Hosting
-    from .options import ServeOptions
     from .server import Server
 
 __all__ = ["Serving", "address_of"]
 
+_KNOWN = frozenset(ServeOptions.__annotations__)
 GRACE = 1.0  # seconds for handlers that are cancelled, and for answers to leave
 
 
@@ -46,12 +48,13 @@ def address_of(http: str | int) -> dict[str, Any]:
             made["path"] = parts.path
         http = parts.netloc
     host, colon, port = http.rpartition(":")
-    if http.endswith("]") or not colon:
-        host, port = http, "0"
-        if http.isdigit():
-            host, port = "", http
-    if not port.isdigit():
-        raise ValueError(f"no address to listen on: {http!r}; say host:port")
+    if http.isdigit():
+        host, colon, port = "", ":", http
+    if http.endswith("]") or not colon or not port.isdigit():
+        raise ValueError(
+            f"no address to listen on: {http!r}; say host:port, of which port 0 is any "
+            "that is free"
+        )
     host = {"localhost": "127.0.0.1", "*": "0.0.0.0"}.get(host, host.strip("[]"))
     if host:
         made["address"] = host
@@ -77,6 +80,25 @@ def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptio
     return made  # type: ignore[return-value]
 
 
+def check(options: ServeOptions) -> None:
+    """Refuses what is no option of `Server.serving`.
+
+    Raises:
+        TypeError, ValueError: it is none, or of a wrong kind.
+    """
+    unknown = sorted(set(options) - _KNOWN)
+    if unknown:
+        raise TypeError(
+            f"serving has no option {unknown[0]!r}; those of segue_listen_options go "
+            "into options={...}"
+        )
+    auth, store = options.get("auth"), options.get("store")
+    if auth is not None and not isinstance(auth, BearerAuth):
+        raise TypeError(f"auth is a segue.BearerAuth, not {auth!r}")
+    if store is not None and not os.fspath(store):
+        raise ValueError("store is a file or the URL of a Redis server, not ''")
+
+
 class Serving:
     """A server that is reached in one way, while it is. `Server.serving` makes it.
 
@@ -87,6 +109,7 @@ class Serving:
     def __init__(
         self, server: Server, http: str | int | None, options: ServeOptions
     ) -> None:
+        check(options)
         store = options.get("store")
         self.url = ""
         self.drain = options.get("drain", 10.0)
