@@ -116,6 +116,15 @@ void sgi_map_remove(sgi_map *map, sgi_map_node *node)
         }
 }
 
+void sgi_map_each(const sgi_map *map, void (*fn)(void *user, sgi_map_node *node),
+                  void *user)
+{
+    for (size_t i = 0; i < (map->size ? map->size : 1); i++)
+        for (sgi_map_node *node = map->size ? map->table[i] : map->lone; node;
+             node = node->next)
+            fn(user, node);
+}
+
 sgi_map_node *sgi_map_any(const sgi_map *map)
 {
     if (map->lone || !map->count)

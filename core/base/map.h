@@ -28,6 +28,9 @@ sgi_map_node *sgi_map_find(const sgi_map *map, sgi_str key);
 /* key must stay valid while the node is in the map; the caller made sure it is new. */
 void sgi_map_put(sgi_map *map, sgi_map_node *node, sgi_str key);
 void sgi_map_remove(sgi_map *map, sgi_map_node *node);
+/* Each node once, in no order; fn must not change the map. */
+void sgi_map_each(const sgi_map *map, void (*fn)(void *user, sgi_map_node *node),
+                  void *user);
 /* Any node, or NULL when empty: for taking a map down. */
 sgi_map_node *sgi_map_any(const sgi_map *map);
 

@@ -41,6 +41,7 @@ struct sgi_store_listener {
     uint64_t heard; /* place of the last letter that was told */
     bool orphans;
     bool missed;
+    bool doubt;
     bool due;
     bool rung;
     int ringing;
@@ -278,6 +279,13 @@ static void mark_missed(sgi_listeners *listeners)
         listener->missed = listener->due = true;
 }
 
+static void mark_doubt(sgi_listeners *listeners)
+{
+    sgi_store_listener *listener;
+    TAILQ_FOREACH(listener, &listeners->all, link)
+        listener->doubt = listener->due = true;
+}
+
 static void mark_all(sgi_listeners *listeners)
 {
     sgi_store_listener *listener;
@@ -385,6 +393,9 @@ int32_t sgi_listeners_told(void *user, const segue_store_news *news)
     case SEGUE_STORE_ORPHANS:
         mark_orphans(listeners, NULL);
         break;
+    case SEGUE_STORE_DOUBT:
+        mark_doubt(listeners);
+        break;
     default: /* what a newer store may tell is safe to take for everything */
         mark_missed(listeners);
         break;
@@ -442,7 +453,8 @@ bool sgi_listeners_hand(sgi_listeners *listeners, sgi_store_listener *listener,
                         segue_store_news_fn fn, void *user)
 {
     pthread_mutex_lock(&listeners->lock);
-    bool stopped = hand_flag(&listener->missed, SEGUE_STORE_MISSED, fn, user) ||
+    bool stopped = hand_flag(&listener->doubt, SEGUE_STORE_DOUBT, fn, user) ||
+                   hand_flag(&listener->missed, SEGUE_STORE_MISSED, fn, user) ||
                    hand_growth(listener, fn, user) ||
                    hand_letters(listeners, listener, fn, user) ||
                    hand_flag(&listener->orphans, SEGUE_STORE_ORPHANS, fn, user);

@@ -7,7 +7,7 @@
  * Redis; its thread renews that. Whether it may write is asked in the script of each
  * commit, by the owner that the operation has: a clock never decides that.
  *
- *     open:  connect -> INFO (fit?) -> become an owner -> thread
+ *     open:  connect (fit? whose data?) -> become an owner -> thread
  *     close: thread ends -> lease given up, so that others claim at once -> disconnect
  *
  * What Redis keeps of it when it stops is its own setting: appendfsync always keeps every
@@ -18,7 +18,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/crypto.h"
@@ -49,61 +48,13 @@ fail(opening *o, segue_status status, const char *format, ...)
     return status;
 }
 
-/* ---- is it fit ---- */
-
-/* The value of a line "name:value" of INFO, cut to size. */
-static const char *info_of(const char *info, const char *name, char *value, size_t size)
-{
-    size_t len = strlen(name), n = 0;
-    const char *at = info;
-    while (at && (strncmp(at, name, len) != 0 || at[len] != ':')) {
-        at = strchr(at, '\n');
-        at = at ? at + 1 : NULL;
-    }
-    if (at)
-        for (at += len + 1; *at && *at != '\r' && *at != '\n' && n + 1 < size; at++)
-            value[n++] = *at;
-    value[n] = 0;
-    return value;
-}
-
-static segue_status check_info(opening *o, const char *info)
-{
-    char value[64];
-    if (atoi(info_of(info, "redis_version", value, sizeof value)) < 5)
-        return fail(o, SEGUE_E_UNSUPPORTED, "Redis 5 or newer is needed, this is %s",
-                    *value ? value : "something else");
-    info_of(info, "maxmemory_policy", value, sizeof value);
-    if (*value && strcmp(value, "noeviction") != 0)
-        return fail(o, SEGUE_E_STORE,
-                    "maxmemory-policy is %s, which throws tasks away when memory is "
-                    "short: set it to noeviction",
-                    value);
-    if (!strcmp(info_of(info, "role", value, sizeof value), "slave"))
-        return fail(o, SEGUE_E_STORE, "this is a replica, the primary is needed");
-    return SEGUE_OK;
-}
+/* ---- becoming one of them ---- */
 
 static segue_status ask(opening *o, redisReply **reply)
 {
     segue_status status = sgi_redis_ask(o->store, 1, reply);
     if (status && status != SEGUE_E_NOMEM)
         fail(o, status, "%s", o->store->link.fault);
-    return status;
-}
-
-static segue_status check_server(opening *o)
-{
-    redisReply *reply;
-    sgi_buf_reset(&o->store->commands, SIZE_MAX);
-    sgi_redis_begin(&o->store->commands, 1);
-    sgi_redis_arg_text(&o->store->commands, "INFO");
-    segue_status status = ask(o, &reply);
-    if (status)
-        return status;
-    status = sgi_redis_is_text(reply) ? check_info(o, reply->str)
-                                      : fail(o, SEGUE_E_STORE, "INFO says nothing");
-    freeReplyObject(reply);
     return status;
 }
 
@@ -145,7 +96,7 @@ static segue_status connect_server(opening *o)
     sgi_redis_store *store = o->store;
     int64_t deadline = sgi_redis_now() + store->timeout_ms;
     for (;;) {
-        segue_status status = sgi_redis_link_open(&store->link, deadline);
+        segue_status status = sgi_redis_connect(store, &store->link, deadline);
         if (!status)
             return SEGUE_OK;
         if (strncmp(store->link.fault, "LOADING", 7) != 0 || sgi_redis_now() >= deadline)
@@ -252,8 +203,6 @@ static segue_status start(opening *o, const segue_store_options *options)
     sgi_redis_link_init(&store->link, &store->url,
                         (sgi_str){store->loading.p, store->loading.len}, -1);
     status = connect_server(o);
-    if (!status)
-        status = check_server(o);
     if (!status)
         status = become_owner(o);
     if (!status && !sgi_redis_watch_start(store))

@@ -1,7 +1,7 @@
 /* Asking the server on the connection of the calls, again and again if need be.
  *
  *     send -> replies -> done
- *       \-> lost, LOADING, NOSCRIPT, READONLY, ... -> pause -> connect -> the same bytes
+ *       \-> lost, or an error that passes (FAULTS) -> pause -> connect -> the same bytes
  *
  * The bytes are the same, so a call that changes something has the number of its first
  * try and the script knows when it has been applied: asking again is always right. What
@@ -55,30 +55,57 @@ void sgi_redis_change(sgi_redis_store *store, sgi_redis_script script, size_t co
 
 /* ---- errors ---- */
 
-static bool says(const redisReply *reply, const char *word)
-{
-    return strstr(reply->str, word) != NULL;
-}
+typedef enum deed {
+    GIVE_UP,   /* it stays so */
+    TRY_AGAIN, /* nothing was done, and soon it may be otherwise */
+    RECONNECT, /* nothing was done here; elsewhere, or signed in anew, it may be */
+} deed;
 
-segue_status sgi_redis_fault(const redisReply *reply)
-{
-    return says(reply, "OOM command not allowed") ? SEGUE_E_STORE_FULL : SEGUE_E_STORE;
-}
+typedef struct fault {
+    const char *word; /* with which it begins, by itself or out of a script */
+    deed deed;
+    segue_status status;
+} fault;
 
-/* Nothing was done, and soon it may be otherwise. */
-static bool is_passing(const redisReply *reply)
+/* Each comes before anything has been written. What a disk, a replica or an administrator
+ * may mend is worth waiting for; room is not, for others make it by what they end. */
+static const fault FAULTS[] = {
+    {"OOM", GIVE_UP, SEGUE_E_STORE_FULL},     {"LOADING", TRY_AGAIN, SEGUE_E_STORE},
+    {"BUSY", TRY_AGAIN, SEGUE_E_STORE},       {"MISCONF", TRY_AGAIN, SEGUE_E_STORE},
+    {"NOREPLICAS", TRY_AGAIN, SEGUE_E_STORE}, {"TRYAGAIN", TRY_AGAIN, SEGUE_E_STORE},
+    {"NOSCRIPT", RECONNECT, SEGUE_E_STORE},   {"READONLY", RECONNECT, SEGUE_E_STORE},
+    {"MASTERDOWN", RECONNECT, SEGUE_E_STORE}, {"CLUSTERDOWN", RECONNECT, SEGUE_E_STORE},
+    {"MOVED", RECONNECT, SEGUE_E_STORE},      {"ASK", RECONNECT, SEGUE_E_STORE},
+    {"NOAUTH", RECONNECT, SEGUE_E_STORE},     {"NOPERM", GIVE_UP, SEGUE_E_STORE},
+    {"CROSSSLOT", GIVE_UP, SEGUE_E_STORE},
+};
+
+/* As Redis 7 says it, or 5 and 6 when a script met it: "ERR Error running script ...:
+ * -WORD ...". */
+static bool means(const char *text, const char *word)
 {
-    static const char *const words[] = {"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strncmp(reply->str, words[i], strlen(words[i])))
+    size_t len = strlen(word);
+    const char *at = text;
+    if (!strncmp(at, word, len) && (at[len] == ' ' || !at[len]))
+        return true;
+    if (strncmp(text, "ERR Error running script", 24) != 0)
+        return false;
+    while ((at = strstr(at, word))) {
+        if (at[-1] == '-' && at[len] == ' ')
             return true;
+        at += len;
+    }
     return false;
 }
 
-/* Another connection may do better: it loads the scripts, it may reach another server. */
-static bool needs_new_link(const redisReply *reply)
+/* A script that was stopped from outside had not written: else it could not be. */
+static fault fault_of(const char *text)
 {
-    return !strncmp(reply->str, "NOSCRIPT", 8) || says(reply, "READONLY");
+    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++)
+        if (means(text, FAULTS[i].word))
+            return FAULTS[i];
+    return (fault){NULL, strstr(text, "Script killed by user") ? TRY_AGAIN : GIVE_UP,
+                   SEGUE_E_STORE};
 }
 
 /* ---- asking ---- */
@@ -102,12 +129,12 @@ static outcome judge(sgi_redis_store *store, redisReply **replies, size_t count,
         if (replies[i]->type != REDIS_REPLY_ERROR)
             continue;
         snprintf(store->link.fault, sizeof store->link.fault, "%s", replies[i]->str);
-        bool renew = needs_new_link(replies[i]), passing = is_passing(replies[i]);
-        *status = sgi_redis_fault(replies[i]);
+        fault f = fault_of(replies[i]->str);
+        *status = f.status;
         free_replies(replies, count);
-        if (renew)
+        if (f.deed == RECONNECT)
             sgi_redis_link_close(&store->link);
-        return renew || passing ? AGAIN : REFUSED;
+        return f.deed == GIVE_UP ? REFUSED : AGAIN;
     }
     return ANSWERED;
 }
@@ -117,7 +144,8 @@ static outcome try_once(sgi_redis_store *store, size_t count, redisReply **repli
 {
     sgi_redis_link *link = &store->link;
     *status = SEGUE_E_STORE;
-    if (!sgi_redis_link_is_up(link) && sgi_redis_link_open(link, deadline) != SEGUE_OK)
+    if (!sgi_redis_link_is_up(link) &&
+        sgi_redis_connect(store, link, deadline) != SEGUE_OK)
         return AGAIN;
     if (!sgi_redis_link_send(link, store->commands.p, store->commands.len))
         return AGAIN;

@@ -56,6 +56,9 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
                SEGUE_STORE_ID_SIZE);
         if (row->elements < 4 || !sgi_redis_fill_record(row->element, &record, text))
             continue;
+        if (row->elements > 4 && sgi_redis_is_text(row->element[4]) &&
+            *row->element[4]->str == '1')
+            record.ended = SEGUE_STORE_TORN;
         sgi_redis_letters_gone(store, record.id, UINT64_MAX); /* they are told anew */
         stop = fn(user, &record) != 0;
     }

@@ -149,6 +149,15 @@ static void add_number(sgi_buf *commands, uint64_t value)
     sgi_redis_arg(commands, text + n, sizeof text - n);
 }
 
+/* 0 = nothing is said. */
+static void add_known(sgi_buf *commands, uint64_t number)
+{
+    if (number)
+        add_number(commands, number);
+    else
+        sgi_redis_arg(commands, "", 0);
+}
+
 static void add_write(sgi_buf *commands, const segue_store_write *write)
 {
     /* By kind; 0 is none. */
@@ -167,7 +176,8 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
     case SEGUE_STORE_END:
         sgi_redis_put_int(bytes, write->purge_ms);
         sgi_redis_arg(commands, bytes, sizeof bytes);
-        break;
+        add_known(commands, write->entry.seq);
+        return;
     case SEGUE_STORE_DROP:
         put_int32(bytes, write->entry.kind);
         sgi_redis_arg(commands, bytes, 4);
@@ -175,7 +185,8 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
         return;
     case SEGUE_STORE_TAKEN:
         add_number(commands, write->entry.seq);
-        break;
+        add_known(commands, write->entry.event);
+        return;
     default:
         sgi_redis_arg(commands, "", 0);
         break;
@@ -203,6 +214,8 @@ static void note_done(sgi_redis_store *store, const part *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         const segue_store_write *write = nth(p, i);
+        if (write->kind == SEGUE_STORE_END)
+            sgi_redis_note_end(store, write->id);
         if (write->kind == SEGUE_STORE_TAKEN)
             sgi_redis_letters_gone(store, write->id, write->entry.seq);
         else if (write->kind == SEGUE_STORE_END || write->kind == SEGUE_STORE_DELETE ||

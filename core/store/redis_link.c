@@ -219,20 +219,28 @@ void sgi_redis_arg_int(sgi_buf *commands, int64_t value)
 
 /* ---- opening ---- */
 
-/* One command of the opening, from arguments on the stack; its reply must not be an
- * error. */
+redisReply *sgi_redis_link_demand(sgi_redis_link *link, int count, const char **args,
+                                  int64_t deadline)
+{
+    if (redisAppendCommandArgv(link->context, count, args, NULL) != REDIS_OK) {
+        lose_context(link);
+        return NULL;
+    }
+    redisReply *reply = sgi_redis_link_reply(link, deadline);
+    if (!reply || reply->type != REDIS_REPLY_ERROR)
+        return reply;
+    lose(link, reply->str);
+    freeReplyObject(reply);
+    return NULL;
+}
+
+/* One command of the opening whose reply says no more than yes or no. */
 static bool demand(sgi_redis_link *link, int count, const char **args, int64_t deadline)
 {
-    if (redisAppendCommandArgv(link->context, count, args, NULL) != REDIS_OK)
-        return lose_context(link);
-    redisReply *reply = sgi_redis_link_reply(link, deadline);
-    if (!reply)
-        return false;
-    bool ok = reply->type != REDIS_REPLY_ERROR;
-    if (!ok)
-        lose(link, reply->str);
-    freeReplyObject(reply);
-    return ok;
+    redisReply *reply = sgi_redis_link_demand(link, count, args, deadline);
+    if (reply)
+        freeReplyObject(reply);
+    return reply != NULL;
 }
 
 static bool sign_in(sgi_redis_link *link, int64_t deadline)
@@ -250,10 +258,47 @@ static bool sign_in(sgi_redis_link *link, int64_t deadline)
     return !url->db || demand(link, 2, select, deadline);
 }
 
+/* Whoever may not see the configuration is not told what the server keeps. */
+static redisReply *ask_appendfsync(sgi_redis_link *link, int64_t deadline)
+{
+    const char *config[] = {"CONFIG", "GET", "appendfsync"};
+    if (redisAppendCommandArgv(link->context, 3, config, NULL) == REDIS_OK)
+        return sgi_redis_link_reply(link, deadline);
+    lose_context(link);
+    return NULL;
+}
+
+static const char *value_of(const redisReply *pair)
+{
+    bool ok = pair->type == REDIS_REPLY_ARRAY && pair->elements == 2 &&
+              pair->element[1]->type == REDIS_REPLY_STRING;
+    return ok ? pair->element[1]->str : NULL;
+}
+
+static segue_status inspect(sgi_redis_link *link, int64_t deadline)
+{
+    const char *command[] = {"INFO"};
+    char fault[sizeof link->fault];
+    redisReply *config = NULL, *info = sgi_redis_link_demand(link, 1, command, deadline);
+    segue_status status = SEGUE_E_STORE;
+    if (info && info->type == REDIS_REPLY_STRING)
+        config = ask_appendfsync(link, deadline);
+    else if (info)
+        lose(link, "INFO says nothing");
+    if (config) {
+        status = sgi_redis_peer_read(&link->peer, info->str, value_of(config), fault,
+                                     sizeof fault);
+        if (status)
+            lose(link, fault);
+        freeReplyObject(config);
+    }
+    if (info)
+        freeReplyObject(info);
+    return status;
+}
+
 static bool load_scripts(sgi_redis_link *link, int64_t deadline)
 {
-    if (!link->loading.n)
-        return true;
     if (!sgi_redis_link_send(link, link->loading.p, link->loading.n))
         return false;
     for (int i = 0; i < SGI_REDIS_SCRIPTS; i++) {
@@ -314,8 +359,12 @@ segue_status sgi_redis_link_open(sgi_redis_link *link, int64_t deadline)
         return SEGUE_E_UNSUPPORTED;
     }
 #endif
-    return connect_socket(link, deadline) && sign_in(link, deadline) &&
-                   load_scripts(link, deadline)
-               ? SEGUE_OK
-               : SEGUE_E_STORE;
+    if (!connect_socket(link, deadline) || !sign_in(link, deadline))
+        return SEGUE_E_STORE;
+    if (!link->loading.n)
+        return SEGUE_OK;
+    segue_status status = inspect(link, deadline);
+    if (!status && !load_scripts(link, deadline))
+        status = SEGUE_E_STORE;
+    return status;
 }

@@ -5,6 +5,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "store/redis_peer.h"
 #include "store/redis_script.h"
 #include "store/redis_url.h"
 
@@ -16,6 +17,7 @@ typedef struct sgi_redis_link {
     int wake;        /* a descriptor that ends every wait when readable; -1 = none */
     redisContext *context; /* NULL = down */
     void *tls;
+    sgi_redis_peer peer; /* if it runs scripts: who is there, since it was opened */
     char shas[SGI_REDIS_SCRIPTS][SGI_REDIS_SHA];
     char fault[200]; /* why it is down */
 } sgi_redis_link;
@@ -26,9 +28,9 @@ int64_t sgi_redis_now(void);
 /* wake: -1 or a descriptor. loading must live as long as the link. */
 void sgi_redis_link_init(sgi_redis_link *link, const sgi_redis_url *url, sgi_str loading,
                          int wake);
-/* Connects, signs in, selects the database and loads the scripts; deadlines are times of
- * sgi_redis_now. SEGUE_E_STORE with fault, SEGUE_E_UNSUPPORTED for TLS without a library
- * for it. */
+/* Connects, signs in, selects the database, looks who is there and loads the scripts;
+ * deadlines are times of sgi_redis_now. SEGUE_E_STORE with fault, SEGUE_E_UNSUPPORTED for
+ * TLS without a library for it, and for a server that can never be the store. */
 segue_status sgi_redis_link_open(sgi_redis_link *link, int64_t deadline);
 void sgi_redis_link_close(sgi_redis_link *link);
 static inline bool sgi_redis_link_is_up(const sgi_redis_link *link)
@@ -45,6 +47,11 @@ redisReply *sgi_redis_link_reply(sgi_redis_link *link, int64_t deadline);
 /* The next that has arrived already, without waiting; *reply NULL when there is none.
  * False when the connection was lost, and is closed. */
 bool sgi_redis_link_poll(sgi_redis_link *link, redisReply **reply);
+
+/* One command, from arguments on the stack; its reply, which is no error and to be freed,
+ * or NULL: the connection is closed then. */
+redisReply *sgi_redis_link_demand(sgi_redis_link *link, int count, const char **args,
+                                  int64_t deadline);
 
 /* ---- commands ---- */
 

@@ -240,6 +240,18 @@ static void tell_flag(telling *t, bool *flag, int32_t kind)
         sgi_redis_set_flag(t->store, flag);
 }
 
+static segue_status tell_doubt(telling *t)
+{
+    sgi_redis_store *store = t->store;
+    segue_store_news news = {.kind = SEGUE_STORE_DOUBT, .data = ""};
+    if (!take_flag(store, &store->doubt))
+        return SEGUE_OK;
+    segue_status status = sgi_redis_recall_ends(store);
+    if (status || !tell(t, &news))
+        sgi_redis_set_flag(store, &store->doubt);
+    return status;
+}
+
 static void tell_grown(telling *t)
 {
     sgi_redis_store *store = t->store;
@@ -361,10 +373,12 @@ segue_status sgi_redis_news(void *self, segue_store_news_fn fn, void *user,
     telling t = {.store = store, .fn = fn, .user = user};
     if (take_flag(store, &store->retell))
         forget_told(store);
+    segue_status status = tell_doubt(&t);
     tell_flag(&t, &store->missed, SEGUE_STORE_MISSED);
     tell_flag(&t, &store->orphans, SEGUE_STORE_ORPHANS);
     tell_grown(&t);
-    segue_status status = tell_all_letters(&t);
+    if (!status)
+        status = tell_all_letters(&t);
     if (!status)
         status = tell_letters(&t);
     /* The thread keeps the lease and rings. What failed is tried again by the clock. */

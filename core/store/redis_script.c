@@ -6,13 +6,19 @@
  *   owner           counter of owner numbers
  *   owners          hash: owner -> its lease in ms (0 = it said good-bye)
  *   done            hash: owner -> number of its last call that changed something
+ *   history         hash: r which history the data are of, n how many breaks it has had
+ *                   (redis_history.c)
+ *   seen            hash: owner -> when it last prolonged its lease, in ms
+ *   away            hash: owner -> breaks there were when one more came and it had been
+ *                   silent
  *   lease:<owner>   is there while the owner lives (PX)
  *   open:<owner>    set: what it owns and has not ended; "open:" = nobody owns it
  *   claimed:<owner> set: claimed, and not known to have been shown yet
  *   mail:<owner>    set: what it owns and letters wait for
  *   op:<id>         hash: o owner, e ended, u purge time, m last letter, f is followed,
  *                   x how many numbers the log has more than entries (what has been
- *                   dropped, what shares one), d<kind> dropped up to where, b bytes
+ *                   dropped, what shares one), d<kind> dropped up to where, b bytes,
+ *                   h breaks there were when its owner last knew it to be whole
  *   rec:<id>        what never changes: created (8), has key (1), key (32), principal
  *                   (32), length of the task id (2), task id, data
  *   log:<id>        stream: entry seq is seq-0, one field "e": kind (4), segment (8),
@@ -45,6 +51,7 @@
 static const char LIFE[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local me, number, lease = ARGV[1], ARGV[2], ARGV[3]\n"
+    "local breaks = call('HGET', P .. 'history', 'n')\n"
     "local function done()\n"
     "  return tonumber(call('HGET', P .. 'done', me) or -1) >= tonumber(number)\n"
     "end\n"
@@ -151,8 +158,42 @@ static const char GONE[] =
     "local function forget(o)\n"
     "  call('HDEL', P .. 'owners', o)\n"
     "  call('HDEL', P .. 'done', o)\n"
+    "  call('HDEL', P .. 'seen', o)\n"
+    "  call('HDEL', P .. 'away', o)\n"
     "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
     "end\n";
+
+/* ARGV: format, the history that the server carries on, whether it keeps what it has
+ * answered (2 = all of it, 1 = all but the last moments), whether it was a replica. Answers how many breaks there were. What is of
+ * another format is left alone. */
+static const char HISTORY[] =
+    "local call, P = redis.call, KEYS[1]\n"
+    "local format = call('GET', P .. 'format')\n"
+    "if format and format ~= ARGV[1] then return 0 end\n"
+    "local v = call('HMGET', P .. 'history', 'r', 'n')\n"
+    "local was, n = v[1], tonumber(v[2] or 0)\n"
+    "if was == ARGV[2] then return n end\n"
+    "call('DEL', P .. 'none')\n"
+    "local same = was and was:sub(1, 40) == ARGV[2]:sub(1, 40) and ARGV[4] == '0'\n"
+    "local function quiet()\n"
+    "  local all = call('HGETALL', P .. 'owners')\n"
+    "  for i = 2, #all, 2 do if all[i] ~= '0' then return false end end\n"
+    "  return true\n"
+    "end\n"
+    "same = same or ARGV[3] == '2' or ARGV[3] == '1' and quiet()\n"
+    "if not was or not same then\n"
+    "  local seen, last = call('HGETALL', P .. 'seen'), 0\n"
+    "  for i = 2, #seen, 2 do last = math.max(last, tonumber(seen[i])) end\n"
+    "  for i = 1, #seen, 2 do\n"
+    "    local lease = tonumber(call('HGET', P .. 'owners', seen[i]) or 0)\n"
+    "    if last - tonumber(seen[i + 1]) > lease / 2 then\n"
+    "      call('HSET', P .. 'away', seen[i], n)\n"
+    "    end\n"
+    "  end\n"
+    "  n = n + 1\n"
+    "end\n"
+    "call('HSET', P .. 'history', 'r', ARGV[2], 'n', n)\n"
+    "return n\n";
 
 /* ARGV: chance, format, lease. Another format is answered with it. */
 static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
@@ -167,7 +208,8 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
 
 /* ARGV: who, number, lease, how many at most, ids that have been shown. A claim whose
  * answer was lost is answered again, and by no more. What was claimed and then let go, or
- * taken by another when the lease had lapsed, is not shown. */
+ * taken by another when the lease had lapsed, is not shown. Behind each record: whether
+ * the end of its log may be missing. */
 static const char CLAIM[] =
     "local again, mine = done(), P .. 'claimed:' .. me\n"
     "anyway()\n"
@@ -206,7 +248,11 @@ static const char CLAIM[] =
     "  if not from('') then each_gone(from) end\n"
     "end\n"
     "local out = {}\n"
-    "for i, id in ipairs(got) do out[i] = show(id) end\n"
+    "for i, id in ipairs(got) do\n"
+    "  local h = call('HGET', P .. 'op:' .. id, 'h')\n"
+    "  out[i] = show(id)\n"
+    "  out[i][5] = h and h ~= breaks and '1' or '0'\n"
+    "end\n"
     "return out\n";
 
 /* ARGV: who, number, lease, ids that have been shown. */
@@ -288,12 +334,19 @@ static const char LETTERS[] =
     "if v[1] ~= ARGV[1] or v[3] == '1' then return -8 end\n"
     "return {tonumber(v[2] or 0), call('LRANGE', P .. 'post:' .. ARGV[2], 0, -1)}\n";
 
-/* ARGV: who, number, lease. Prolongs the lease; answers whether it had lapsed, whether
- * there is something to claim, and how many operations there are. */
+/* ARGV: who, number, lease, the line of data. Prolongs the lease; answers whether it had
+ * lapsed, whether there is something to claim, and how many operations there are; or -1
+ * and nothing is done, when the server has gone over to another line. */
 static const char BEAT[] =
+    "local told, text = pcall(call, 'INFO', 'replication')\n"
+    "local line = told and tostring(text):match('master_replid:(%x+)')\n"
+    "if line and line ~= ARGV[4] then return {-1, 0, 0} end\n"
     "anyway()\n"
     "local lapsed, orphans = live(), call('EXISTS', P .. 'open:')\n"
     "call('PEXPIRE', P .. 'lease:' .. me, lease)\n"
+    "local now = call('TIME')\n"
+    "call('HSET', P .. 'seen', me, string.format('%.0f', now[1] * 1000 + now[2] / "
+    "1000))\n"
     "each_gone(function(o)\n"
     "  if call('EXISTS', P .. 'open:' .. o) == 1 then orphans = 1 else forget(o) end\n"
     "end)\n"
@@ -313,6 +366,7 @@ static const char BYE[] = "anyway()\n"
 #define PARTS_MAX 7
 
 static const char *const SCRIPTS[SGI_REDIS_SCRIPTS][PARTS_MAX + 1] = {
+    [SGI_REDIS_HISTORY] = {HISTORY},
     [SGI_REDIS_OPEN] = {OPEN},
     [SGI_REDIS_COMMIT] = {sgi_redis_lua_haste, LIFE, TELL, RECORD, sgi_redis_lua_check,
                           sgi_redis_lua_room, sgi_redis_lua_apply, sgi_redis_lua_commit},

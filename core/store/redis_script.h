@@ -6,6 +6,7 @@
 #include "base/buf.h"
 
 typedef enum sgi_redis_script {
+    SGI_REDIS_HISTORY,
     SGI_REDIS_OPEN,
     SGI_REDIS_COMMIT,
     SGI_REDIS_FIND,

@@ -1,7 +1,8 @@
-/* What the files of the Redis store share. redis.c opens and closes, redis_call.c asks
- * the server, redis_commit.c writes, redis_read.c finds, reads and lists, redis_claim.c
- * claims and purges, redis_news.c tells what others did, redis_watch.c is the thread that
- * listens and keeps this instance alive as an owner. */
+/* What the files of the Redis store share. redis.c opens and closes, redis_history.c
+ * connects and looks whether something is lost, redis_call.c asks the server,
+ * redis_commit.c writes, redis_read.c finds, reads and lists, redis_claim.c claims and
+ * purges, redis_news.c tells what others did, redis_watch.c is the thread that listens
+ * and keeps this instance alive as an owner. */
 #ifndef SGI_REDIS_STORE_H
 #define SGI_REDIS_STORE_H
 
@@ -16,6 +17,7 @@
 #define SGI_REDIS_LETTERS_MAX 64
 #define SGI_REDIS_FOLLOW_STEP 64
 #define SGI_REDIS_CLAIM_STEP 32
+#define SGI_REDIS_ENDS 1024
 
 /* An operation of which this instance remembers something. */
 typedef struct sgi_redis_mark {
@@ -54,6 +56,8 @@ typedef struct sgi_redis_store {
     size_t shown_count; /* ... the server has not been told yet */
     int64_t purged;
     int64_t evicted;
+    uint8_t ends[SGI_REDIS_ENDS][SEGUE_STORE_ID_SIZE]; /* what has ended here lately */
+    uint64_t end_count;                                /* ... since it was opened */
     /* Between them and the thread, under lock. */
     pthread_mutex_t lock;
     sgi_map marks;                        /* changed by calls only, */
@@ -64,7 +68,10 @@ typedef struct sgi_redis_store {
     bool missed;
     bool orphans;
     bool retell; /* the server may have lost letters, and given out numbers twice */
-    int64_t operations; /* -1 = not known */
+    bool doubt;  /* ... and what was committed */
+    char history[sizeof((sgi_redis_peer *)0)->history]; /* of its data, when last seen */
+    long long breaks;                                   /* ... as counted there */
+    int64_t operations;                                 /* -1 = not known */
     pthread_mutex_t bell_lock;
     void (*ring)(void *user);
     void *ring_user;
@@ -78,8 +85,18 @@ typedef struct sgi_redis_store {
     sgi_redis_link beat;
     sgi_redis_link ear;
     sgi_buf beat_commands; /* never grows: the thread allocates nothing */
-    char run_id[41];
 } sgi_redis_store;
+
+/* ---- connecting (redis_history.c) ---- */
+
+/* As sgi_redis_link_open, for one that runs scripts; notes what became of the data. */
+segue_status sgi_redis_connect(sgi_redis_store *store, sgi_redis_link *link,
+                               int64_t deadline);
+
+/* An operation of ours has ended: remembered for the next. */
+void sgi_redis_note_end(sgi_redis_store *store, const uint8_t *id);
+/* Lets go of what has ended here and is alive there again, so that it is claimed. */
+segue_status sgi_redis_recall_ends(sgi_redis_store *store);
 
 /* ---- asking (redis_call.c) ---- */
 
@@ -99,8 +116,6 @@ void sgi_redis_key(const sgi_redis_store *store, sgi_buf *commands, const char *
 segue_status sgi_redis_ask(sgi_redis_store *store, size_t count, redisReply **replies);
 /* One script that answers with a status. */
 segue_status sgi_redis_ask_status(sgi_redis_store *store);
-/* The status that an error reply means. */
-segue_status sgi_redis_fault(const redisReply *reply);
 
 static inline bool sgi_redis_is_array(const redisReply *reply, size_t least)
 {

@@ -86,41 +86,25 @@ static void note_all(sgi_redis_store *store)
 
 /* ---- the beat ---- */
 
-/* A server with another run id may have forgotten the last moments before it started. */
-static void check_run(sgi_redis_store *store)
-{
-    sgi_buf_reset(&store->beat_commands, SIZE_MAX);
-    sgi_redis_begin(&store->beat_commands, 2);
-    sgi_redis_arg_text(&store->beat_commands, "INFO");
-    sgi_redis_arg_text(&store->beat_commands, "server");
-    redisReply *reply = ask(store);
-    if (!reply)
-        return;
-    const char *at =
-        reply->type == REDIS_REPLY_STRING ? strstr(reply->str, "run_id:") : NULL;
-    if (at && strlen(at) >= 47) {
-        bool other = *store->run_id && memcmp(store->run_id, at + 7, 40) != 0;
-        memcpy(store->run_id, at + 7, 40);
-        if (other)
-            sgi_redis_set_flag(store, &store->retell);
-    }
-    freeReplyObject(reply);
-}
-
 static bool beat_once(watch *w)
 {
     sgi_redis_store *store = w->store;
     int64_t began = sgi_redis_now();
-    if (!sgi_redis_link_is_up(&store->beat)) {
-        if (sgi_redis_link_open(&store->beat, limit_of(store)) != SEGUE_OK)
-            return false;
-        check_run(store);
-    }
-    begin(store, SGI_REDIS_BEAT, 0);
+    if (!sgi_redis_link_is_up(&store->beat) &&
+        sgi_redis_connect(store, &store->beat, limit_of(store)) != SEGUE_OK)
+        return false;
+    begin(store, SGI_REDIS_BEAT, 1);
+    sgi_redis_arg(&store->beat_commands, store->beat.peer.history + SGI_REDIS_RUN,
+                  SGI_REDIS_RUN);
     redisReply *reply = ask(store);
     if (!reply)
         return false;
     bool ok = sgi_redis_is_array(reply, 3);
+    if (ok && reply->element[0]->integer < 0) {
+        freeReplyObject(reply);
+        sgi_redis_link_close(&store->beat); /* the next one looks again */
+        return false;
+    }
     bool lapsed = ok && reply->element[0]->integer;
     bool orphans = ok && reply->element[1]->integer;
     if (lapsed || began > w->alive_until)

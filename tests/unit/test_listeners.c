@@ -227,6 +227,28 @@ static void what_the_store_missed_all_have_missed(void **state)
     sgi_store_unref(store);
 }
 
+static void what_the_store_doubts_all_are_told(void **state)
+{
+    (void)state;
+    const segue_store_news script[] = {news_of(SEGUE_STORE_DOUBT, 0, 0)};
+    puppet p = {.script = script, .length = 1, .within_ms = -1};
+    segue_store *store = open_puppet(&p);
+    test_ear a, b;
+    test_ear_open(&a, store);
+    test_ear_open(&b, store);
+    test_ear_ask(&a);
+    test_ear_ask(&b);
+    assert_int_equal(a.count, 1);
+    assert_int_equal(a.heard[0].kind, SEGUE_STORE_DOUBT);
+    assert_int_equal(b.count, 1);
+    assert_int_equal(b.heard[0].kind, SEGUE_STORE_DOUBT);
+    test_ear_ask(&a);
+    assert_int_equal(a.count, 0);
+    test_ear_close(&a);
+    test_ear_close(&b);
+    sgi_store_unref(store);
+}
+
 /* One listener hears nothing: letters wait in the store, and none is lost. */
 static void letters_wait_in_the_store_when_there_is_no_room(void **state)
 {
@@ -398,6 +420,7 @@ int main(void)
         cmocka_unit_test(store_is_told_what_its_listeners_follow),
         cmocka_unit_test(one_asks_and_all_are_told),
         cmocka_unit_test(what_the_store_missed_all_have_missed),
+        cmocka_unit_test(what_the_store_doubts_all_are_told),
         cmocka_unit_test(letters_wait_in_the_store_when_there_is_no_room),
         cmocka_unit_test(letters_in_memory_are_bounded),
         cmocka_unit_test(store_of_before_is_spared_what_it_does_not_know),

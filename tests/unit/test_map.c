@@ -62,6 +62,12 @@ static void name_items(item *items)
         snprintf(items[i].key, sizeof items[i].key, "key-%d", i);
 }
 
+static void see(void *user, sgi_map_node *node)
+{
+    assert_true(SGI_OWNER(node, item, node)->in);
+    ++*(size_t *)user;
+}
+
 static void check_against(const sgi_map *map, const item *items)
 {
     size_t count = 0;
@@ -71,6 +77,9 @@ static void check_against(const sgi_map *map, const item *items)
         count += items[i].in;
     }
     assert_int_equal(map->count, count);
+    size_t seen = 0;
+    sgi_map_each(map, see, &seen);
+    assert_int_equal(seen, count);
     assert_int_equal(sgi_map_any(map) != NULL, count > 0);
 }
 

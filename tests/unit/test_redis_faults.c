@@ -213,8 +213,9 @@ static void password_decides(void **state)
              redis_server_unix_url(locked));
     sgi_store_unref(redis_kit_open(url));
     /* Users have theirs, and may not be allowed everything. */
-    assert_true(redis_server_do(
-                    locked, "ACL SETUSER ann on >abc ~{segue}:* &{segue}:* +@all") >= 0);
+    assert_true(redis_server_do(locked,
+                                "ACL SETUSER ann on >abc ~{segue}:* resetchannels "
+                                "&{segue}:* +@all") >= 0);
     assert_true(redis_server_do(locked, "ACL SETUSER bob on >abc ~{segue}:* -@all +info "
                                         "+ping +script +auth +select") >= 0);
     snprintf(url, sizeof url, "redis://ann:abc@127.0.0.1:%d", port);

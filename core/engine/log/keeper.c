@@ -179,9 +179,11 @@ static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_o
         upto + 1 < op->next_log)
         return true;
     segue_store_write *write = add_write(mem, batch, SEGUE_STORE_TAKEN, op);
-    if (write)
-        write->entry.seq = row->taken = op->letters_taken;
-    return write != NULL;
+    if (!write)
+        return false;
+    write->entry.seq = row->taken = op->letters_taken;
+    write->entry.event = upto;
+    return true;
 }
 
 /* Adds all that the op has to write; false when out of memory (the batch is as
@@ -211,6 +213,8 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
         ok = write != NULL;
         if (ok)
             write->purge_ms = sgi_server_purge_time(op);
+        if (ok && op->torn)
+            write->entry.seq = op->behind_hole;
     }
     ok = ok && add_drops(mem, batch, op, upto, row->dropped) &&
          add_taken(mem, batch, row, upto);
@@ -345,7 +349,10 @@ static void write_lost(sgi_keeper *keeper, sgi_op *op, segue_status status)
     if (status == SEGUE_E_STORE && keeper->leased && put_off(keeper, op))
         return;
     op->doubted = false;
-    if (op->created && !op->pending && !again && !op->releasing && !op->deleting) {
+    if (status == SEGUE_E_NOT_FOUND && again)
+        return; /* nobody has it any more, so nobody waits for its end */
+    if (status != SEGUE_E_STATE && op->created && !op->pending && !again &&
+        !op->releasing && !op->deleting) {
         sgi_op_drop_failed(op); /* there was nothing else to write */
         return;
     }

@@ -129,13 +129,22 @@ void sgi_letters_deal(sgi_keeper *keeper)
 /* ---- growth ---- */
 
 /* Somebody else writes to what we run: he has taken it over, and our next commit is
- * refused. There may be none for long, so one is made. */
+ * refused. Or the store may have lost the last ones. There may be none for long, so one
+ * is made. */
 static void doubt(sgi_op *op)
 {
     if (sgi_op_has_ended(op) || !op->created)
         return;
     op->doubted = true;
     sgi_keeper_dirty(&op->server->keeper, op);
+}
+
+static void doubt_one(void *user, sgi_map_node *node)
+{
+    sgi_op *op = SGI_OWNER(node, sgi_op, by_id);
+    (void)user;
+    if (!op->elsewhere)
+        doubt(op);
 }
 
 static void grew(segue_server *server, const uint8_t *id)
@@ -172,6 +181,8 @@ void sgi_keeper_tell(sgi_keeper *keeper, sgi_paper *paper)
             grew(server, news->what.id);
         else if (news->what.kind == SEGUE_STORE_ORPHANS)
             sgi_recover_orphans(server);
+        else if (news->what.kind == SEGUE_STORE_DOUBT)
+            sgi_map_each(&server->by_id, doubt_one, NULL);
         else
             sgi_followed_look_all(server);
         free_one(news);

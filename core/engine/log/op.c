@@ -25,6 +25,8 @@
 #define TAIL_KEEP (256 * 1024)  /* kept for readers that follow */
 #define LINGER_KEEP (64 * 1024) /* kept of an ended operation while it stays in memory */
 #define END_RETRY_MS 100
+/* More numbers than a store loses, which is what came in seconds. */
+#define HOLE (UINT64_C(1) << 24)
 
 sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params)
 {
@@ -411,6 +413,15 @@ void sgi_op_drop_pending(sgi_op *op)
     sgi_head_revert(op);
 }
 
+void sgi_op_torn(sgi_op *op)
+{
+    op->torn = true;
+    if (op->behind_hole)
+        return;
+    op->next_log += HOLE;
+    op->behind_hole = op->next_log;
+}
+
 void sgi_op_write_failed(sgi_op *op, segue_status status)
 {
     sgi_op_ref(op);
@@ -425,6 +436,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
     } else {
         sgi_op_drop_pending(op);
         op->store_broken = true;
+        if (status == SEGUE_E_STATE)
+            sgi_op_torn(op);
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
                        sgi_status_name(status));
         sgi_op_give_up(op, "The server cannot store the operation");

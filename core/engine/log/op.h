@@ -237,7 +237,9 @@ struct sgi_op {
     bool reading, grew;     /* ... a read is under way; and is not the last */
     bool stale;             /* ... it was ours, and its head is to be read anew */
     bool claimed;           /* ... and is ours, once all of its log is here */
-    bool doubted;           /* it seems that it is not ours any more */
+    bool doubted;           /* it may not be ours any more, or not be whole */
+    bool torn;              /* the store has lost the end of its log: it only ends */
+    uint64_t behind_hole;   /* number of what follows on what was lost; 0 = no hole */
     uint64_t letters_taken; /* number of the last that was dealt with, */
     uint64_t letters_told;  /* ... as the store knows */
     LIST_HEAD(, sgi_errand) errands; /* letters to its owner; see serving/errands.h */
@@ -320,6 +322,9 @@ void sgi_op_durable(sgi_op *op, uint64_t seq);
 void sgi_op_write_failed(sgi_op *op, segue_status status);
 /* ... or was refused: another server has taken it over. */
 void sgi_op_fenced(sgi_op *op);
+/* The store has lost the end of its log, and nobody knows how much: what is appended from
+ * now on, which is its end, has numbers above all that can have been seen. */
+void sgi_op_torn(sgi_op *op);
 /* One of another server: more of its log. What is taken leaves the list. */
 segue_status sgi_op_grow(sgi_op *op, struct sgi_entry_list *list);
 /* ... and all of its head, which is that of another one with the same log. */

@@ -74,6 +74,8 @@ void sgi_op_fenced(sgi_op *op)
     op->releasing = op->deleting = op->doubted = false;
     op->letters_taken = op->letters_told; /* the others are dealt with by who has it */
     op->elsewhere = op->stale = true;
+    op->torn = false;
+    op->behind_hole = 0;
     sgi_server_op_fenced(op);
     sgi_op_wait_lost(op);
     if (op->known) {

@@ -300,10 +300,17 @@ static bool continues(const sgi_op *op, const sgi_entry *entry)
            entry->segment == segment_of(op, entry->kind);
 }
 
+/* What was lost by the store can only be followed by an end that promises nothing. */
+static bool fails_behind_hole(const sgi_op *op, const sgi_entry *entry)
+{
+    return sgi_entry_is_final(entry->kind) && entry->kind != SGI_ENTRY_RESULT &&
+           entry->seq > op->next_log && !entry->segment && !entry->event;
+}
+
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
 {
     bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
-                (continues(op, entry) ||
+                (continues(op, entry) || fails_behind_hole(op, entry) ||
                  (sgi_op_may_have_gaps(op) && continues_behind_gap(op, entry)));
     if (!fits)
         return SEGUE_E_STORE_CORRUPT;

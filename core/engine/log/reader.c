@@ -80,6 +80,12 @@ static void fetch(sgi_reader *reader)
     sgi_keeper_ask(&op->server->keeper, job);
 }
 
+/* What was lost is nowhere else; what is still to be written is not there yet. */
+static bool is_behind_hole(const sgi_reader *reader, const sgi_entry *entry)
+{
+    return entry->seq == reader->op->behind_hole && reader->op->durable <= reader->seq;
+}
+
 static sgi_entry *find_in_tail(const sgi_reader *reader)
 {
     sgi_entry *entry = reader->at;
@@ -87,7 +93,8 @@ static sgi_entry *find_in_tail(const sgi_reader *reader)
         return TAILQ_NEXT(entry, link);
     TAILQ_FOREACH(entry, &reader->op->tail, link)
         if (entry->seq > reader->seq)
-            return entry->seq == reader->seq + 1 ? entry : NULL;
+            return entry->seq == reader->seq + 1 || is_behind_hole(reader, entry) ? entry
+                                                                                  : NULL;
     return NULL;
 }
 

@@ -143,7 +143,8 @@ static void rebuild(segue_server *server, const segue_store_record *record, use 
         sgi_str_of(op->item_name));
     if (op->item)
         sgi_item_ref(op->item);
-    op->elsewhere = purpose != OURS && !record->ended;
+    op->elsewhere = purpose != OURS && record->ended != SEGUE_STORE_ENDED;
+    op->torn = purpose == OURS && record->ended == SEGUE_STORE_TORN;
     *build = (sgi_rebuilding){.op = op, .purpose = purpose, .done = done, .user = user};
     LIST_INSERT_HEAD(&server->rebuilds, build, link);
     read_more(build);
@@ -209,15 +210,16 @@ static void one_done(segue_server *server)
 /* Without memory for what only a client that resumes it is told, it ends without. */
 static void give_up(sgi_op *op)
 {
-    static const char text[] = "Server restarted";
+    const char *text = op->torn ? "The store has lost the end of it" : "Server restarted";
     if (!op->resumable || op->is_task ||
-        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, SGI_STR(text),
+        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text),
                     SGI_STR("{\"reason\":\"server_restarted\"}")) != SEGUE_OK)
         sgi_op_give_up(op, text);
 }
 
 /* Its time may have passed while nobody ran; its tool may be gone or may not be able to
- * run twice. Whatever it is, it is decided here, once. */
+ * run twice; the store may have lost what it did last, which cannot be done once more
+ * under the same numbers. Whatever it is, it is decided here, once. */
 void sgi_recover_one(segue_server *server, sgi_op *op)
 {
     if (!sgi_op_has_ended(op) && server->stage < SGI_SERVER_DEAD) {
@@ -229,9 +231,11 @@ void sgi_recover_one(segue_server *server, sgi_op *op)
             op->who->live_tasks++;
             op->counted = true;
         }
+        if (op->torn)
+            sgi_op_torn(op);
         if (expired)
             sgi_task_expire(op);
-        else if (!restartable || sgi_server_run(op, true) != SEGUE_OK)
+        else if (op->torn || !restartable || sgi_server_run(op, true) != SEGUE_OK)
             give_up(op);
         else
             sgi_server_start_ttl(op);
@@ -287,6 +291,10 @@ static void take(segue_server *server, sgi_found *found)
     sgi_map_node *node =
         sgi_map_find(&server->by_task, sgi_str_of(found->record.task_id));
     sgi_op *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
+    if (op && sgi_op_has_ended(op) && found->record.ended == SEGUE_STORE_TORN) {
+        sgi_server_op_forget(op); /* the store has lost its end: what it has now counts */
+        op = NULL;
+    }
     if (op && (!op->elsewhere || op->claimed)) {
         drop_claim(server, found); /* its lease had lapsed, and nobody wanted it */
         return;
@@ -294,6 +302,7 @@ static void take(segue_server *server, sgi_found *found)
     server->recovering++;
     sgi_server_ref(server);
     if (op) {
+        op->torn = found->record.ended == SEGUE_STORE_TORN;
         drop_claim(server, found);
         sgi_followed_own(op);
         return;

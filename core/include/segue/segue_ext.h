@@ -102,7 +102,7 @@ typedef struct segue_store_record {
     int32_t has_key;                 /* 1 = idempotency_key is set; unique when set */
     uint8_t idempotency_key[SEGUE_STORE_HASH_SIZE];
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
-    int32_t ended;      /* 1 once the final entry is in the log */
+    int32_t ended;      /* enum segue_store_ended */
     int64_t created_ms; /* wall clock */
     int64_t purge_ms;   /* wall clock; may be deleted from then on; INT64_MAX = never */
     const char *data;   /* opaque to the store */
@@ -120,17 +120,28 @@ typedef struct segue_store_entry {
     size_t data_len;
 } segue_store_entry;
 
+enum segue_store_ended {
+    SEGUE_STORE_LIVE = 0,
+    SEGUE_STORE_ENDED = 1, /* the final entry is in the log */
+    SEGUE_STORE_TORN = 2   /* in a claim: alive, but its newest entries may be lost, which
+                              clients have perhaps seen. It is ended, and not run again */
+};
+
 enum segue_store_write_kind {
     SEGUE_STORE_CREATE = 1,  /* record */
     SEGUE_STORE_APPEND = 2,  /* id, entry */
-    SEGUE_STORE_END = 3,     /* id, purge_ms: the operation has ended */
+    SEGUE_STORE_END = 3,     /* id, purge_ms: the operation has ended. entry.seq: 0, or
+                                the number of the first entry in this commit: a hole may
+                                be before it, since the store has lost something */
     SEGUE_STORE_DELETE = 4,  /* id */
     SEGUE_STORE_RELEASE = 5, /* id: its server goes, unended; the next claim finds it */
     SEGUE_STORE_DROP = 6,    /* id, entry.kind, entry.seq: nobody needs entries of that
                                 kind up to that number any more; never the last of the
                                 log. A store may keep them */
     SEGUE_STORE_TAKEN = 7    /* id, entry.seq: letters up to that number have been dealt
-                                with; what they led to is in this commit or before it */
+                                with; what they led to is in this commit or before it.
+                                entry.event: how far the log goes, this commit included;
+                                a store that has less of it says SEGUE_E_STATE */
 };
 
 typedef struct segue_store_write {
@@ -154,7 +165,9 @@ enum segue_store_news_kind {
     SEGUE_STORE_GREW = 1,    /* id: somebody else's commit wrote to it, or it is gone */
     SEGUE_STORE_LETTER = 2,  /* id, number, data: for its owner, which this instance is */
     SEGUE_STORE_ORPHANS = 3, /* owners have gone: claim will find something */
-    SEGUE_STORE_MISSED = 4   /* news were lost: as if all that is followed had grown */
+    SEGUE_STORE_MISSED = 4,  /* news were lost: as if all that is followed had grown */
+    SEGUE_STORE_DOUBT = 5    /* commits may be lost: who runs operations says of each how
+                                far it is, by a TAKEN */
 };
 
 typedef struct segue_store_news {

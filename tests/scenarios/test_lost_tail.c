@@ -1,0 +1,135 @@
+/* The store has lost the end of a log: another Redis server took over that had not got
+ * all of it. The task ends, once and for all servers, and is not run again: clients have
+ * seen segments that nobody can make once more. Tasks that lost nothing go on.
+ * label: threads */
+#include "support/redis_pair.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#include "engine/serving/server.h"
+
+#define HOPS 200
+
+static void begin(world *w, const redis_pair *pair)
+{
+    *w = (world){.place = WORLD_PAIR, .slow = 1, .shared = 1};
+    w->custom = redis_kit_open_lasting(pair->url);
+    world_begin(w);
+}
+
+static const char *until_state(wire *c, const char *id, const char *status)
+{
+    static int next;
+    const char *r = NULL;
+    char ask[24];
+    for (int i = 0; i < HOPS; i++) {
+        snprintf(ask, sizeof ask, "%d", 5000 + next++);
+        r = wire_task(c, ask, "tasks/get", id, NULL);
+        if (!strcmp(json_at(r, "result.status"), status))
+            return r;
+        world_advance(c->w, 20);
+        redis_kit_sleep_ms(10);
+    }
+    fail_msg("never %s: %s", status, r);
+    return NULL;
+}
+
+static char *make(wire *c, const char *number, const char *arguments)
+{
+    return strdup(wire_make_task(c, number, "story", arguments, NULL));
+}
+
+/* R-1905-26: a number that has been shown never stands for anything else. */
+static void one_that_lost_its_end_fails_everywhere(void **state)
+{
+    (void)state;
+    redis_pair pair;
+    world w, other;
+    redis_pair_begin(&pair);
+    begin(&w, &pair);
+    wire *c = world_connect(&w, "Ada");
+    char *lossy = make(c, "1", "\"n\":60,\"delayMs\":300");
+    char *whole = make(c, "2", "\"n\":2,\"delayMs\":2500");
+    char *done = make(c, "4", "\"n\":1,\"delayMs\":1300");
+    world_advance(&w, 1000);
+    redis_pair_part(&pair);
+    char *gone = make(c, "3", "\"n\":60,\"delayMs\":300");
+    world_advance(&w, 1000); /* seen, and lost */
+    until_state(c, done, "\"completed\"");
+    redis_pair_fail_over(&pair);
+    const char *r = until_state(c, lossy, "\"failed\"");
+    assert_string_equal(json_at(r, "result.error.code"), "-32603");
+    until_state(c, gone, "\"failed\"");
+    until_state(c, done, "\"failed\""); /* not working for ever, elsewhere */
+    world_advance(&w, 5000);
+    until_state(c, whole, "\"completed\"");
+    uint64_t commits = w.server->keeper.counts.commits;
+    world_advance(&w, 2000);
+    assert_int_equal(w.server->keeper.counts.commits, commits); /* all is said */
+    /* So it is at another server, and after a restart. */
+    begin(&other, &pair);
+    wire *b = world_connect(&other, "Ada");
+    until_state(b, lossy, "\"failed\"");
+    until_state(b, whole, "\"completed\"");
+    world_end(&w);
+    until_state(b, lossy, "\"failed\"");
+    assert_int_equal(world_runs(&other, "story"), 0);
+    assert_int_equal(other.server->counts.taken_over, 0);
+    world_end(&other);
+    free(lossy);
+    free(whole);
+    free(gone);
+    free(done);
+    redis_pair_end(&pair);
+}
+
+/* Its server went with the primary, so nobody knows whether there was more. */
+static void one_whose_server_went_as_well_is_not_run_again(void **state)
+{
+    (void)state;
+    redis_pair pair;
+    world w, other;
+    cutting_proxy *own;
+    redis_pair_begin(&pair);
+    cutting_options options = {.target_port = redis_server_port(pair.first)};
+    assert_true(cutting_proxy_start(&options, &own));
+    w = (world){.place = WORLD_PAIR, .slow = 1, .shared = 1};
+    assert_int_equal(redis_kit_status(redis_kit_through(own), 300, &w.custom, NULL),
+                     SEGUE_OK);
+    world_begin(&w);
+    begin(&other, &pair);
+    wire *a = world_connect(&w, "Ada");
+    char *id = make(a, "1", "\"n\":60,\"delayMs\":300");
+    world_advance(&w, 1000);
+    redis_pair_part(&pair);
+    world_advance(&w, 1000);
+    assert_true(cutting_proxy_refuse(own, -1));
+    cutting_proxy_cut_all(own, CUTTING_RST);
+    redis_pair_fail_over(&pair);
+    wire *b = world_connect(&other, "Ada");
+    until_state(b, id, "\"failed\"");
+    assert_int_equal(world_runs(&other, "story"), 0);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    world_end(&w);
+    cutting_proxy_stop(own);
+    world_end(&other);
+    free(id);
+    redis_pair_end(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_lost_its_end_fails_everywhere),
+        cmocka_unit_test(one_whose_server_went_as_well_is_not_run_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* What Redis may refuse, provoked at a real server: what passes is waited for and goes on
+ * by itself, what does not fails at once, and nothing is written that was refused.
+ * label: threads */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hiredis/hiredis.h>
+
+#include "store/redis_peer.h"
+#include "support/redis_kit.h"
+
+#include <cmocka.h>
+
+#define PATIENCE_MS 150 /* of a store that meets what does not pass */
+
+static redis_server *server;
+
+/* Everything in the sections that are read, as of a server that is fit. */
+#define VERSION(v) "# Server\r\nredis_version:" v "\r\nredis_mode:standalone\r\n"
+#define RUN(c) "run_id:" c c c c c "\r\n"
+#define LINE(c) "role:master\r\nmaster_replid:" c c c c c "\r\n"
+#define BEFORE(c) "master_replid2:" c c c c c "\r\n"
+#define AOF "aof_enabled:1\r\n"
+
+static segue_store *open_on(const char *url)
+{
+    segue_store *store = NULL;
+    char message[300];
+    if (redis_kit_status(url, PATIENCE_MS, &store, message))
+        fail_msg("%s", message);
+    return store;
+}
+
+static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
+{
+    char data[TEST_ENTRY_MAX];
+    size_t len = test_entry_fill(data, n, seq);
+    return test_commit_one(store, test_write_append(n, seq, data, len));
+}
+
+/* While it lasts commits fail, no sooner than they have to (0 = at once); afterwards the
+ * same one is there once. Reading goes on, where it can. */
+static void endure(segue_store *store, int64_t least_ms, bool reads, const char *set,
+                   const char *unset)
+{
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    assert_true(redis_server_do(server, "%s", set) >= 0);
+    int64_t began = redis_kit_now_us();
+    assert_int_equal(append(store, 1, 2), SEGUE_E_STORE);
+    int64_t took = (redis_kit_now_us() - began) / 1000;
+    assert_true(took >= least_ms && took < PATIENCE_MS * 10);
+    if (reads)
+        test_assert_log(store, 1, 1);
+    assert_true(redis_server_do(server, "%s", unset) >= 0);
+    assert_int_equal(append(store, 1, 2), SEGUE_OK);
+    test_assert_log(store, 1, 2);
+    assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 1)),
+                     SEGUE_OK);
+    sgi_store_unref(store);
+}
+
+static void replica_is_left_for_the_primary(void **state)
+{
+    (void)state;
+    endure(open_on(redis_server_url(server)), PATIENCE_MS - 1, false,
+           "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE");
+}
+
+static void too_few_replicas_are_waited_for(void **state)
+{
+    (void)state;
+    endure(open_on(redis_server_url(server)), PATIENCE_MS - 1, true,
+           "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0");
+}
+
+static const char *as_user(const char *name)
+{
+    static char url[96];
+    snprintf(url, sizeof url, "redis://%s:abc@127.0.0.1:%d", name,
+             redis_server_port(server));
+    return url;
+}
+
+static void lost_permission_fails_at_once(void **state)
+{
+    (void)state;
+    assert_true(redis_server_do(server, "ACL SETUSER ann on >abc ~* &* +@all") >= 0);
+    endure(open_on(as_user("ann")), 0, true, "ACL SETUSER ann -xadd",
+           "ACL SETUSER ann +@all");
+}
+
+static void lost_user_may_come_back(void **state)
+{
+    (void)state;
+    assert_true(redis_server_do(server, "ACL SETUSER bob on >abc ~* &* +@all") >= 0);
+    endure(open_on(as_user("bob")), PATIENCE_MS - 1, false, "ACL DELUSER bob",
+           "ACL SETUSER bob on >abc ~* &* +@all");
+}
+
+/* A snapshot that cannot be written: Redis takes no writes then, if so configured. */
+static void disk_that_fails_is_waited_for(void **state)
+{
+    (void)state;
+    static const char *const extra[] = {"--save", "3600", "1", NULL};
+    redis_server_options options = {.extra = extra};
+    redis_server *own, *shared = server;
+    char path[120];
+    assert_true(redis_server_start(&options, &own));
+    const char *place = redis_server_unix_url(own) + strlen("unix://");
+    snprintf(path, sizeof path, "%.*s/dump.rdb", (int)(strrchr(place, '/') - place),
+             place);
+    segue_store *store = open_on(redis_server_url(own));
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(redis_server_do(own, "BGSAVE") >= 0);
+    while (redis_server_info(own, "rdb_bgsave_in_progress"))
+        redis_kit_sleep_ms(2);
+    int64_t until = redis_kit_now_us() + 5000000;
+    while (redis_server_do(own, "SET x y") >= 0 && redis_kit_now_us() < until)
+        redis_kit_sleep_ms(2);
+    assert_int_equal(append(store, 1, 2), SEGUE_E_STORE);
+    test_assert_log(store, 1, 1);
+    assert_int_equal(rmdir(path), 0);
+    assert_true(redis_server_do(own, "BGSAVE") >= 0);
+    while (redis_server_do(own, "SET x y") < 0 && redis_kit_now_us() < until)
+        redis_kit_sleep_ms(2);
+    assert_int_equal(append(store, 1, 2), SEGUE_OK);
+    test_assert_log(store, 1, 2);
+    sgi_store_unref(store);
+    redis_server_stop(own);
+    server = shared;
+}
+
+/* Somebody else's script does not end. */
+static void busy_server_is_waited_for(void **state)
+{
+    (void)state;
+    segue_store *store = open_on(redis_server_url(server));
+    redisContext *busy = redisConnect("127.0.0.1", redis_server_port(server));
+    int done = 0;
+    assert_true(busy && !busy->err);
+    assert_true(redis_server_do(server, "CONFIG SET lua-time-limit 5") >= 0);
+    test_must_create(store, 1);
+    test_must_append(store, 1, 1);
+    redisAppendCommand(busy, "EVAL %s 0", "while true do end");
+    while (!done)
+        assert_int_equal(redisBufferWrite(busy, &done), REDIS_OK);
+    redis_kit_sleep_ms(30);
+    assert_int_equal(append(store, 1, 2), SEGUE_E_STORE);
+    assert_true(redis_server_do(server, "SCRIPT KILL") >= 0);
+    assert_int_equal(append(store, 1, 2), SEGUE_OK);
+    test_assert_log(store, 1, 2);
+    redisFree(busy);
+    sgi_store_unref(store);
+}
+
+/* ---- who is there ---- */
+
+static void node_of_a_cluster_is_refused(void **state)
+{
+    (void)state;
+    char port[8], message[300] = "";
+    snprintf(port, sizeof port, "%d", redis_server_free_port());
+    const char *const extra[] = {"--cluster-enabled", "yes", "--cluster-port", port,
+                                 NULL};
+    redis_server_options options = {.extra = extra};
+    redis_server *node;
+    segue_store *store = NULL;
+    assert_true(redis_server_start(&options, &node));
+    assert_int_equal(redis_kit_status(redis_server_url(node), 500, &store, message),
+                     SEGUE_E_UNSUPPORTED);
+    assert_non_null(strstr(message, "Redis Cluster"));
+    redis_server_stop(node);
+}
+
+static void servers_are_known_by_what_they_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *info, *words;
+        segue_status status;
+    } cases[] = {
+        {VERSION("7.0.15") LINE("aaaaaaaa"), NULL, SEGUE_OK},
+        {VERSION("5.0.0"), NULL, SEGUE_OK},
+        {VERSION("7.2.4") "valkey_version:8.1.0\r\nmaxmemory_policy:noeviction\r\n", NULL,
+         SEGUE_OK},
+        {VERSION("4.0.14"), "this is 4.0.14", SEGUE_E_UNSUPPORTED},
+        {"", "something else", SEGUE_E_UNSUPPORTED},
+        {"redis_version:7.0.15\r\nredis_mode:sentinel\r\n", "Sentinel",
+         SEGUE_E_UNSUPPORTED},
+        {VERSION("7.0.15") "cluster_enabled:1\r\n", "Cluster", SEGUE_E_UNSUPPORTED},
+        {VERSION("7.0.15") "maxmemory_policy:volatile-ttl\r\n", "volatile-ttl",
+         SEGUE_E_STORE},
+        {VERSION("7.0.15") "role:slave\r\n", "replica", SEGUE_E_STORE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sgi_redis_peer peer;
+        char fault[200] = "";
+        assert_int_equal(
+            sgi_redis_peer_read(&peer, cases[i].info, NULL, fault, sizeof fault),
+            cases[i].status);
+        if (cases[i].words && !strstr(fault, cases[i].words))
+            fail_msg("%s", fault);
+    }
+}
+
+static bool continues(const char *was, const char *is, const char *appendfsync)
+{
+    sgi_redis_peer before, after;
+    char fault[200];
+    assert_int_equal(sgi_redis_peer_read(&before, was, NULL, fault, sizeof fault), 0);
+    assert_int_equal(sgi_redis_peer_read(&after, is, appendfsync, fault, sizeof fault),
+                     0);
+    return sgi_redis_peer_continues(&after, before.history);
+}
+
+static void only_what_cannot_have_lost_anything_continues(void **state)
+{
+    (void)state;
+#define BASE VERSION("7.0.15") AOF
+    static const char first[] = BASE RUN("aaaaaaaa") LINE("bbbbbbbb") BEFORE("00000000");
+    static const char again[] = BASE RUN("cccccccc") LINE("dddddddd") BEFORE("00000000");
+    static const char other[] = BASE RUN("cccccccc") LINE("dddddddd") BEFORE("bbbbbbbb");
+    static const char alone[] = BASE RUN("aaaaaaaa") LINE("dddddddd") BEFORE("00000000");
+    static const char back[] = BASE RUN("aaaaaaaa") LINE("dddddddd") BEFORE("eeeeeeee");
+    static const char bare[] = VERSION("7.0.15") RUN("cccccccc") LINE("dddddddd");
+    assert_true(continues(first, first, NULL));
+    assert_true(continues(first, again, "always"));
+    assert_false(continues(first, again, "everysec"));
+    assert_false(continues(first, again, NULL)); /* it does not tell */
+    assert_false(continues(first, bare, "always"));
+    assert_false(continues(first, other, "always")); /* promoted */
+    assert_true(continues(first, alone, NULL));      /* it only forgot its replicas */
+    assert_false(continues(first, back, "always"));  /* demoted, and promoted again */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replica_is_left_for_the_primary),
+        cmocka_unit_test(too_few_replicas_are_waited_for),
+        cmocka_unit_test(lost_permission_fails_at_once),
+        cmocka_unit_test(lost_user_may_come_back),
+        cmocka_unit_test(disk_that_fails_is_waited_for),
+        cmocka_unit_test(busy_server_is_waited_for),
+        cmocka_unit_test(node_of_a_cluster_is_refused),
+        cmocka_unit_test(servers_are_known_by_what_they_say),
+        cmocka_unit_test(only_what_cannot_have_lost_anything_continues),
+    };
+    if (!redis_server_start(NULL, &server))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(server);
+    return failed;
+}

@@ -1,0 +1,325 @@
+/* A replica takes the place of the primary, and has not got all that was answered; or the
+ * server itself comes back with less. What was published is then missing and cannot be
+ * made again: nothing else ever has its number, and what may lack something ends.
+ * label: threads */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/news_kit.h"
+#include "support/redis_pair.h"
+
+#include <cmocka.h>
+
+#define FAR 5000000 /* a number above all that was seen */
+
+static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
+{
+    char data[TEST_ENTRY_MAX];
+    size_t len = test_entry_fill(data, n, seq);
+    return test_commit_one(store, test_write_append(n, seq, data, len));
+}
+
+/* The end of one that has lost something: its numbers are above all. */
+static segue_status end_behind(segue_store *store, uint32_t n, uint64_t seq)
+{
+    char data[TEST_ENTRY_MAX];
+    segue_store_write writes[] = {
+        test_write_append(n, seq, data, test_entry_fill(data, n, seq)),
+        test_write_end(n, INT64_MAX)};
+    writes[1].entry.seq = seq;
+    return sgi_store_commit(store, writes, 2);
+}
+
+/* Its owner says how far it is. */
+static segue_status vouch(segue_store *store, uint32_t n, uint64_t upto)
+{
+    segue_store_write write = test_write_taken(n, 0);
+    write.entry.event = upto;
+    return test_commit_one(store, write);
+}
+
+typedef struct claims {
+    size_t count, torn;
+} claims;
+
+static int32_t count_claim(void *user, const segue_store_record *record)
+{
+    claims *c = user;
+    c->count++;
+    c->torn += record->ended == SEGUE_STORE_TORN;
+    assert_int_not_equal(record->ended, SEGUE_STORE_ENDED);
+    return 0;
+}
+
+/* Waits until so many have come; returns how many may lack something. */
+static size_t claim_torn(segue_store *store, size_t count)
+{
+    claims c = {0};
+    int64_t until = redis_kit_now_us() + 10000000;
+    while (c.count < count && redis_kit_now_us() < until) {
+        assert_int_equal(sgi_store_claim(store, count_claim, &c), SEGUE_OK);
+        if (c.count < count)
+            redis_kit_sleep_ms(5);
+    }
+    assert_int_equal(c.count, count);
+    return c.torn;
+}
+
+/* ---- one that lives ---- */
+
+static void one_that_lives_finds_the_hole(void **state)
+{
+    (void)state;
+    redis_pair s;
+    test_ear ear;
+    redis_pair_begin(&s);
+    segue_store *store = redis_kit_open_lasting(s.url);
+    test_ear_open(&ear, store);
+    for (uint32_t n = 1; n <= 4; n++) {
+        test_must_create(store, n);
+        test_must_append(store, n, 1);
+    }
+    redis_pair_part(&s);
+    test_must_append(store, 1, 2);
+    test_must_append(store, 1, 3);
+    test_must_append(store, 4, 2);
+    test_must_create(store, 5);
+    redis_pair_fail_over(&s);
+    test_ear_wait(&ear, SEGUE_STORE_DOUBT, 0); /* nobody had to write */
+    /* Nothing goes on behind the hole, and none of its numbers is given anew. */
+    assert_int_equal(vouch(store, 1, 3), SEGUE_E_STATE);
+    assert_int_equal(append(store, 1, 4), SEGUE_E_STATE);
+    assert_int_equal(append(store, 5, 1), SEGUE_E_NOT_FOUND);
+    /* An end that says so may. Sent again it is there already. */
+    assert_int_equal(end_behind(store, 1, FAR), SEGUE_OK);
+    assert_int_equal(end_behind(store, 1, FAR), SEGUE_OK);
+    assert_int_equal(test_must_find(store, 1).ended, 1);
+    assert_int_equal(append(store, 1, FAR + 2), SEGUE_E_STATE);
+    /* An end that does not say so may not. */
+    segue_store_write ends[] = {test_write_append(4, 3, "x", 1),
+                                test_write_end(4, INT64_MAX)};
+    assert_int_equal(sgi_store_commit(store, ends, 2), SEGUE_E_STATE);
+    assert_int_equal(test_must_find(store, 4).ended, 0);
+    /* What has lost nothing goes on. */
+    assert_int_equal(vouch(store, 2, 1), SEGUE_OK);
+    test_must_append(store, 2, 2);
+    test_must_append(store, 3, 2);
+    test_assert_log(store, 2, 2);
+    test_ear_close(&ear);
+    sgi_store_unref(store);
+    redis_pair_end(&s);
+}
+
+/* ---- one that went with its server ---- */
+
+static void what_may_lack_its_end_is_never_run_again(void **state)
+{
+    (void)state;
+    redis_pair s;
+    redis_pair_begin(&s);
+    segue_store *a = redis_kit_open_lasting(s.url), *b = redis_kit_open(s.url);
+    cutting_proxy *own;
+    cutting_options through = {.target_port = redis_server_port(s.first)};
+    assert_true(cutting_proxy_start(&through, &own));
+    segue_store *dead = redis_kit_open(redis_kit_through(own));
+    for (uint32_t n = 1; n <= 3; n++)
+        test_must_create(dead, n);
+    for (uint32_t n = 11; n <= 13; n++) {
+        test_must_create(a, n);
+        test_must_append(a, n, 1);
+    }
+    redis_pair_part(&s);
+    test_must_append(dead, 1, 1);
+    assert_true(cutting_proxy_refuse(own, -1));
+    cutting_proxy_cut_all(own, CUTTING_RST);
+    redis_pair_fail_over(&s);
+    assert_int_equal(claim_torn(b, 3), 3);
+    assert_int_equal(end_behind(b, 1, FAR), SEGUE_OK);
+    assert_int_equal(end_behind(b, 2, FAR), SEGUE_OK);
+    /* Those whose owner has found them whole may go on anywhere; one has not been
+     * asked for. */
+    test_must_append(a, 11, 2);
+    assert_int_equal(vouch(a, 12, 1), SEGUE_OK);
+    sgi_store_unref(a);
+    assert_int_equal(claim_torn(b, 3), 1);
+    test_must_append(b, 11, 3);
+    /* What was claimed and not ended is shown like that again. */
+    sgi_store_unref(b);
+    segue_store *c = redis_kit_open(s.url);
+    assert_int_equal(claim_torn(c, 4), 2);
+    sgi_store_unref(c);
+    cutting_proxy_stop(own);
+    sgi_store_unref(dead);
+    redis_pair_end(&s);
+}
+
+/* Its owner has done with it, and it is alive again. */
+static void lost_end_leaves_nothing_behind_that_never_ends(void **state)
+{
+    (void)state;
+    redis_pair s;
+    test_ear ear;
+    redis_pair_begin(&s);
+    segue_store *store = redis_kit_open_lasting(s.url);
+    test_ear_open(&ear, store);
+    for (uint32_t n = 1; n <= 100; n++) {
+        test_must_create(store, n);
+        if (n < 5)
+            assert_int_equal(test_commit_one(store, test_write_end(n, INT64_MAX)),
+                             SEGUE_OK);
+    }
+    redis_pair_part(&s);
+    for (uint32_t n = 5; n <= 99; n++)
+        assert_int_equal(test_commit_one(store, test_write_end(n, INT64_MAX)), SEGUE_OK);
+    redis_pair_fail_over(&s);
+    test_ear_wait(&ear, SEGUE_STORE_DOUBT, 0);
+    assert_int_equal(claim_torn(store, 95), 95);
+    assert_int_equal(test_claim_count(store), 0);
+    assert_int_equal(test_must_find(store, 4).ended, 1);
+    test_must_append(store, 100, 1);
+    test_ear_close(&ear);
+    sgi_store_unref(store);
+    redis_pair_end(&s);
+}
+
+/* ---- owners ---- */
+
+/* Another one took it over and went on with it; all that is lost, and the first one is
+ * its owner again. It cannot know what was published meanwhile. */
+static void lost_claim_does_not_bring_its_owner_back(void **state)
+{
+    (void)state;
+    redis_pair s;
+    redis_pair_begin(&s);
+    cutting_proxy *own;
+    cutting_options through = {.target_port = redis_server_port(s.first)};
+    assert_true(cutting_proxy_start(&through, &own));
+    segue_store *a = redis_kit_open(redis_kit_through(own)), *b = redis_kit_open(s.url);
+    test_must_create(a, 1);
+    test_must_append(a, 1, 1);
+    through.port = cutting_proxy_port(own);
+    cutting_proxy_stop(own);
+    redis_kit_sleep_ms(3 * REDIS_KIT_LEASE_MS / 2);
+    redis_pair_part(&s);
+    assert_int_equal(claim_torn(b, 1), 0);
+    test_must_append(b, 1, 2);
+    redis_pair_fail_over(&s);
+    through.target_port = redis_server_port(s.second);
+    assert_true(cutting_proxy_start(&through, &own));
+    assert_int_equal(append(b, 1, 3), SEGUE_E_FENCED);
+    assert_int_equal(vouch(a, 1, 1), SEGUE_E_STATE);
+    assert_int_equal(append(a, 1, 2), SEGUE_E_STATE);
+    test_assert_log(b, 1, 1);
+    assert_int_equal(end_behind(a, 1, FAR), SEGUE_OK);
+    /* What it makes from now on is its own. */
+    test_must_create(a, 2);
+    test_must_append(a, 2, 1);
+    sgi_store_unref(a);
+    sgi_store_unref(b);
+    cutting_proxy_stop(own);
+    redis_pair_end(&s);
+}
+
+/* The counter of owners has gone back: the numbers come again, the names do not. */
+static void no_two_owners_have_one_name(void **state)
+{
+    (void)state;
+    redis_pair s;
+    redis_pair_begin(&s);
+    redis_pair_part(&s);
+    segue_store *a = redis_kit_open(s.url);
+    test_must_create(a, 1);
+    redis_pair_fail_over(&s);
+    segue_store *b = redis_kit_open(s.url);
+    assert_int_equal(redis_server_do(s.second, "GET {segue}:owner"), 1);
+    test_must_create(b, 2);
+    assert_int_equal(append(a, 1, 1), SEGUE_E_NOT_FOUND);
+    assert_int_equal(append(a, 2, 1), SEGUE_E_FENCED);
+    test_must_append(b, 2, 1);
+    sgi_store_unref(a);
+    sgi_store_unref(b);
+    redis_pair_end(&s);
+}
+
+/* ---- one server that comes back ---- */
+
+/* How many of two that nobody owned meanwhile are torn after its death. */
+static size_t torn_after_death(const char *appendfsync)
+{
+    redis_server_options options = {.appendfsync = appendfsync};
+    redis_server *own;
+    cutting_proxy *proxy;
+    assert_true(redis_server_start(&options, &own));
+    cutting_options through = {.target_port = redis_server_port(own)};
+    assert_true(cutting_proxy_start(&through, &proxy));
+    segue_store *b = redis_kit_open_lasting(redis_server_url(own));
+    segue_store *a = redis_kit_open(redis_kit_through(proxy));
+    test_must_create(a, 1);
+    test_must_create(a, 2);
+    test_must_create(b, 3);
+    assert_true(cutting_proxy_refuse(proxy, -1));
+    cutting_proxy_cut_all(proxy, CUTTING_RST);
+    redis_server_signal(own, SIGKILL);
+    assert_true(redis_server_again(own));
+    size_t torn = claim_torn(b, 2);
+    test_must_append(b, 3, 1); /* its owner knows better */
+    sgi_store_unref(b);
+    b = redis_kit_open(redis_server_url(own));
+    assert_int_equal(claim_torn(b, 3), torn);
+    sgi_store_unref(b);
+    cutting_proxy_stop(proxy);
+    sgi_store_unref(a);
+    redis_server_stop(own);
+    return torn;
+}
+
+/* All had closed before: nobody can have seen what is missing. */
+static void orderly_end_of_all_leaves_no_doubt(void **state)
+{
+    (void)state;
+    redis_server_options options = {.appendfsync = "everysec"};
+    redis_server *own;
+    assert_true(redis_server_start(&options, &own));
+    segue_store *a = redis_kit_open(redis_server_url(own));
+    segue_store *b = redis_kit_open(redis_server_url(own));
+    test_must_create(a, 1);
+    test_must_create(b, 2);
+    sgi_store_unref(b);
+    sgi_store_unref(a);
+    redis_server_signal(own, SIGTERM);
+    assert_true(redis_server_again(own));
+    a = redis_kit_open(redis_server_url(own));
+    assert_int_equal(claim_torn(a, 2), 0);
+    sgi_store_unref(a);
+    redis_server_stop(own);
+}
+
+static void server_that_syncs_always_leaves_no_doubt(void **state)
+{
+    (void)state;
+    assert_int_equal(torn_after_death("always"), 0);
+}
+
+static void server_that_may_forget_leaves_doubt(void **state)
+{
+    (void)state;
+    assert_int_equal(torn_after_death("everysec"), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_lives_finds_the_hole),
+        cmocka_unit_test(what_may_lack_its_end_is_never_run_again),
+        cmocka_unit_test(lost_end_leaves_nothing_behind_that_never_ends),
+        cmocka_unit_test(lost_claim_does_not_bring_its_owner_back),
+        cmocka_unit_test(no_two_owners_have_one_name),
+        cmocka_unit_test(orderly_end_of_all_leaves_no_doubt),
+        cmocka_unit_test(server_that_syncs_always_leaves_no_doubt),
+        cmocka_unit_test(server_that_may_forget_leaves_doubt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
