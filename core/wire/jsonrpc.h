@@ -57,15 +57,15 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
 /* A method, or the name of a tool, as text. Any of its characters may be escaped, and
  * some writers escape each slash: a short one is decoded into room. Empty when it is no
  * string, holds a NUL, or is escaped and longer than that. */
-#define SGI_NAME_MAX (2 + 128 * 12) /* a character may take twelve: \ud83d\ude00 */
+#define SGI_NAME_MAX (2 + 128 * 12) /* \ud83d\ude00 is one character */
 sgi_str sgi_name_text(sgi_json method, char room[SGI_NAME_MAX]);
 
 /* Is it usable as an id, or as a token that follows the same rules: a string or an
  * integer? */
 bool sgi_id_is_usable(sgi_json id);
 
-/* Appends a usable id in the one form that equal ids share, which is also the form it is echoed
- * in: integers in decimal, strings escaped our way. 1 and "1" stay two ids. */
+/* Appends a usable id in the one form that equal ids share, which is also the form it is
+ * echoed in: integers in decimal, strings escaped our way. 1 and "1" stay two ids. */
 void sgi_id_canonical(sgi_json id, sgi_buf *out);
 
 /* {"jsonrpc":"2.0","id":<id>,"error":{...}} without newline; data empty = none. id empty

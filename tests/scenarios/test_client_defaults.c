@@ -107,11 +107,38 @@ static void a_form_that_was_shown_is_left_alone(void **state)
     asked_by_a_task(0, SAID);
 }
 
+/* Its server would keep the question open, and the application wait for ever. */
+static void what_does_not_fit_its_form_is_told(void **state)
+{
+    static const char unfit[] = "{\"action\":\"accept\",\"content\":{\"age\":\"old\"}}";
+    (void)state;
+    for (int32_t is_task = 0; is_task < 2; is_task++) {
+        kit k = {0};
+        segue_session_options options = options_of(0, SEGUE_ERA_AUTO);
+        kit_begin_modern(&k, &options, is_task ? SERVER_TASKS : SERVER_PLAIN);
+        record *r = kit_call(&k, "t");
+        if (is_task) {
+            kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+            kit_result(&k, kit_expect(&k, "tasks/get"),
+                       TASK("T", "input_required") "," ASKS);
+        } else {
+            kit_result(&k, kit_expect(&k, "tools/call"),
+                       "\"resultType\":\"input_required\"," ASKS);
+        }
+        assert_int_equal(record_answer(r, NULL, unfit), SEGUE_E_INVALID);
+        kit_expect_silence(&k);
+        assert_int_equal(record_answer(r, NULL, SAID), SEGUE_OK);
+        kit_expect(&k, is_task ? "tasks/update" : "tools/call");
+        kit_end(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_out_has_its_default),
         cmocka_unit_test(a_form_that_was_shown_is_left_alone),
+        cmocka_unit_test(what_does_not_fit_its_form_is_told),
     };
     return cmocka_run_group_tests_name("client_defaults", tests, NULL, NULL);
 }

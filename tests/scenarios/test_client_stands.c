@@ -154,11 +154,52 @@ static void over_http_it_is_asked_by_the_stream(void **state)
     heard *get = script_expect(&s, "GET");
     script_stream(get);
     script_event(get, NULL, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"roots/list\"}");
-    script_until(&s, *r->log);
+    script_until(&s, r->log);
     assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
     heard *answer = script_expect(&s, "");
     assert_header(answer, "Mcp-Session-Id", "one");
     assert_at(answer->body, "id", "5");
+    assert_at(answer->body, "result", ROOTS);
+    script_accept(answer);
+    segue_session_close(s.k.session);
+    script_say(script_expect(&s, "DELETE"), "200 OK", "", "");
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
+#define ROOTS_LIST "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}"
+
+/* What comes by the stream of the session belongs to no call (2025-11-25
+ * basic/transports, "Listening for Messages from the Server"). */
+static void over_http_the_stream_asks_no_call(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of();
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    record *call = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    script_event(get, NULL, ROOTS_LIST, 1); /* nobody else is there */
+    script_until(&s, call->log);
+    script_result(h, DONE);
+    heard *answer = script_expect(&s, ""); /* the server does not wait for ever */
+    assert_at(answer->body, "id", "1");
+    assert_at(answer->body, "error.code", "-32603");
+    script_accept(answer);
+    record *r = kit_start(&s.k, "", NULL, NULL);
+    call = kit_call(&s.k, "t");
+    h = script_expect(&s, "tools/call");
+    script_event(get, NULL, ROOTS_LIST, 2);
+    script_until(&s, r->log);
+    assert_null(call->log);
+    script_result(h, DONE);
+    script_until(&s, call->completed);
+    assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
+    answer = script_expect(&s, "");
+    assert_at(answer->body, "id", "2");
     assert_at(answer->body, "result", ROOTS);
     script_accept(answer);
     segue_session_close(s.k.session);
@@ -202,6 +243,7 @@ int main(void)
         cmocka_unit_test(it_stays_when_the_connection_breaks),
         cmocka_unit_test(its_questions_are_bounded),
         cmocka_unit_test(over_http_it_is_asked_by_the_stream),
+        cmocka_unit_test(over_http_the_stream_asks_no_call),
         cmocka_unit_test(what_can_be_asked_nothing_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static void resolves_in_another_process(world *w)
         assert_at(r, "error", "");
     }
     /* and what happens later in the one is seen in the other */
-    const char *id = wire_make_task(a, "1", "slow_compute", "\"ms\":100", NULL);
+    const char *id = wire_make_task(a, "1", "slow_compute", world_lasting(w, 100), NULL);
     assert_at(wire_task(b, "2", "tasks/get", id, NULL), "result.status", "\"working\"");
     wire_get_until(a, id, "completed", NULL);
     assert_at(wire_task(b, "3", "tasks/get", id, NULL), "result.status", "\"completed\"");
@@ -171,6 +171,25 @@ static void retried_call_after_death(world *w)
     assert_string_equal(id, same);
     if (w->place != WORLD_STDIO)
         assert_null(fault_store_task(faults, 1));
+}
+
+/* Some writers escape each slash, and all that is not ASCII. */
+static void keys_are_what_they_say(world *w)
+{
+    static const char *const same[] = {"0123456789/\xc3\xa9-abc",
+                                       "0123456789\\/\\u00e9-abc",
+                                       "0123456789\\u002F\\u00E9-abc"};
+    static const char *const none[] = {"0123456789abcde", "\\u0030123456789abcde",
+                                       "0123456789abcdef\\u0000"};
+    wire *c = world_connect(w, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        const char *r = do_keyed(c, "1", "\"name\":\"greet\"", same[i], NULL);
+        assert_at(r, "result.content.0.text", "\"Hello, World!\"");
+    }
+    if (w->place != WORLD_STDIO)
+        assert_int_equal(world_runs(w, "greet"), 1);
+    for (size_t i = 0; i < 3; i++)
+        assert_code(do_keyed(c, "2", "\"name\":\"greet\"", none[i], NULL), -32602);
 }
 
 static void plain_call_runs_once(world *w)
@@ -650,6 +669,8 @@ static const scenario faulty[] = {
     {"AS-38a a call is found by its key after a death", retried_call_after_death,
      ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-38a a plain call with a key runs once", plain_call_runs_once, ONLY_KEYED, NULL},
+    {"AS-38a a key is the same however it is written", keys_are_what_they_say, ONLY_KEYED,
+     NULL},
     {"AS-38a a key of another call is refused", key_of_another_call, ONLY_KEYED, NULL},
     {"R-2557-11 a key counts where its client can come back with it",
      keys_where_they_help, 0, NULL},

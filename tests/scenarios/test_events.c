@@ -101,7 +101,8 @@ static void goes_on_behind_the_cursor(world *w)
     for (int seq = 42; seq < 100; seq++)
         assert_story_event(c, id, seq);
     assert_end(wire_response(c, "3"));
-    assert_null(strstr(wire_history(c), "\"id\":2,"));
+    if (w->place != WORLD_STDIO) /* there it may have ended before it was cancelled */
+        assert_null(strstr(wire_history(c), "\"id\":2,"));
 }
 
 static void goes_on_over_another_connection(world *w)

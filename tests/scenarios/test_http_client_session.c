@@ -401,6 +401,27 @@ static void notifications_come_by_the_stream(void **state)
     script_end(&s);
 }
 
+/* A server may not do that (2025-11-25 basic/transports, "Listening for Messages from the
+ * Server"), but what it never answers in its place must not pile up. */
+static void an_answer_that_comes_elsewhere_leaves_nothing(void **state)
+{
+    (void)state;
+    http_script s;
+    begin(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    for (int i = 0; i < 3; i++) {
+        record *r = kit_call(&s.k, "t");
+        heard *call = script_expect(&s, "tools/call");
+        script_event(get, NULL, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}",
+                     json_at(call->body, "id"));
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_OK);
+        script_until(&s, heard_is_closed(call));
+    }
+    ends(&s, "one");
+}
+
 static void a_stream_that_is_busy_is_asked_for_later(void **state)
 {
     (void)state;
@@ -534,6 +555,7 @@ int main(void)
         cmocka_unit_test(a_forgotten_stream_is_a_lost_call),
         cmocka_unit_test(a_stream_stays_in_its_session),
         cmocka_unit_test(notifications_come_by_the_stream),
+        cmocka_unit_test(an_answer_that_comes_elsewhere_leaves_nothing),
         cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
         cmocka_unit_test(cancel_is_said),
         cmocka_unit_test(a_ping_is_answered_by_a_post),

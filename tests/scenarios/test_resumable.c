@@ -358,7 +358,8 @@ static void as_105(world *w)
 static void as_105_killed(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
-    const char *token = call_for_token(c, "123", "story", "\"n\":5,\"delayMs\":50", NULL);
+    const char *token =
+        call_for_token(c, "123", "story", "\"n\":5,\"delayMs\":500", NULL);
     const char *lost =
         call_for_token(c, "124", "slow_compute", "\"seconds\":9,\"label\":\"x\"", NULL);
     wire_do_plain(c, "9", "ping", NULL);

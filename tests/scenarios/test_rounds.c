@@ -475,13 +475,13 @@ static void cancelling_a_round_cancels_the_call(world *w)
     snprintf(
         params, sizeof params,
         "\"name\":\"test_tool_with_task\",\"requestState\":%s,\"inputResponses\":{%s}",
-        state, ANSWER("input-1"));
+        state, NAME);
     wire_ask(c, "2", "tools/call", params, CAPS_ASK);
     wire_notify(c, "notifications/cancelled", "\"requestId\":2");
     world_jump(w, 1000);
     assert_int_equal(fixtures_jobs(w->fixtures), 0);
     wire_quiet(c);
-    assert_code(go(c, "3", "test_tool_with_task", state, ANSWER("input-1")), -32602);
+    assert_code(go(c, "3", "test_tool_with_task", state, NAME), -32602);
 }
 
 /* Over HTTP its listener would bring others who come again. */

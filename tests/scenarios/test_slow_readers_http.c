@@ -39,7 +39,7 @@
 #define SLOW_CHUNK 4000
 #define PROBES 500
 #define ATTEMPTS 8 /* of some 7 s */
-#define WRITE_TIMEOUT_MS 1000
+#define WRITE_TIMEOUT_MS 3000
 #define DESCRIPTORS (2 * STREAMS + 200) /* both ends are in this process */
 
 typedef struct client {
@@ -308,8 +308,8 @@ static int64_t measure(int slow)
     stage *s = calloc(1, sizeof *s);
     make_server(s);
     pthread_create(&s->loop, NULL, run_loop, s);
-    connect_client(s, &s->probe);
     start_streams(s);
+    connect_client(s, &s->probe); /* which says something before it has been idle long */
     s->from = slow;
     pthread_create(&s->reader, NULL, read_all, s);
     for (int i = 0; i < PROBES; i++) {

@@ -337,10 +337,11 @@ static void cancel_once(world *w)
 static void cancelled_stays_cancelled(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
-    const char *id = legacy_make_task(c, "1", "stubborn", "\"ms\":100", NULL);
-    const char *marker = legacy_make_task(c, "2", "stubborn", "\"ms\":150", NULL);
-    assert_at(legacy_task(c, "3", "tasks/cancel", id, NULL), "result.status",
+    const char *id = legacy_make_task(c, "1", "stubborn", world_lasting(w, 100), NULL);
+    assert_at(legacy_task(c, "2", "tasks/cancel", id, NULL), "result.status",
               "\"cancelled\"");
+    const char *marker =
+        legacy_make_task(c, "3", "stubborn", world_lasting(w, 150), NULL);
     legacy_get_until(c, marker, "completed");
     assert_at(legacy_task(c, "4", "tasks/get", id, NULL), "result.status",
               "\"cancelled\"");
@@ -349,7 +350,8 @@ static void cancelled_stays_cancelled(world *w)
 static void cancelled_is_not_for_tasks(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
-    const char *id = legacy_make_task(c, "\"make\"", "slow_compute", "\"ms\":300", NULL);
+    const char *id =
+        legacy_make_task(c, "\"make\"", "slow_compute", world_lasting(w, 300), NULL);
     wire_notify(c, "notifications/cancelled", "\"requestId\":\"make\"");
     assert_at(legacy_task(c, "5", "tasks/get", id, NULL), "result.status", "\"working\"");
     legacy_get_until(c, id, "completed");

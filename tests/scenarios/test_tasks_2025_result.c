@@ -98,7 +98,8 @@ static void all_who_wait_are_answered(world *w)
 {
     static const char *const ids[] = {"11", "12", "13"};
     wire *c = legacy_connect(w, NULL, NULL);
-    const char *id = legacy_make_task(c, "1", "slow_compute", "\"ms\":300", NULL);
+    const char *id =
+        legacy_make_task(c, "1", "slow_compute", world_lasting(w, 300), NULL);
     for (size_t i = 0; i < 3; i++)
         legacy_ask_about(c, ids[i], "tasks/result", id, NULL);
     if (w->place == WORLD_STDIO) { /* where a cut is the end of the server */
@@ -126,7 +127,8 @@ static void all_who_wait_are_answered(world *w)
 static void withdrawing_ends_only_the_wait(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
-    const char *id = legacy_make_task(c, "1", "slow_compute", "\"ms\":300", NULL);
+    const char *id =
+        legacy_make_task(c, "1", "slow_compute", world_lasting(w, 300), NULL);
     legacy_ask_about(c, "2", "tasks/result", id, NULL);
     wire_notify(c, "notifications/cancelled", "\"requestId\":2");
     assert_at(legacy_task(c, "3", "tasks/get", id, NULL), "result.status", "\"working\"");

@@ -222,9 +222,9 @@ static void cancel_is_idempotent(world *w)
 static void late_result_is_dropped(world *w)
 {
     wire *c = world_connect(w, NULL);
-    const char *id = wire_make_task(c, "1", "stubborn", "\"ms\":100", NULL);
-    const char *marker = wire_make_task(c, "2", "stubborn", "\"ms\":150", NULL);
-    wire_task(c, "3", "tasks/cancel", id, NULL);
+    const char *id = wire_make_task(c, "1", "stubborn", world_lasting(w, 100), NULL);
+    wire_task(c, "2", "tasks/cancel", id, NULL);
+    const char *marker = wire_make_task(c, "3", "stubborn", world_lasting(w, 150), NULL);
     wire_get_until(c, marker, "completed", NULL); /* so the first one has finished, too */
     const char *r = wire_task(c, "4", "tasks/get", id, NULL);
     assert_at(r, "result.status", "\"cancelled\"");
@@ -234,7 +234,8 @@ static void late_result_is_dropped(world *w)
 static void cancelled_is_not_for_tasks(world *w)
 {
     wire *c = world_connect(w, NULL);
-    const char *id = wire_make_task(c, "\"make\"", "slow_compute", "\"ms\":300", NULL);
+    const char *id =
+        wire_make_task(c, "\"make\"", "slow_compute", world_lasting(w, 300), NULL);
     wire_notify(c, "notifications/cancelled", "\"requestId\":\"make\",\"reason\":\"x\"");
     wire_task(c, "77", "tasks/get", id, NULL);
     wire_notify(c, "notifications/cancelled", "\"requestId\":77");

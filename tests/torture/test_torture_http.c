@@ -1,5 +1,6 @@
 /* A client over HTTP while memory fails: a plain call and a task of the modern era, whose
- * stream is cut once, and a call of the handshake eras, whose stream is taken up again.
+ * stream is cut once, a call of the handshake eras, whose stream is taken up again, and
+ * one whose server goes back there before it is answered.
  * The server is played here, on a socket of its own; what libcurl allocates is not
  * counted. */
 #include "support/http_peer.h"
@@ -18,6 +19,7 @@ typedef struct far {
     http_line lines[LINES];
     int legacy;
     int is_task;
+    int goes_back; /* with the first call */
     int cuts;      /* streams that were cut so far */
     char call[32]; /* id of the call that was cut */
 } far;
@@ -91,6 +93,12 @@ static void stream_call(far *f, http_line *line, const char *id)
     stream(line, f->legacy && !resumes ? "retry: 20\nid: e1\ndata:\n\n" : events);
 }
 
+static void goes_back(far *f, http_line *line)
+{
+    f->legacy = 1;
+    say(line, "400 Bad Request", "", "no session");
+}
+
 static void hear(far *f, http_line *line)
 {
     const char *body = strstr(line->in, "\r\n\r\n") + 4;
@@ -115,6 +123,8 @@ static void hear(far *f, http_line *line)
                "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}");
     else if (!strncmp(method, "\"notifications/", 15))
         say(line, "202 Accepted", "", "");
+    else if (!strcmp(method, "\"tools/call\"") && f->goes_back && !f->legacy)
+        goes_back(f, line);
     else if (!strcmp(method, "\"tools/call\"") && !f->is_task)
         stream_call(f, line, id);
     else if (!strcmp(method, "\"tools/call\""))
@@ -177,13 +187,14 @@ static int talk(torture *t, far *f)
     return a->status == SEGUE_OK && a->segments == 2;
 }
 
-static int over_http(torture *t, int legacy, int is_task)
+static int over_http(torture *t, int legacy, int is_task, int goes_back)
 {
     if (!torture_serve(t))
         return 0;
     far *f = t->far = calloc(1, sizeof *f);
     f->legacy = legacy;
     f->is_task = is_task;
+    f->goes_back = goes_back;
     for (int i = 0; i < LINES; i++)
         f->lines[i].fd = -1;
     http_peer_open(&f->peer);
@@ -201,17 +212,22 @@ static int over_http(torture *t, int legacy, int is_task)
 
 static int plain_call(torture *t)
 {
-    return over_http(t, 0, 0);
+    return over_http(t, 0, 0, 0);
 }
 
 static int task_with_a_cut_stream(torture *t)
 {
-    return over_http(t, 0, 1);
+    return over_http(t, 0, 1, 0);
 }
 
 static int resumed_call(torture *t)
 {
-    return over_http(t, 1, 0);
+    return over_http(t, 1, 0, 0);
+}
+
+static int call_to_another_era(torture *t)
+{
+    return over_http(t, 0, 0, 1);
 }
 
 int main(void)
@@ -220,6 +236,8 @@ int main(void)
         {"plain call over HTTP", plain_call, 0, 0, 0},
         {"task over HTTP with a cut stream", task_with_a_cut_stream, 0, 0, 0},
         {"call over HTTP of a handshake era, resumed", resumed_call, 0, 0, 0},
+        {"call over HTTP to a server that goes back an era", call_to_another_era, 0, 0,
+         0},
     };
     return torture_run("torture_http", scenarios, sizeof scenarios / sizeof *scenarios);
 }

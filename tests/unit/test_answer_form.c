@@ -180,13 +180,33 @@ static void odd_schemas_ask_for_nothing(void **state)
     RUN(rows);
 }
 
-static void other_questions_have_answers_that_are_objects(void **state)
+static void answers_of_models_and_roots(void **state)
 {
+    static const struct {
+        const char *method, *answer;
+        bool fits;
+    } rows[] = {
+        {"sampling/createMessage",
+         "{\"role\":\"assistant\",\"model\":\"m\",\"content\":{}}", true},
+        {"sampling/createMessage",
+         "{\"role\":\"assistant\",\"model\":\"m\",\"content\":[]}", true},
+        {"sampling/createMessage", "{\"role\":\"assistant\",\"model\":\"m\"}", false},
+        {"sampling/createMessage", "{\"model\":\"m\",\"content\":{}}", false},
+        {"sampling/createMessage", "{\"role\":\"assistant\",\"content\":{}}", false},
+        {"sampling/createMessage", "{\"role\":1,\"model\":\"m\",\"content\":{}}", false},
+        {"sampling/createMessage", "\"hello\"", false},
+        {"roots/list", "{\"roots\":[]}", true},
+        {"roots/list", "{\"roots\":{}}", false},
+        {"roots/list", "{}", false},
+        {"roots/list", "[]", false},
+        {"com.example/any", "{}", true},
+        {"com.example/any", "[]", false},
+    };
     test_mem mem;
     (void)state;
     test_mem_init(&mem);
-    assert_true(asked(&mem, "roots/list", "{}", "{\"roots\":[]}"));
-    assert_false(asked(&mem, "roots/list", "{}", "[]"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(asked(&mem, rows[i].method, "{}", rows[i].answer), rows[i].fits);
 }
 
 /* It is compared without: the handler sees it all the same. */
@@ -211,7 +231,7 @@ int main(void)
         cmocka_unit_test(numbers_and_booleans),
         cmocka_unit_test(choices_of_several),
         cmocka_unit_test(odd_schemas_ask_for_nothing),
-        cmocka_unit_test(other_questions_have_answers_that_are_objects),
+        cmocka_unit_test(answers_of_models_and_roots),
         cmocka_unit_test(without_memory_it_passes),
     };
     return cmocka_run_group_tests_name("answer_form", tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct sgi_asked {
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
+    bool guessed;           /* nothing said which request it is for */
     bool resumes;           /* its request can be resumed, and it with it */
     bool due;               /* answered, while too many messages were under way */
     bool failed;            /* the answer is an error object */
@@ -227,6 +228,8 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
         return SGI_RPC_INTERNAL_ERROR;
     *problem = "Out of memory";
     asked = make(session, id, task_id);
+    if (asked)
+        asked->guessed = !session->hearing && !task_id.n;
     if (asked && add(request, asked, msg))
         return 0;
     if (asked)
@@ -416,14 +419,15 @@ static void answer_request(segue_session *session, sgi_str id, int32_t code,
     sgi_session_told(session, conn);
 }
 
-/* Over a stream of bytes a question may be another request's, which waits. */
+/* One that did not come by the request's own exchange may be another request's, which
+ * waits. */
 void sgi_asked_end(segue_request *request)
 {
     segue_session *session = request->session;
     sgi_asked *asked;
     TAILQ_FOREACH(asked, &request->asked, link) {
-        if (!sgi_session_is_open(session) || session->conn->exchanging ||
-            !is_open(session, asked))
+        bool waits = asked->guessed || !session->conn->exchanging;
+        if (!sgi_session_is_open(session) || !waits || !is_open(session, asked))
             continue;
         asked->withdrawn = true;
         answer_request(session, sgi_str_of(asked->id), SGI_RPC_INTERNAL_ERROR,

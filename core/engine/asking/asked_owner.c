@@ -1,7 +1,8 @@
 /* Which request is meant by a question of the server? The task that it names says it;
- * over HTTP the exchange that brought it does, and else it is the oldest that can be
- * asked, as with log messages. Where there is none, it is one that stands for the
- * session: servers ask for the roots as soon as they are initialized. */
+ * over HTTP the exchange that brought it does, and what the session's stream brings is
+ * no request's. Else it is the oldest that can be asked, as with log messages. Where
+ * there is none, it is one that stands for the session: servers ask for the roots as
+ * soon as they are initialized. */
 #include "engine/asking/asked.h"
 
 #include "engine/asking/request.h"
@@ -31,6 +32,8 @@ segue_request *sgi_asked_owner(segue_session *session, sgi_json task_id)
     request = session->hearing ? session->hearing->request : NULL;
     if (request)
         return can_be_asked(request) ? request : standing(session);
+    if (session->conn->exchanging && (request = standing(session)))
+        return request;
     TAILQ_FOREACH(request, &session->requests, link)
         if (can_be_asked(request))
             return request;

@@ -67,12 +67,13 @@ sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id)
 
 /* ---- outcomes ---- */
 
-/* The one outcome of an exchange. */
+/* The one outcome of an exchange. One that was answered by itself may end in peace; one
+ * whose answer came by another has nothing to bring, and might be left open for ever. */
 static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
     if (outcome->kind == SGI_OUTCOME_RESULT || outcome->kind == SGI_OUTCOME_ERROR)
-        emitter->conn->answered = emitter->conn->exchange != NULL;
+        emitter->conn->answered = emitter->conn->exchange && session->hearing == emitter;
     sgi_map_remove(&session->in_flight, &emitter->node);
     sgi_engine_timer_clear(session->engine, &emitter->timer);
     sgi_session_ref(session);

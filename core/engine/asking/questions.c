@@ -11,20 +11,31 @@
 #include "base/backoff.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/request.h"
+#include "engine/serving/answer_form.h"
 
+#define ELICIT "elicitation/create"
 #define ROUNDS_MAX 10
 static const sgi_backoff asking = {.first_ms = SGI_BACKOFF_FIRST_MS,
                                    .most_ms = 64 * SGI_BACKOFF_FIRST_MS};
+
+static void release(const sgi_mem *mem, sgi_question *question)
+{
+    if (!question)
+        return;
+    sgi_text_free(mem, question->key);
+    sgi_defaults_free(&question->defaults, mem);
+    if (question->form)
+        sgi_release(mem, question->form, question->form_len + 1);
+    sgi_release(mem, question, sizeof *question);
+}
 
 void sgi_question_forget(segue_request *request, sgi_question *question)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     TAILQ_REMOVE(&request->questions, question, link);
-    sgi_text_free(mem, question->key);
-    sgi_defaults_free(&question->defaults, mem);
     if (question->answer)
         sgi_release(mem, question->answer, question->answer_len + 1);
-    sgi_release(mem, question, sizeof *question);
+    release(mem, question);
 }
 
 void sgi_questions_clear(segue_request *request)
@@ -48,6 +59,42 @@ static bool is_known(const segue_request *request, sgi_str key)
     return false;
 }
 
+static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method,
+                      sgi_json params)
+{
+    sgi_json form = params.n ? params : SGI_STR("{}");
+    if (!sgi_str_eq(method, SGI_STR(ELICIT)))
+        return true;
+    question->form = sgi_text_dup(mem, form);
+    question->form_len = form.n;
+    return question->form != NULL;
+}
+
+/* A server keeps a question open whose answer does not fit its form, and says no more of
+ * it than a hint (R-2557-27), while here it has been answered: so that is told to who
+ * answers, before anything is sent. */
+segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
+                                 sgi_json answer)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    size_t len;
+    if (!sgi_can_answer(question->form != NULL, answer))
+        return SEGUE_E_INVALID;
+    char *filled = sgi_defaults_fill(&question->defaults, mem, answer, &len);
+    if (!filled)
+        return SEGUE_E_NOMEM;
+    if (question->form &&
+        !sgi_answer_form_fits(SGI_STR(ELICIT),
+                              (sgi_json){question->form, question->form_len},
+                              (sgi_json){filled, len}, mem)) {
+        sgi_release(mem, filled, len + 1);
+        return SEGUE_E_INVALID;
+    }
+    question->answer = filled;
+    question->answer_len = len;
+    return SEGUE_OK;
+}
+
 /* To the application and into the list, or neither. */
 static segue_status add(segue_request *request, sgi_str key, sgi_str method,
                         sgi_json params)
@@ -64,21 +111,17 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
     sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
     if (question)
         question->key = sgi_text_dup(mem, key);
-    bool ok = question && question->key && !text.failed &&
+    bool ok = question && question->key && keep_form(mem, question, method, params) &&
+              !text.failed &&
               sgi_defaults_keep(&question->defaults, request->session, method, params) &&
               sgi_deliver(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);
     if (ok) {
-        question->elicits = sgi_str_eq(method, SGI_STR("elicitation/create"));
         TAILQ_INSERT_TAIL(&request->questions, question, link);
         request->question_count++;
         return SEGUE_OK;
     }
-    if (question) {
-        sgi_text_free(mem, question->key);
-        sgi_defaults_free(&question->defaults, mem);
-    }
-    sgi_release(mem, question, sizeof *question);
+    release(mem, question);
     return SEGUE_E_NOMEM;
 }
 
@@ -131,7 +174,7 @@ segue_status sgi_request_answer_error(segue_request *request, const char *key,
     const sgi_question *question = sgi_question_find(request, key);
     if (!question)
         return SEGUE_E_NOT_FOUND;
-    return question->elicits
+    return question->form
                ? sgi_request_answer(request, key, SGI_STR("{\"action\":\"cancel\"}"))
                : SEGUE_E_UNSUPPORTED;
 }

@@ -215,7 +215,6 @@ segue_status sgi_request_grant(segue_request *request, int64_t n)
 
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer)
 {
-    const sgi_mem *mem = sgi_engine_mem(request->engine);
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
     segue_status status = sgi_asked_answer(request, key, answer);
@@ -224,12 +223,9 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     sgi_question *question = sgi_question_find(request, key);
     if (!question)
         return SEGUE_E_NOT_FOUND;
-    if (!sgi_can_answer(question->elicits, answer))
-        return SEGUE_E_INVALID;
-    question->answer =
-        sgi_defaults_fill(&question->defaults, mem, answer, &question->answer_len);
-    if (!question->answer)
-        return SEGUE_E_NOMEM;
+    status = sgi_question_answer(request, question, answer);
+    if (status != SEGUE_OK)
+        return status;
     if (!sgi_session_is_open(request->session))
         return SEGUE_OK; /* it goes out when it is */
     if (request->phase == SGI_PHASE_FOLLOW)

@@ -54,7 +54,8 @@ typedef struct sgi_question {
     size_t answer_len;
     sgi_emitter *updating; /* the exchange under way, or NULL */
     bool settled;          /* acknowledged, or no longer asked */
-    bool elicits;          /* it asks a person */
+    char *form;            /* it asks a person: its params; NULL = another question */
+    size_t form_len;
 } sgi_question;
 
 /* So many questions may be asked of one request. */
@@ -420,6 +421,9 @@ segue_status sgi_question_take(segue_request *request, const sgi_json_member *me
 void sgi_question_forget(segue_request *request, sgi_question *question);
 /* One that has no answer yet; NULL when there is none. */
 sgi_question *sgi_question_find(segue_request *request, const char *key);
+/* Its answer is there then. SEGUE_E_INVALID: it is none, or does not fit the form. */
+segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
+                                 sgi_json answer);
 /* Some have no answer yet. */
 bool sgi_questions_are_open(const segue_request *request);
 /* Is the answer a round of questions, by its resultType? */

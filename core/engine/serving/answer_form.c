@@ -212,6 +212,15 @@ static bool elicited_fits(sgi_json params, sgi_json answer, const sgi_mem *mem)
             sgi_json_kind_of(content) == SGI_JSON_NULL);
 }
 
+/* Blocks are one, or since 2025-11-25 an array. */
+static bool sampled_fits(sgi_json answer)
+{
+    sgi_json_kind content = sgi_json_kind_of(sgi_json_get(answer, "content"));
+    return (content == SGI_JSON_OBJECT || content == SGI_JSON_ARRAY) &&
+           sgi_json_kind_of(sgi_json_get(answer, "role")) == SGI_JSON_STRING &&
+           sgi_json_kind_of(sgi_json_get(answer, "model")) == SGI_JSON_STRING;
+}
+
 bool sgi_answer_form_fits(sgi_str method, sgi_json params, sgi_json answer,
                           const sgi_mem *mem)
 {
@@ -219,5 +228,9 @@ bool sgi_answer_form_fits(sgi_str method, sgi_json params, sgi_json answer,
         return false;
     if (sgi_str_eq(method, SGI_STR("elicitation/create")))
         return elicited_fits(params, answer, mem);
+    if (sgi_str_eq(method, SGI_STR("sampling/createMessage")))
+        return sampled_fits(answer);
+    if (sgi_str_eq(method, SGI_STR("roots/list")))
+        return sgi_json_kind_of(sgi_json_get(answer, "roots")) == SGI_JSON_ARRAY;
     return true;
 }

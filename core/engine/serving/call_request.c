@@ -14,11 +14,11 @@
 static bool read_key(const sgi_inbound *in, sgi_call_request *request)
 {
     segue_server *server = in->peer->server;
-    sgi_json key = in->key;
-    sgi_str text;
-    if (!key.n || !sgi_peer_takes_keys(in->peer))
+    char room[SGI_NAME_MAX];
+    if (!in->key.n || !sgi_peer_takes_keys(in->peer))
         return true;
-    if (!sgi_json_plain_string(key, &text) || text.n < 16 || text.n > 128) {
+    sgi_str text = sgi_name_text(in->key, room);
+    if (text.n < 16 || text.n > 128) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "An idempotency key is a string of 16 to 128 bytes", NULL);
         return false;
