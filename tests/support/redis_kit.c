@@ -30,6 +30,18 @@ segue_store *redis_kit_open(const char *url)
     return store;
 }
 
+segue_store *redis_kit_open_lasting(const char *url)
+{
+    char message[300];
+    segue_store *store = NULL;
+    segue_store_options options = {.struct_size = sizeof options,
+                                   .timeout_ms = REDIS_KIT_TIMEOUT_MS,
+                                   .lease_ms = 3000};
+    if (sgi_store_redis_new(url, &options, &store, message, sizeof message))
+        fail_msg("%s: %s", url, message);
+    return store;
+}
+
 const char *redis_kit_through(const cutting_proxy *proxy)
 {
     static char url[64];

@@ -16,6 +16,8 @@ segue_status redis_kit_status(const char *url, int64_t timeout_ms, segue_store *
                               char *message);
 /* The same with the times above; asserts that it works. */
 segue_store *redis_kit_open(const char *url);
+/* One whose lease outlasts the test. */
+segue_store *redis_kit_open_lasting(const char *url);
 /* Through a proxy: its URL. The text of the last call stays. */
 const char *redis_kit_through(const cutting_proxy *proxy);
 /* Waits until a claim hands over so many altogether; asserts that it does in seconds. */

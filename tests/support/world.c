@@ -285,6 +285,13 @@ int world_takes_keys(const world *w)
     return w->place != WORLD_STDIO || w->store_kind != WORLD_MEMORY;
 }
 
+const char *world_lasting(const world *w, int ms)
+{
+    static char argument[32];
+    snprintf(argument, sizeof argument, "\"ms\":%d", world_is_here(w) ? ms : 3000);
+    return argument;
+}
+
 int world_runs(const world *w, const char *tool)
 {
     return fixtures_runs(w->fixtures, tool);
