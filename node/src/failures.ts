@@ -6,6 +6,7 @@
 
 import type { Result } from "./content.js";
 import { RemoteError, SegueError } from "./errors.js";
+import { wellFormed } from "./wellformed.js";
 
 /** A tool failed in a way that a model should see: a result with `isError`. */
 export class ToolError extends SegueError {
@@ -46,7 +47,7 @@ export class RpcError extends RemoteError {
      * @param data - any value that has a form in JSON.
      */
     constructor(code: number, message: string, data?: unknown) {
-        const dataJson = data === undefined ? null : JSON.stringify(data);
+        const dataJson = data === undefined ? null : wellFormed(JSON.stringify(data));
         super(message, { rpcCode: code, dataJson });
     }
 }

@@ -221,6 +221,10 @@ test("targets and options that are none", async () => {
     }
     const odd = { timeout: 1 } as object;
     await assert.rejects(connect(NOWHERE, odd), /no option "timeout"/);
+    await assert.rejects(connect(NOWHERE, 3 as never), /options are an object/);
+    const no = { onElicit: 3 } as object;
+    await assert.rejects(connect(NOWHERE, no), /onElicit is a function, not 3/);
+    await assert.rejects(connect(["/etc/passwd"]), /may not be run/);
     await assert.rejects(connect(NOWHERE, { era: "old" as "auto" }), /no such era/);
     await assert.rejects(connect(NOWHERE, { headers: { "a b": "c" } }), InvalidError);
     await assert.rejects(connect(["/no/such/program"]), SpawnError);
@@ -234,12 +238,17 @@ test("options of calls that are none", async () => {
         session.call("greet", {}, odd),
         /call\(\) has no option "timeout"/,
     );
+    const no = { onProgress: 3 } as object;
+    await assert.rejects(session.call("greet", {}, no), /onProgress is a function/);
     assert.throws(() => session.stream("greet", {}, odd), /stream\(\) has no option/);
     await assert.rejects(session.start("greet", {}, odd), /start\(\) has no option/);
     assert.throws(() => session.resume("x", odd), /resume\(\) has no option/);
     assert.throws(() => session.task("x", odd), /task\(\) has no option/);
     assert.throws(() => session.task(""), TypeError);
     await assert.rejects(session.call("greet", [] as never), TypeError);
+    const half = { name: "\ud83d \\ud83d \\\ud83d \u{1f600}" };
+    const greeted = "Hello, \ufffd \\ud83d \\\ufffd \u{1f600}!";
+    assert.equal((await session.call("greet", half)).text, greeted);
     await session.close();
 });
 

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
     connect,
     type ElicitResult,
+    InvalidError,
     type OnElicit,
     type Question,
     Refused,
@@ -93,8 +94,17 @@ worldTest("a callback refuses", async (world) => {
     });
 });
 
-for (const reply of [LookupFailure, 7, "yes", [1]]) {
-    worldTest(`a callback that fails (${typeof reply})`, async (world) => {
+const noAnswers = [
+    LookupFailure,
+    7,
+    "yes",
+    [1],
+    { answer: 1 }, // what a form was filled in with, without an action
+    { action: "acept", content: {} },
+];
+for (const reply of noAnswers) {
+    const what = reply === LookupFailure ? "throws" : JSON.stringify(reply);
+    worldTest(`a callback that fails (${what})`, async (world) => {
         const onElicit = (): ElicitResult => {
             if (reply === LookupFailure) throw new LookupFailure("mine");
             return reply as unknown as ElicitResult;
@@ -106,7 +116,8 @@ for (const reply of [LookupFailure, 7, "yes", [1]]) {
             }),
         );
         assert.equal(found.length, 1);
-        const expected = reply === LookupFailure ? /mine/ : /elicitation\/create/;
+        const expected =
+            reply === LookupFailure ? /mine/ : /elicitation\/create|action: "accept"/;
         assert.match(String(found[0]), expected);
     });
 }
@@ -161,5 +172,6 @@ test("servers ask while there is no request", async () => {
     assert.ok("result" in (await hear()));
     say({ id: 2, method: "sampling/createMessage", params: {} });
     assert.equal(((await hear()).error as { code: number }).code, -32601);
+    await assert.rejects(session.request(""), InvalidError); // none that could end
     await session.close();
 });

@@ -18,6 +18,7 @@ import {
     UnsupportedError,
 } from "segue-mcp";
 import { z } from "zod";
+import { uncaught } from "./client_worlds.js";
 import { Gate, inEachWorld, serve } from "./server_worlds.js";
 
 inEachWorld("R-1905-22 segments come as they are made", async (world) => {
@@ -428,11 +429,13 @@ inEachWorld("AS-50 answers that are none, and that do not fit", async (world) =>
         async (_, ctx) => (await ctx.elicit("Name?", z.string())).action,
     );
     server.tool("misfit", async (_, ctx) => ctx.ask("Number?", z.number()));
+    server.tool("no_address", async (_, ctx) => ctx.ask("Number?", z.email()));
     server.tool("sample", async (_, ctx) => {
         try {
             return (await ctx.sample("hello", 3)).text;
         } catch (error) {
             assert.ok(error instanceof UnsupportedError);
+            assert.match(error.message, /not declared sampling\/createMessage/);
             return "cannot be asked";
         }
     });
@@ -448,7 +451,13 @@ inEachWorld("AS-50 answers that are none, and that do not fit", async (world) =>
             await assert.rejects(session.call("ask"), /The user declined/);
             assert.equal((await session.call("caught")).text, "decline");
             assert.equal((await session.call("elicit")).text, "decline");
-            await assert.rejects(session.call("misfit"), /The answer does not fit/);
+            const told = await uncaught(async () => {
+                const why = /answers that do not fit|The user did not decide/;
+                await assert.rejects(session.call("misfit"), why);
+            });
+            // Where it would wait for ever, our client says so itself.
+            assert.equal(told.length, world.era === "modern" ? 1 : 0);
+            await assert.rejects(session.call("no_address"), /The answer does not fit/);
             assert.equal((await session.call("sample")).text, "cannot be asked");
             await assert.rejects(session.call("nested"), /The tool nested failed/);
         },

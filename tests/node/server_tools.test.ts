@@ -236,6 +236,13 @@ inEachWorld("failures", async (world) => {
             throw error;
         });
     }
+    server.tool("half", () => {
+        throw new ToolError("no such file: \udcff");
+    });
+    server.tool("at_length", async function* () {
+        for (let n = 0; n < 100; n++) yield "sent before\n";
+        throw new ToolError("and then it failed");
+    });
     server.tool("no_json", () => 1n as unknown as number);
     server.tool("no_text", () => new Uint8Array([255]));
     await serve(world, server, async (session) => {
@@ -251,6 +258,10 @@ inEachWorld("failures", async (world) => {
         assert.equal(await told("no_json"), "The tool no_json failed");
         assert.equal(await told("no_text"), "The tool no_text failed");
         assert.equal(await told("told_later"), "begun told");
+        assert.equal(await told("half"), "no such file: \ufffd");
+        await assert.rejects(session.call("at_length"), {
+            message: "and then it failed",
+        });
         assert.equal(
             await told("exception_later"),
             "begun The tool exception_later failed",
@@ -315,6 +326,10 @@ test("definitions that cannot be", async () => {
     assert.throws(() => server.tool("t", { task: policy }, run), /never.*may.*must/);
     assert.throws(() => server.tool("t", {}, undefined as never), /a function/);
     assert.throws(() => server.tool("t", run as never, {} as never), /options/);
+    const misspelt = { tsak: "may" } as object;
+    assert.throws(() => server.tool("t", misspelt, run), /tool t: no option "tsak"/);
+    assert.throws(() => server.resource("x://y", misspelt, run), /no option "tsak"/);
+    assert.throws(() => server.prompt("p", misspelt, run), /no option "tsak"/);
     assert.throws(() => server.tool("", run), /a string, not empty/);
     assert.throws(() => new Server({} as never), /a name/);
     assert.throws(() => new Server({ name: "x", maxCalls: 0 }), RangeError);

@@ -201,6 +201,8 @@ def test_servers_ask_while_there_is_no_request() -> None:
         assert "result" in msgspec.json.decode(await peer.hear())
         peer.say('{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}')
         assert msgspec.json.decode(await peer.hear())["error"]["code"] == -32601
+        with pytest.raises(segue.InvalidError):
+            await session.request("")  # none that could end
         await session.close()
 
     run(work)

@@ -355,7 +355,8 @@ def test_answers_that_are_none(world: ServerWorld) -> None:
     async def sample(ctx: segue.Context) -> str:
         try:
             return (await ctx.sample("hello", max_tokens=3)).text
-        except segue.UnsupportedError:
+        except segue.UnsupportedError as error:
+            assert "not declared sampling/createMessage" in str(error)
             return "cannot be asked"
 
     async def work(session: Any) -> None:

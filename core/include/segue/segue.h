@@ -1977,10 +1977,9 @@ typedef struct segue_request_options {
 /* Sends a request. tools/call ends in one result whatever the server answers: a plain
  * result, a task that is polled, or a task that is streamed.
  *
- * method    "" = none, with params NULL and events with on_input: nothing is sent, the
- *           request stands for the session. on_input is asked what the server asks while
- *           no other request can be asked, as for the roots. It ends when it is cancelled,
- *           or with the session.
+ * method    "" = none, with params NULL and on_input: nothing is sent, the request stands
+ *           for the session, until it is cancelled or that ends. It is asked what no
+ *           other can be, as for the roots; over HTTP all that the session's stream asks.
  * params    JSON object, or NULL; _meta members of the protocol are added.
  * options   NULL = defaults; copied. events: NULL = none; copied.
  * out       owned by the caller; may be NULL when no handle is wanted.
@@ -2044,8 +2043,9 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
  * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND for a key that is not open (any more: the server
  *           may have withdrawn it, or its connection be lost), SEGUE_E_JSON,
  *           SEGUE_E_INVALID when it is no object, or that to elicitation/create has no
- *           "action" of accept, decline and cancel, or a "content" that is no object:
- *           the question stays open. SEGUE_E_TERMINAL.
+ *           "action" of accept, decline and cancel, a "content" that is no object, or one
+ *           that does not fit the form (2026-07-28): the question stays open.
+ *           SEGUE_E_TERMINAL.
  * Thread    any
  * Callback  allowed
  * Since     0.1

@@ -1,10 +1,11 @@
 /** Calls of tools: awaited, streamed, as tasks. */
 
-import { Result } from "../content.js";
+import { Result, type TextContent } from "../content.js";
 import { InvalidError, ProtocolError } from "../errors.js";
 import { ToolError } from "../failures.js";
 import { native, type RequestOptions as Wanted } from "../native.js";
 import type { JsonObject } from "../questions.js";
+import { wellFormed } from "../wellformed.js";
 import { Conversation, milliseconds, type RequestOptions } from "./conversation.js";
 import type { Callbacks } from "./exchange.js";
 import { Flow } from "./flow.js";
@@ -71,6 +72,8 @@ export type TaskOptions = Pick<
 const CALL = "tools/call";
 const NONE: CallOptions = {};
 const WINDOW = 1024;
+/** Characters of an error's message, where there is less to say. */
+const WHY_MOST = 500;
 /** Of an idempotency key: one that is guessed finds the work of somebody else. */
 const KEY_LEAST = 16;
 const KEY_MOST = 128;
@@ -93,6 +96,12 @@ function check(verb: keyof typeof KNOWN, options: object): void {
     for (const name in options) {
         if (!KNOWN[verb].has(name)) {
             throw new TypeError(`${verb}() has no option ${JSON.stringify(name)}`);
+        }
+        const given = options[name as keyof typeof options] as unknown;
+        if (name.startsWith("on") && name !== "onLeave" && name !== "onInput") {
+            if (given !== undefined && typeof given !== "function") {
+                throw new TypeError(`${name} is a function, not ${String(given)}`);
+            }
         }
     }
 }
@@ -297,10 +306,21 @@ export class Calls extends Conversation {
             throw new ProtocolError(`tools/call: ${(error as Error).message}`);
         }
         if (result.isError && (throwOnError ?? this.manners.throwOnError)) {
-            throw new ToolError(result.text, result);
+            throw new ToolError(why(result), result);
         }
         return result;
     }
+}
+
+/**
+ * Why a tool failed. One that streamed says it behind all that it had sent, which may be
+ * much and was read: then the last text is the reason. `result` has all of it.
+ */
+function why(result: Result): string {
+    const whole = result.text;
+    if (whole.length <= WHY_MOST) return whole;
+    const last = result.content.findLast((block) => block.type === "text");
+    return (last as TextContent | undefined)?.text ?? whole;
 }
 
 /** The tool that was called last, as JSON. */
@@ -312,11 +332,11 @@ function paramsOf(tool: string, args: Arguments, meta: JsonObject | undefined): 
     const json: string | undefined =
         meta === undefined ? JSON.stringify(args) : undefined;
     if (json === undefined) {
-        return JSON.stringify({ name: tool, arguments: args, _meta: meta });
+        return wellFormed(JSON.stringify({ name: tool, arguments: args, _meta: meta }));
     }
     // what is the same all the time is quoted once
     if (tool !== named.tool) named = { tool, quoted: JSON.stringify(tool) };
-    return `{"name":${named.quoted},"arguments":${json}}`;
+    return wellFormed(`{"name":${named.quoted},"arguments":${json}}`);
 }
 
 function tellTask(held: WeakRef<Stream>, onTask: (stream: Stream) => unknown): unknown {

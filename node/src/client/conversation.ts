@@ -7,7 +7,7 @@
  */
 
 import { asyncDispose } from "../dispose.js";
-import { ClosedError, fromInfo, type SegueError } from "../errors.js";
+import { ClosedError, fromInfo, InvalidError, type SegueError } from "../errors.js";
 import {
     type ErrorInfo,
     Kind,
@@ -17,6 +17,7 @@ import {
 } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { Runtime } from "../runtime.js";
+import { wellFormed } from "../wellformed.js";
 import type { Changes } from "./changes.js";
 import type { Callbacks, Exchange, Progress } from "./exchange.js";
 import { parseObject } from "./items.js";
@@ -352,10 +353,12 @@ export class Conversation {
         params?: object | null,
         options: RawRequestOptions = {},
     ): Promise<string> {
+        // for the library such a one asks nothing, and has no end of its own
+        if (method === "") throw new InvalidError("a request without a method");
         const wanted = this.wanted(options.timeoutMs);
         if (options.noCache) wanted.noCache = true;
         const callbacks = this.callbacks(options);
-        const raw = params ? JSON.stringify(params) : null;
+        const raw = params ? wellFormed(JSON.stringify(params)) : null;
         return this.promise(method, raw, wanted, callbacks, options.signal, asItIs);
     }
 

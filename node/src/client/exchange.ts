@@ -12,6 +12,7 @@ import {
     ClosedError,
     EndedError,
     fromInfo,
+    InvalidError,
     NotFoundError,
     NotResumableError,
     type SegueError,
@@ -201,6 +202,9 @@ export class Exchange {
                 native.requestAnswer(this.handle, key, reply);
             }
         } catch (error) {
+            if (error instanceof InvalidError) {
+                error.message = `the answer does not fit what ${method} asks for`;
+            }
             this.notAnswered(key, error, asked.signal);
         } finally {
             if (this.answering.get(key) === asked) this.answering.delete(key);

@@ -113,14 +113,16 @@ class Track implements Line {
     private spawn(command: Command): Transport {
         const { options } = this;
         const words = [command.command, ...(command.args ?? [])];
+        if (command.command === undefined) throw new TypeError("an empty command");
         if (!words.every((word) => typeof word === "string") || words[0] === "") {
             throw new TypeError("a command is a text, and so are its arguments");
         }
         const cwd = command.cwd ?? options.cwd;
         if (!isProgram(command.command, cwd)) {
-            throw new SpawnError(
-                `cannot start ${command.command}: there is no such program`,
-            );
+            const why = fs.existsSync(path.resolve(cwd ?? ".", command.command))
+                ? "it is no program, or may not be run"
+                : "there is no such program";
+            throw new SpawnError(`cannot start ${command.command}: ${why}`);
         }
         const told: SpawnOptions = { argv: words, restart: options.restart ?? true };
         const env = { ...options.env, ...command.env };

@@ -177,12 +177,19 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
 /**
  * Refuses what is no option.
  *
- * @throws TypeError: one is none.
+ * @throws TypeError: one is none, or a callback is no function.
  */
 export function check(options: ConnectOptions): void {
+    if (typeof options !== "object" || options === null) {
+        throw new TypeError(`options are an object, not ${String(options)}`);
+    }
     for (const name in options) {
         if (!Object.hasOwn(KNOWN, name)) {
             throw new TypeError(`connect() has no option ${JSON.stringify(name)}`);
+        }
+        const given = options[name as keyof ConnectOptions];
+        if (name.startsWith("on") && given !== undefined && typeof given !== "function") {
+            throw new TypeError(`${name} is a function, not ${String(given)}`);
         }
     }
     const { logLevel, era = "auto" } = options;

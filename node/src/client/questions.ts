@@ -15,9 +15,11 @@ import type {
     SampleRequest,
     SampleResult,
 } from "../questions.js";
+import { wellFormed } from "../wellformed.js";
 import { isObject } from "./peer.js";
 
 const ELICIT = "elicitation/create";
+const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"];
 const SAMPLE = "sampling/createMessage";
 const ROOTS = "roots/list";
 
@@ -175,5 +177,12 @@ function encode(method: string, reply: unknown): string {
     if (!isObject(reply)) {
         throw new TypeError(`the answer to ${method} is no object: ${String(reply)}`);
     }
-    return JSON.stringify(reply);
+    const json = wellFormed(JSON.stringify(reply));
+    if (method === ELICIT && !ACTIONS.includes(JSON.parse(json).action)) {
+        throw new TypeError(
+            'the answer to a question is { action: "accept", content: { ... } }, or has ' +
+                `the action "decline" or "cancel"; it was ${json}`,
+        );
+    }
+    return json;
 }

@@ -362,17 +362,19 @@ export class Context {
         options: AskOptions = {},
     ): Promise<unknown> {
         return new Promise((resolve, reject) => {
-            native.callRequireInput(
-                this.#call,
-                options.key ?? null,
-                method,
-                jsonText(params),
-                (_kind, status: number, answer: string | null) => {
-                    if (status === Status.OK && answer !== null)
-                        resolve(JSON.parse(answer));
-                    else reject(refusal(status, answer));
-                },
-            );
+            const answered = (_: number, status: number, answer: string | null): void => {
+                if (status === Status.OK && answer !== null) resolve(JSON.parse(answer));
+                else reject(refusal(status, answer));
+            };
+            const key = options.key ?? null;
+            const json = jsonText(params);
+            try {
+                native.callRequireInput(this.#call, key, method, json, answered);
+            } catch (error) {
+                if (!(error instanceof UnsupportedError)) throw error;
+                const why = "the client cannot be asked this: it has not declared";
+                throw new UnsupportedError(`${why} ${method}`);
+            }
         });
     }
 

@@ -24,7 +24,7 @@ import {
     rpcError,
     safeText,
 } from "./item.js";
-import type { PromptOptions, ResourceOptions } from "./options.js";
+import { checkOptions, type PromptOptions, type ResourceOptions } from "./options.js";
 import { jsonText, messagesOf, readOf } from "./values.js";
 
 /** An item whose arguments may have suggestions. */
@@ -84,6 +84,7 @@ export class Resource extends Completing {
 
     constructor(uri: string, given: ResourceOptions, run: Run) {
         super(uri, run);
+        checkOptions("resource", uri, given);
         this.#variables = [...uri.matchAll(VARIABLE)].map((found) => found[1] ?? "");
         const isTemplate = this.#variables.length > 0;
         this.kind = isTemplate ? Sort.RESOURCE_TEMPLATE : Sort.RESOURCE;
@@ -144,6 +145,7 @@ export class Prompt extends Completing {
 
     constructor(name: string, given: PromptOptions, run: Run) {
         super(name, run);
+        checkOptions("prompt", name, given);
         const { input, complete, scopes, title, description, icons, _meta } = given;
         this.#input = input && schemaOf(input, "input", `prompt ${name}, input`);
         const properties = (this.#input?.json.properties ?? {}) as Record<

@@ -268,3 +268,57 @@ export interface ListenOptions
     /** Who may call: every caller needs a token. */
     auth?: BearerAuth | undefined;
 }
+
+const OF_ITEMS: Record<keyof ItemOptions, true> = {
+    title: true,
+    description: true,
+    icons: true,
+    _meta: true,
+    scopes: true,
+};
+const KNOWN: {
+    tool: Record<keyof ToolOptions, true>;
+    resource: Record<keyof ResourceOptions, true>;
+    prompt: Record<keyof PromptOptions, true>;
+} = {
+    tool: {
+        ...OF_ITEMS,
+        input: true,
+        output: true,
+        annotations: true,
+        task: true,
+        ttlMs: true,
+        pollMs: true,
+        promoteAfterMs: true,
+        restartable: true,
+        resumable: true,
+        resumeMinWaitMs: true,
+        resumeMaxWaitMs: true,
+        unstoppable: true,
+        incremental: true,
+    },
+    resource: {
+        ...OF_ITEMS,
+        name: true,
+        mimeType: true,
+        size: true,
+        annotations: true,
+        readTtlMs: true,
+        readScope: true,
+        complete: true,
+    },
+    prompt: { ...OF_ITEMS, input: true, complete: true },
+};
+
+/**
+ * Refuses what is no option of an item: without types it would be of no effect, silently.
+ *
+ * @throws TypeError: one is none.
+ */
+export function checkOptions(what: keyof typeof KNOWN, key: string, given: object): void {
+    for (const name in given) {
+        if (!Object.hasOwn(KNOWN[what], name)) {
+            throw new TypeError(`${what} ${key}: no option ${JSON.stringify(name)}`);
+        }
+    }
+}

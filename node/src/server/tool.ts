@@ -31,7 +31,7 @@ import {
     type Run,
     safeText,
 } from "./item.js";
-import type { ToolOptions } from "./options.js";
+import { checkOptions, type ToolOptions } from "./options.js";
 import { blocksOf, isPiece, jsonText, pieceOf, resultOf } from "./values.js";
 
 const { callReply } = native;
@@ -51,6 +51,7 @@ export class Tool extends Item {
 
     constructor(name: string, given: ToolOptions, run: Run) {
         super(name, run);
+        checkOptions("tool", name, given);
         const { input, output, task = "never", ...rest } = given;
         if (!Object.hasOwn(POLICIES, task)) {
             throw new TypeError(`tool ${name}: task is "never", "may" or "must"`);

@@ -18,6 +18,7 @@ import {
     type WireResult,
 } from "../content.js";
 import { Segment } from "../segment.js";
+import { wellFormed } from "../wellformed.js";
 
 /** A block: its text, or its JSON. */
 export type Piece =
@@ -28,7 +29,7 @@ export type Piece =
 export function jsonText(value: unknown): string {
     const made = JSON.stringify(value, plain);
     if (made === undefined) throw new TypeError(`${nameOf(value)} has no form in JSON`);
-    return made;
+    return wellFormed(made);
 }
 
 /** Maps and sets would be `{}`, and bytes an object of numbers: that is never meant. */

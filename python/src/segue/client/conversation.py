@@ -302,6 +302,8 @@ class Conversation:
             RemoteError: The server answered with an error.
             Error: Any other end.
         """
+        if not method:  # for the library that asks nothing, and has no end of its own
+            raise errors.InvalidError("a request without a method")
         options = self._options(timeout)
         if no_cache:
             options["no_cache"] = True

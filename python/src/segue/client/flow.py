@@ -177,7 +177,7 @@ class Exchange:
         try:
             try:
                 reply = await answers.answer(key, method, params)
-                _segue.request_answer(self.handle, key, reply)
+                self._say(key, method, reply)
             except Refused as refusal:
                 self._refuse(key, refusal.code, str(refusal))
             except (errors.NotFoundError, errors.EndedError, errors.ClosedError):
@@ -190,6 +190,15 @@ class Exchange:
         finally:
             if self._answering.get(key) is asyncio.current_task():
                 del self._answering[key]
+
+    def _say(self, key: str, method: str, reply: bytes) -> None:
+        assert self.handle is not None
+        try:
+            _segue.request_answer(self.handle, key, reply)
+        except errors.InvalidError:
+            raise errors.InvalidError(
+                f"the answer does not fit what {method} asks for: {reply.decode()}"
+            ) from None
 
     def _refuse(self, key: str, code: int, message: str) -> None:
         assert self.handle is not None
