@@ -6,7 +6,8 @@
  *   values.c   text, numbers, exceptions           options.c  option structs
  *   host.c     runtime, doorbell, batch            events.c   callbacks as events
  *   hooks.c    questions answered at once          wire.c     transports of one's own
- *   runtime.c transports.c content.c serving.c calls.c asking.c: the functions, by noun
+ *   runtime.c transports.c stores.c content.c serving.c calls.c asking.c: the functions,
+ *   by noun
  *
  * Everything runs on the thread of the environment, but for what is marked "any thread":
  * that part calls no function of N-API but napi_call_threadsafe_function. */
@@ -111,8 +112,9 @@ typedef struct sgnode_row {
 
 /* The functions of each file; the last row has no name. */
 extern const sgnode_row sgnode_library_rows[], sgnode_runtime_rows[],
-    sgnode_transport_rows[], sgnode_wire_rows[], sgnode_content_rows[],
-    sgnode_server_rows[], sgnode_call_rows[], sgnode_client_rows[], sgnode_request_rows[];
+    sgnode_transport_rows[], sgnode_wire_rows[], sgnode_store_rows[],
+    sgnode_content_rows[], sgnode_server_rows[], sgnode_call_rows[], sgnode_client_rows[],
+    sgnode_request_rows[];
 
 sgnode_env *sgnode_env_ref(sgnode_env *self);
 void sgnode_env_unref(sgnode_env *self);

@@ -1,59 +1,10 @@
-/* Stores and contents. */
+/* Contents. */
 #include "addon.h"
 
 #define CONTENT(name)                                                                    \
     segue_content *name = sgnode_unwrap(frame, frame->arg[0], SGNODE_CONTENT);           \
     if (!(name))                                                                         \
     return NULL
-
-static napi_value wrap_store(sgnode_frame *frame, segue_status status, segue_store *store)
-{
-    if (status != SEGUE_OK)
-        return sgnode_throw(frame, status);
-    return sgnode_wrap(frame->self, SGNODE_STORE, store, NULL);
-}
-
-static napi_value store_memory(sgnode_frame *frame)
-{
-    segue_store_options full;
-    segue_store *store;
-    if (!sgnode_options(frame, frame->arg[0], SEGUE_STRUCT_STORE_OPTIONS, &full))
-        return NULL;
-    segue_status status = segue_store_memory(&full, &store);
-    return wrap_store(frame, status, store);
-}
-
-typedef segue_status (*open_fn)(const char *name, const segue_store_options *options,
-                                segue_store **out, segue_error **error);
-
-static napi_value open_store(sgnode_frame *frame, open_fn open)
-{
-    segue_store_options full;
-    segue_store *store;
-    const char *name;
-    if (!sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_STORE_OPTIONS, &full) ||
-        !sgnode_name(frame, frame->arg[0], false, &name))
-        return NULL;
-    segue_status status = open(name, &full, &store, &frame->error);
-    return wrap_store(frame, status, store);
-}
-
-static napi_value store_sqlite(sgnode_frame *frame)
-{
-    return open_store(frame, segue_store_sqlite);
-}
-
-static napi_value store_redis(sgnode_frame *frame)
-{
-    return open_store(frame, segue_store_redis);
-}
-
-static napi_value store_free(sgnode_frame *frame)
-{
-    return sgnode_release(frame, SGNODE_STORE);
-}
-
-/* ---- content ---- */
 
 static napi_value content_new(sgnode_frame *frame)
 {
@@ -162,10 +113,6 @@ static napi_value content_free(sgnode_frame *frame)
 }
 
 const sgnode_row sgnode_content_rows[] = {
-    {"storeMemory", store_memory},
-    {"storeSqlite", store_sqlite},
-    {"storeRedis", store_redis},
-    {"storeFree", store_free},
     {"contentNew", content_new},
     {"contentAddText", content_add_text},
     {"contentAddBlob", content_add_blob},

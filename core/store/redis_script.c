@@ -164,8 +164,8 @@ static const char GONE[] =
     "end\n";
 
 /* ARGV: format, the history that the server carries on, whether it keeps what it has
- * answered (2 = all of it, 1 = all but the last moments), whether it was a replica. Answers how many breaks there were. What is of
- * another format is left alone. */
+ * answered (2 = all of it, 1 = all but the last moments), whether it was a replica.
+ * Answers how many breaks there were. What is of another format is left alone. */
 static const char HISTORY[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local format = call('GET', P .. 'format')\n"

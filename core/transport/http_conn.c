@@ -120,6 +120,8 @@ void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
     conn->wait = wait;
     if (wait == SGI_HTTP_WAIT_NOTHING)
         return;
+    if (wait == SGI_HTTP_WAIT_WRITE)
+        conn->taken = sgi_link_taken(conn->link);
     conn->deadline_ms = sgi_now(&engine_of(conn)->env) + ms;
     if (!conn->timer.slot || conn->timer.at_ms > conn->deadline_ms)
         set_timer(conn, ms);
@@ -149,7 +151,10 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         sgi_http_send_comment(conn);
         break;
     case SGI_HTTP_WAIT_WRITE:
-        sgi_http_conn_cut(conn);
+        if (sgi_link_taken(conn->link) == conn->taken)
+            sgi_http_conn_cut(conn);
+        else /* slow, but it reads */
+            sgi_http_conn_wait(conn, wait, conn->listener->options.write_timeout_ms);
         break;
     case SGI_HTTP_WAIT_NOTHING:
         break;

@@ -63,6 +63,7 @@ struct sgi_http_conn {
     sgi_timer timer;
     sgi_http_wait wait;
     int64_t deadline_ms;
+    uint64_t taken; /* WAIT_WRITE: by the peer, when it began */
 
     /* who asks */
     sgi_serve_asking asking;

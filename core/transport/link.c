@@ -22,13 +22,13 @@
 #include "transport/link.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <arpa/inet.h>
 
 #include "transport/socket_guest.h"
 
@@ -57,9 +57,10 @@ struct sgi_link {
     int64_t last_ms; /* flushing ends then at the latest */
     sgi_timer timer;
     link_stage stage;
-    int fault;    /* errno of a failed write that was not told yet */
-    int engaged;  /* frames that still look at the link */
-    bool waiting; /* the owner was told to wait for writable */
+    int fault;     /* errno of a failed write that was not told yet */
+    int engaged;   /* frames that still look at the link */
+    bool waiting;  /* the owner was told to wait for writable */
+    uint64_t sent; /* bytes that the system has */
 };
 
 static const char peer_closed[] = "the peer closed the connection";
@@ -156,8 +157,10 @@ static size_t send_some(sgi_link *link, const char *bytes, size_t len)
     do
         sent = send(link->socket.fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
-    if (sent >= 0)
+    if (sent >= 0) {
+        link->sent += (uint64_t)sent;
         return (size_t)sent;
+    }
     if (errno != EAGAIN && errno != EWOULDBLOCK)
         fail(link, errno);
     return 0;
@@ -251,6 +254,13 @@ static void finish(sgi_link *link)
         sgi_guest_read(&link->socket, false);
         wait_for_flush(link);
     }
+}
+
+uint64_t sgi_link_taken(const sgi_link *link)
+{
+    int queued = 0;
+    ioctl(link->socket.fd, SIOCOUTQ, &queued);
+    return link->sent - (uint64_t)queued;
 }
 
 void sgi_link_close(sgi_link *link)
@@ -457,39 +467,10 @@ segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *
 
 /* ---- the peer ---- */
 
-static bool is_loopback6(const struct in6_addr *address)
-{
-    return IN6_IS_ADDR_LOOPBACK(address) ||
-           (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
-}
-
 void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in in;
-        struct sockaddr_in6 in6;
-        struct sockaddr_storage room;
-    } from = {0};
-    char host[INET6_ADDRSTRLEN] = "";
-    socklen_t len = sizeof from;
-    *peer = (sgi_link_peer){.is_tls = link->tls != NULL};
-    if (getpeername(link->socket.fd, &from.any, &len) != 0)
-        return;
-    if (from.any.sa_family == AF_INET) {
-        inet_ntop(AF_INET, &from.in.sin_addr, host, sizeof host);
-        snprintf(peer->address, sizeof peer->address, "%s:%u", host,
-                 (unsigned)ntohs(from.in.sin_port));
-        peer->is_local = ntohl(from.in.sin_addr.s_addr) >> 24 == 127;
-    } else if (from.any.sa_family == AF_INET6) {
-        inet_ntop(AF_INET6, &from.in6.sin6_addr, host, sizeof host);
-        snprintf(peer->address, sizeof peer->address, "[%s]:%u", host,
-                 (unsigned)ntohs(from.in6.sin6_port));
-        peer->is_local = is_loopback6(&from.in6.sin6_addr);
-    } else if (from.any.sa_family == AF_UNIX) {
-        snprintf(peer->address, sizeof peer->address, "unix");
-        peer->is_local = true;
-    }
+    sgi_link_peer_of(link->socket.fd, peer);
+    peer->is_tls = link->tls != NULL;
 }
 
 bool sgi_link_subject(const sgi_link *link, sgi_buf *into)

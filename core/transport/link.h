@@ -47,6 +47,9 @@ segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *
  * take is kept. False: no other write before writable. A failure is told by closed,
  * later. With TLS nothing can be written before the peer has sent something. */
 bool sgi_link_write(sgi_link *link, const char *bytes, size_t len);
+/* Changes when the peer takes something, which may be long before writable: the system
+ * holds much. Tells one who reads slowly from one who does not. */
+uint64_t sgi_link_taken(const sgi_link *link);
 /* Stops and continues reading; what was read already still comes. While it is off, the
  * end of the connection is not noticed. */
 void sgi_link_read(sgi_link *link, bool on);
@@ -67,6 +70,8 @@ typedef struct sgi_link_peer {
 } sgi_link_peer;
 
 void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer);
+/* The same of any connected socket; is_tls is false. */
+void sgi_link_peer_of(int fd, sgi_link_peer *peer);
 /* Appends the subject of the client's verified certificate; false when there is none. */
 bool sgi_link_subject(const sgi_link *link, sgi_buf *into);
 

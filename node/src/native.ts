@@ -215,10 +215,10 @@ export interface Native {
 
     // ---- stores ----
     storeMemory(options?: StoreOptions | null): Store;
-    storeSqlite(path: string, options?: StoreOptions | null): Store;
-    /** Connects before it returns. */
-    storeRedis(url: string, options?: StoreOptions | null): Store;
-    storeFree(store: Store): void;
+    storeSqlite(path: string, options?: StoreOptions | null): Promise<Store>;
+    storeRedis(url: string, options?: StoreOptions | null): Promise<Store>;
+    /** Of no use from now on; resolves when it has been closed, if no server has it. */
+    storeFree(store: Store): Promise<void>;
 
     // ---- content ----
     contentNew(runtime: Runtime): Content;

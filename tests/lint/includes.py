@@ -80,7 +80,8 @@ TRANSPORTS = {
     "spawn": {"spawn", "child", "relay"},
     "http_server": {
         "http_listener", "http_conn", "http_serve", "http_send", "http_answer",
-        "http_route", "link", "tls", "socket_guest", "listen_socket", "acceptor",
+        "http_route", "link", "link_peer", "tls", "socket_guest", "listen_socket",
+        "acceptor",
         "bearer", "bearer_ask", "bearer_cache", "bearer_check", "bearer_keys",
     },
     "http_client": {

@@ -34,7 +34,7 @@ const ELSEWHERE: Record<string, string> = {
     errorCopy: "an ErrorInfo is a copy",
     errorFree: "an ErrorInfo is a value",
     // Its functions are called on a thread that waits for their answer; the thread of
-    // JavaScript may itself be waiting for that one to end.
+    // JavaScript may itself be waiting for that one to end. The guide says so.
     storeCustom: "stores of the library: memory, SQLite, Redis",
 };
 /** What the addon has beside the library: its own, or two steps in one. */

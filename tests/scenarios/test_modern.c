@@ -352,9 +352,11 @@ static void cancelled_request_is_not_answered(world *w)
 
 static void slow_ones_do_not_block(world *w)
 {
+    char slow[100];
     wire *c = world_connect(w, NULL);
-    wire_ask(c, "1", "tools/call", "\"name\":\"slow_compute\",\"arguments\":{\"ms\":200}",
-             NULL);
+    snprintf(slow, sizeof slow, "\"name\":\"slow_compute\",\"arguments\":{%s}",
+             world_lasting(w, 200));
+    wire_ask(c, "1", "tools/call", slow, NULL);
     assert_at(wire_do(c, "2", "tools/call", "\"name\":\"greet\"", NULL),
               "result.content.0.text", "\"Hello, World!\"");
     assert_null(strstr(wire_history(c), "\"id\":1,"));

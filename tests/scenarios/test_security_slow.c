@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "support/http_stage.h"
@@ -187,9 +190,61 @@ static void answers_that_nobody_reads_are_not_heaped_up(void **state)
     http_stage_close(&s, &c);
 }
 
+/* Whose system takes little at a time: that is settled before it connects. */
+static void open_small(http_stage *s, http_caller *c)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
+    int small = 4096;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    *c = (http_caller){.s = s, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    assert_int_equal(setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    assert_int_equal(connect(c->fd, (struct sockaddr *)&to, sizeof to), 0);
+}
+
+/* Answers wait that are more than the system holds. */
+static void fill_up(http_stage *s, http_caller *c)
+{
+    char *request = http_call("1", "big", "{\"bytes\":100000}");
+    size_t len = strlen(request), at = 0;
+    for (int quiet = 0; quiet < 20;) {
+        ssize_t sent = send(c->fd, request + at, len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        quiet = sent > 0 ? 0 : quiet + 1;
+        at = sent > 0 ? (at + (size_t)sent) % len : at;
+        http_stage_run(s);
+    }
+    free(request);
+}
+
+/* The limit is for a peer that takes nothing: one that takes a little all the time goes
+ * on, though what waits for it is more than it takes within the limit. */
+static void who_reads_slowly_is_not_cut_off(void **state)
+{
+    http_stage s = {.listen = {.write_timeout_ms = 5000}};
+    http_caller c;
+    char bytes[4 * KIB];
+    (void)state;
+    http_stage_begin(&s);
+    open_small(&s, &c);
+    fill_up(&s, &c);
+    for (int i = 0; i < 40; i++) {
+        http_stage_advance(&s, 1000);
+        if (recv(c.fd, bytes, sizeof bytes, 0) <= 0) /* there, or about to be */
+            fail_msg("cut off after %d times: %s", i, strerror(errno));
+    }
+    /* now it takes nothing, once its system has what it has room for */
+    struct pollfd end = {.fd = c.fd};
+    for (int i = 0; i < 30 && !(end.revents & (POLLHUP | POLLERR)); i++) {
+        http_stage_advance(&s, 1000);
+        poll(&end, 1, 0);
+    }
+    assert_true(end.revents & (POLLHUP | POLLERR));
+    http_stage_close(&s, &c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_reads_slowly_is_not_cut_off),
         cmocka_unit_test(who_drips_is_gone_in_time),
         cmocka_unit_test(who_is_silent_is_gone_in_time),
         cmocka_unit_test(places_are_not_held_for_ever),

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { asyncDispose } from "../dispose.js";
 import { type Store as Handle, native } from "../native.js";
 import type { StoreOptions as NativeOptions } from "../native_options.js";
 
@@ -34,7 +35,7 @@ export class Store {
     readonly name: string;
     /** @internal */
     readonly handle: Handle;
-    #isClosed = false;
+    #closing: Promise<void> | undefined;
 
     /** @internal */
     constructor(name: string, handle: Handle) {
@@ -46,10 +47,14 @@ export class Store {
      * Gives it up; servers that use it keep it until they end. One that nobody refers to
      * any more is given up by itself.
      */
-    close(): void {
-        if (this.#isClosed) return;
-        this.#isClosed = true;
-        native.storeFree(this.handle);
+    close(): Promise<void> {
+        this.#closing ??= native.storeFree(this.handle);
+        return this.#closing;
+    }
+
+    /** As {@link close}. */
+    [asyncDispose](): Promise<void> {
+        return this.close();
     }
 }
 
@@ -75,20 +80,21 @@ export const stores = {
      *
      * @throws StoreError when the file cannot be used.
      */
-    sqlite(path: string, options?: StoreOptions): Store {
-        return new Store(path, native.storeSqlite(path, told(options)));
+    async sqlite(path: string, options?: StoreOptions): Promise<Store> {
+        return new Store(path, await native.storeSqlite(path, told(options)));
     },
 
     /**
      * On a Redis server (5 or newer, `maxmemory-policy noeviction`), which many servers
-     * may share. It connects before this returns.
+     * may share.
      *
      * @param url - `redis://[[user]:password@]host[:port][/db]`, `rediss://` (TLS), or
      *     `unix:///path`; `?prefix=name` for a store of its own.
      * @throws StoreError when it cannot be reached, refuses or would evict.
      */
-    redis(url: string, options?: StoreOptions): Store {
-        return new Store(withoutSecret(url), native.storeRedis(url, told(options)));
+    async redis(url: string, options?: StoreOptions): Promise<Store> {
+        const handle = await native.storeRedis(url, told(options));
+        return new Store(withoutSecret(url), handle);
     },
 } as const;
 

@@ -1,0 +1,190 @@
+/** Stores: how they are opened and closed, beside all else that the process does. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { connect, Server, type Store, stores } from "segue-mcp";
+import { internal, PACKAGE } from "./tree.js";
+
+const { native } = internal<typeof import("segue-mcp/native")>("native");
+const timeout = 20_000;
+
+async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+    try {
+        await work(directory);
+    } finally {
+        rmSync(directory, { recursive: true, force: true });
+    }
+}
+
+/** A Redis server that takes connections, and never says a word. */
+async function silent(work: (url: string) => Promise<void>): Promise<void> {
+    const server = createServer((socket) => socket.on("error", () => undefined));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    try {
+        await work(`redis://127.0.0.1:${port}`);
+    } finally {
+        server.close();
+    }
+}
+
+/** How often the event loop turns until something has ended. */
+async function turnsUntil(end: Promise<unknown>): Promise<number> {
+    let turns = 0;
+    let isOver = false;
+    const over = (): void => {
+        isOver = true;
+    };
+    end.then(over, over);
+    for (; !isOver; turns++) await new Promise(setImmediate);
+    return turns;
+}
+
+const REFUSED = { code: "SEGUE_E_STORE" };
+
+test("the event loop turns while a store is opened", { timeout }, () =>
+    silent(async (url) => {
+        const opening = stores.redis(url, { timeoutMs: 200 });
+        opening.catch(() => undefined);
+        assert.ok((await turnsUntil(opening)) > 10);
+        await assert.rejects(opening, REFUSED);
+    }),
+);
+
+test("a store that cannot be opened, and what it is", { timeout }, async () => {
+    await assert.rejects(stores.sqlite("/nowhere/tasks.db"), {
+        ...REFUSED,
+        message: /open/,
+    });
+    await assert.rejects(stores.sqlite(1 as unknown as string), TypeError);
+    await assert.rejects(stores.sqlite("x", { leaseMs: 1.5 }), RangeError);
+    assert.throws(() => stores.memory({ durability: "some" as "full" }), TypeError);
+    const secret = stores.redis("redis://u:secret@127.0.0.1:1", { timeoutMs: 100 });
+    await assert.rejects(secret, (error: Error) => !/secret/.test(error.message));
+    const store = stores.memory({ maxBytes: 1 << 20 });
+    assert.equal(store.name, "memory");
+    await Promise.all([store.close(), store.close()]);
+    const server = new Server({ name: "none", store: "/nowhere/tasks.db" });
+    await Promise.all([
+        assert.rejects(server.listenHttp(), REFUSED),
+        assert.rejects(server.listenHttp(), REFUSED),
+        assert.rejects(connect(server), REFUSED),
+    ]);
+    assert.deepEqual(server.stats(), []);
+    await server.close();
+});
+
+test("a store is closed when its promise says so", { timeout }, () =>
+    inDirectory(async (directory) => {
+        const file = path.join(directory, "tasks.db");
+        const before = native.liveHandles()["Store"] ?? 0;
+        const store = await stores.sqlite(file);
+        assert.equal(store.name, file);
+        assert.ok(existsSync(`${file}-wal`));
+        await store[Symbol.asyncDispose]();
+        assert.ok(!existsSync(`${file}-wal`)); // the last one to close takes it away
+        const server = new Server({ name: "late", store });
+        await assert.rejects(server.listenHttp(), { code: "SEGUE_E_CLOSED" });
+        await server.close();
+        assert.equal(native.liveHandles()["Store"] ?? 0, before);
+    }),
+);
+
+test(
+    "a server that is closed while its store is opened does not begin",
+    { timeout },
+    () =>
+        inDirectory(async (directory) => {
+            const store = path.join(directory, "tasks.db");
+            const before = native.liveHandles()["Store"] ?? 0;
+            const server = new Server({ name: "closed", store });
+            const listening = server.listenHttp();
+            const refused = assert.rejects(listening, { code: "SEGUE_E_CLOSED" });
+            await server.close();
+            await refused;
+            assert.deepEqual(server.stats(), []);
+            assert.equal(native.liveHandles()["Store"] ?? 0, before);
+            const [first, second] = await Promise.all([
+                server.listenHttp(),
+                server.listenHttp(),
+            ]);
+            assert.notEqual(first.url, second.url);
+            assert.equal(server.stats().length, 1); // they share it
+            await server.close();
+        }),
+);
+
+test("servers of one process share a store that is given to both", { timeout }, () =>
+    inDirectory(async (directory) => {
+        const store: Store = await stores.sqlite(path.join(directory, "tasks.db"));
+        const [one, two] = ["one", "two"].map((name) => new Server({ name, store }));
+        one?.tool("job", { task: "must", pollMs: 20 }, () => "done");
+        const session = await connect((await one?.listenHttp())?.url ?? "");
+        const task = await session.start("job");
+        assert.equal((await task.result()).text, "done");
+        await session.close();
+        await one?.close();
+        const other = await connect((await two?.listenHttp())?.url ?? "");
+        assert.equal((await other.task(task.id ?? "").result()).text, "done");
+        await other.close();
+        await two?.close();
+        await store.close();
+    }),
+);
+
+/** Runs a program, and gives what it printed, when it has ended by itself. */
+async function play(body: string, url: string): Promise<string> {
+    const program = `
+        const { stores } = require(process.argv[1]);
+        const url = process.argv[2];
+        const options = { timeoutMs: 200 };
+        ${body}`;
+    const child = spawn(process.execPath, ["-e", program, PACKAGE, url], {
+        timeout,
+        killSignal: "SIGKILL",
+        stdio: ["ignore", "pipe", "inherit"],
+    });
+    let out = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        out += text;
+    });
+    const [code, signal] = await once(child, "close");
+    return `${out}${signal ?? code}`;
+}
+
+const ENDS = {
+    "the process waits for it": `
+        const failed = ({ code }) => process.stdout.write(code + " ");
+        stores.redis(url, options).catch(failed);`,
+    "process.exit": "stores.redis(url, options); setImmediate(() => process.exit(7));",
+    "the end of a worker": `
+        const { Worker } = require("node:worker_threads");
+        const body = "require('node:worker_threads').parentPort.postMessage('begun');" +
+            "const { stores } = require(" + JSON.stringify(process.argv[1]) + ");" +
+            "stores.redis(" + JSON.stringify(url) + ", { timeoutMs: 200 });" +
+            "stores.sqlite(" + JSON.stringify(__filename + ".db") + ");";
+        const worker = new Worker(body, { eval: true });
+        worker.once("message", () => setTimeout(async () => {
+            process.stdout.write(await worker.terminate() + " ");
+        }, 100));`,
+};
+const TOLD: Record<string, string> = {
+    "the process waits for it": "SEGUE_E_STORE 0",
+    "process.exit": "7",
+    "the end of a worker": "1 0",
+};
+
+for (const [end, body] of Object.entries(ENDS)) {
+    test(`a store is being opened, and ${end}`, { timeout }, () =>
+        silent(async (url) => {
+            assert.equal(await play(body, url), TOLD[end]);
+        }),
+    );
+}
