@@ -41,8 +41,8 @@ typedef struct option {
 
 #define T segue_runtime_options
 static const option runtime_members[] = {
-    M(T, log_level, INT32), M(T, max_message_bytes, INT64), M(T, max_depth, INT32),
-    M(T, max_queue_bytes, INT64), END};
+    M(T, log_level, INT32),       M(T, max_message_bytes, INT64), M(T, max_depth, INT32),
+    M(T, max_queue_bytes, INT64), M(T, lend_input, INT32),        END};
 #undef T
 
 #define T segue_spawn_options

@@ -133,6 +133,7 @@ typedef struct sgnode_list {
 } sgnode_list;
 
 typedef struct sgnode_side sgnode_side;   /* one entry of the side queue */
+typedef struct sgnode_front sgnode_front; /* waits for a runtime that lends */
 typedef struct sgnode_watch sgnode_watch; /* the library's threads that have rung */
 
 /* Lives as long as the runtime and all handles and callback tables of it. */
@@ -150,6 +151,7 @@ struct sgnode_host {
     pthread_t owner;        /* thread of the environment */
     napi_ref log;           /* handler of log lines; NULL = none */
     napi_threadsafe_function bell;
+    sgnode_front *front; /* NULL = the bell is rung instead */
     sgnode_watch *watch;
 
     /* any thread: */
@@ -173,6 +175,18 @@ void sgnode_host_end(sgnode_host *host);
 void sgnode_host_stop(sgnode_host *host);
 void sgnode_ring(sgnode_host *host); /* any thread */
 void sgnode_wake(void *host);        /* any thread; a segue_wake_fn */
+
+/* Of a runtime with a front, which rings nobody: any thread; a segue_wake_fn. */
+void sgnode_note_thread(void *host);
+
+/* A program that runs addons has what a front needs. */
+bool sgnode_front_can_be(void);
+/* Calls on_wake while the descriptor is readable. NULL: there is no memory. */
+sgnode_front *sgnode_front_new(napi_env env, int fd, napi_value on_wake);
+/* No call any more: the descriptor of a stopped runtime is readable for ever. */
+void sgnode_front_rest(sgnode_front *front);
+/* The same, and the descriptor may be closed. */
+void sgnode_front_end(sgnode_front *front);
 
 /* Begins a batch, and ends one: the array. False with an exception. */
 bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host);

@@ -7,7 +7,8 @@
  *
  * The bell is one thread-safe function, rung at most once until JavaScript has heard it,
  * so that its queue never holds more than one entry. It does not keep the process alive
- * unless it is told to (runtimeHold).
+ * unless it is told to (runtimeHold). Where the runtime lends its input there is a front
+ * besides, for all but the side queue (front.c).
  *
  * What other threads have to say (log lines, custom transports) goes to the side queue,
  * under a mutex: dispatch moves it into the batch. Log lines are dropped beyond
@@ -165,6 +166,11 @@ void sgnode_wake(void *host)
     sgnode_ring(host);
 }
 
+void sgnode_note_thread(void *host)
+{
+    enter_watch(host);
+}
+
 static void hear_bell(napi_env env, napi_value on_wake, void *context, void *data)
 {
     sgnode_host *host = context;
@@ -228,6 +234,9 @@ void sgnode_host_end(sgnode_host *host)
     sgnode_host_ref(host);
     host->busy = true;
     host->has_hook = false;
+    if (host->front)
+        sgnode_front_end(host->front);
+    host->front = NULL;
     if (runtime)
         segue_runtime_free(runtime);
     host->runtime = NULL;

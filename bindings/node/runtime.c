@@ -19,6 +19,14 @@ static bool check_wake(sgnode_frame *frame)
     return false;
 }
 
+static bool open_front(sgnode_host *host, napi_value on_wake)
+{
+    int32_t fd;
+    if (segue_runtime_fd(host->runtime, &fd) == SEGUE_OK)
+        host->front = sgnode_front_new(host->self->env, fd, on_wake);
+    return host->front != NULL;
+}
+
 static napi_value runtime_new(sgnode_frame *frame)
 {
     segue_runtime_options full;
@@ -34,13 +42,18 @@ static napi_value runtime_new(sgnode_frame *frame)
     if (refer_log(frame, host, frame->arg[2]) && sgnode_host_open(host, frame->arg[1])) {
         full.allocator = track ? sgnode_tracking() : NULL;
         full.user = host;
-        full.on_wake = sgnode_wake;
+        full.lend_input = full.lend_input && sgnode_front_can_be();
+        full.on_wake = full.lend_input ? sgnode_note_thread : sgnode_wake;
         full.log = host->log ? sgnode_on_log : NULL;
         status = segue_runtime_new(&full, &runtime, &frame->error);
     }
     napi_value value = NULL;
     if (status == SEGUE_OK) {
         host->runtime = runtime;
+        if (full.lend_input && !open_front(host, frame->arg[1]))
+            status = SEGUE_E_NOMEM;
+    }
+    if (status == SEGUE_OK) {
         value = sgnode_wrap(frame->self, SGNODE_RUNTIME, runtime, host);
     } else {
         sgnode_host_end(host);
@@ -91,6 +104,8 @@ static napi_value runtime_dispatch(sgnode_frame *frame)
         !sgnode_batch_begin(frame, host))
         return NULL;
     segue_status status = segue_runtime_dispatch(runtime, timeout_ms, max_events, &ran);
+    if (status == SEGUE_E_CLOSED && host->front)
+        sgnode_front_rest(host->front);
     bool is_silent = host->batch.count == 0 && !host->side_due;
     napi_value batch = sgnode_batch_end(host);
     if (status == SEGUE_OK || !is_silent)

@@ -29,7 +29,7 @@ void sgi_dispatch_ring(segue_runtime *rt)
         sgi_loop_kick(rt);
         return;
     }
-    if (rt->rung)
+    if (rt->rung || rt->attended)
         return;
     rt->rung = true;
     rt->ring_due = true;
@@ -196,16 +196,25 @@ segue_status sgi_runtime_start(segue_runtime *rt)
     return status;
 }
 
+/* What a host waits for. */
+static int host_fd(const segue_runtime *rt)
+{
+    return rt->front_fd >= 0 ? rt->front_fd : rt->ready_fd;
+}
+
 /* Lock held, let go while waiting. False when the time is over. */
 static bool wait_for_ready(segue_runtime *rt, int64_t left_ms)
 {
-    struct pollfd poller = {.fd = rt->ready_fd, .events = POLLIN};
+    struct pollfd poller = {.fd = host_fd(rt), .events = POLLIN};
     if (left_ms == 0)
         return false;
     int timeout = left_ms < 0 ? -1 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
+    rt->attended = false;
     sgi_runtime_unlock(rt);
     poll(&poller, 1, timeout);
     sgi_runtime_lock(rt);
+    rt->attended = true;
+    sgi_inlets_attend(rt);
     return true;
 }
 
@@ -228,6 +237,8 @@ static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
 {
     int64_t deadline = timeout_ms > 0 ? deadline_of(timeout_ms) : 0;
     int32_t ran = 0;
+    rt->attended = true;
+    sgi_inlets_attend(rt);
     for (int rounds = 0; rounds < MAX_TURNS; rounds++) {
         ran += sgi_dispatch_deliver(rt, budget_left(max_events, ran));
         if (max_events > 0 && ran >= max_events)
@@ -240,6 +251,7 @@ static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
             break;
         rounds = 0;
     }
+    rt->attended = false;
     clear_bell(rt);
     return ran;
 }
@@ -283,7 +295,7 @@ segue_status sgi_runtime_fd(segue_runtime *rt, int32_t *fd)
     if (rt->mode == SGI_MODE_INLINE)
         status = SEGUE_E_STATE;
     else
-        *fd = rt->ready_fd;
+        *fd = host_fd(rt);
     sgi_runtime_unlock(rt);
     return status;
 }

@@ -43,6 +43,7 @@ segue_status sgi_loop_open(segue_runtime *rt)
     TAILQ_INIT(&rt->retired);
     TAILQ_INIT(&rt->work);
     TAILQ_INIT(&rt->awaiting);
+    TAILQ_INIT(&rt->inlets);
     rt->armed_ms = INT64_MAX;
     rt->scratch = sgi_alloc(&rt->mem, SGI_READ_SIZE);
     if (!rt->scratch)
@@ -310,8 +311,8 @@ static bool delivers_here(const segue_runtime *rt)
 
 static bool has_work(const segue_runtime *rt)
 {
-    return rt->work_count || rt->loop_stores_due || rt->slots_finished ||
-           (delivers_here(rt) && !TAILQ_EMPTY(&rt->engine.ready)) ||
+    return rt->work_count || rt->lend_due || rt->regroup_due || rt->loop_stores_due ||
+           rt->slots_finished || (delivers_here(rt) && !TAILQ_EMPTY(&rt->engine.ready)) ||
            (!TAILQ_EMPTY(&rt->awaiting) && is_quiet(rt));
 }
 
@@ -332,7 +333,8 @@ static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
         rt->armed_ms = next;
     if (wait_ms == 0 || has_work(rt) || (!atomic_load(&rt->open) && !rt->draining))
         return 0;
-    if (rt->armed_ms == INT64_MAX)
+    wait_ms = sgi_inlets_wait(rt, wait_ms);
+    if (wait_ms == 0 || rt->armed_ms == INT64_MAX)
         return wait_ms;
     if (rt->armed_ms <= now)
         return 0;
@@ -369,6 +371,9 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     if (lasted) /* nothing of it is left to be armed for, whatever the clock says */
         rt->armed_ms = INT64_MAX;
     rt->asleep = rt->kick_due = rt->flush_due = false;
+    if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))
+        sgi_inlets_read(rt); /* so that nothing times out whose answer is here */
+    sgi_inlets_turn(rt);
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));
     if (delivers_here(rt))
         ran = sgi_dispatch_deliver(rt, budget);

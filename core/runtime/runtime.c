@@ -286,6 +286,7 @@ static segue_runtime *make(const segue_runtime_options *options)
     rt->user = options->user;
     rt->log = options->log;
     rt->on_wake = options->on_wake;
+    rt->front_fd = -1;
     atomic_init(&rt->open, true);
     pthread_mutex_init(&rt->mutex, NULL);
     pthread_cond_init(&rt->left, NULL);
@@ -309,10 +310,13 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
     rt->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (status == SEGUE_OK && rt->ready_fd < 0)
         status = SEGUE_E_IO;
+    if (status == SEGUE_OK && options->lend_input)
+        status = sgi_inlets_open(rt);
     if (status != SEGUE_OK) {
         sgi_error_give(error, &rt->mem, status, "%s",
                        status == SEGUE_E_NOMEM ? "out of memory"
                                                : "the system has no descriptor to spare");
+        sgi_inlets_close(rt);
         sgi_loop_close(rt);
         if (rt->ready_fd >= 0)
             close(rt->ready_fd);
@@ -446,6 +450,7 @@ void sgi_runtime_free(segue_runtime *rt)
     rt->drain_base_ms = sgi_now(&rt->engine.env);
     rt->drain_real_ms = sgi_real_now();
     rt->draining = true;
+    sgi_inlets_take_back(rt);
     run_stop_hooks(rt);
     close_carriers(rt);
     abandon_carriers(rt);
@@ -455,6 +460,7 @@ void sgi_runtime_free(segue_runtime *rt)
         ;
     rt->dead = true;
     rt->kick_due = rt->flush_due = rt->ring_due = rt->asleep = false;
+    sgi_inlets_close(rt);
     sgi_loop_close(rt);
     close(rt->ready_fd);
     rt->refs--;

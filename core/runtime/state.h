@@ -73,9 +73,20 @@ struct segue_runtime {
     struct sgi_carrier_list awaiting;
     size_t work_count;
 
+    /* inlet.c */
+    TAILQ_HEAD(, sgi_inlet) inlets; /* those that are open */
+    int front_fd;        /* epoll: ready_fd and what is lent; -1: nothing ever is */
+    char *front_room;    /* for one read, under the lock */
+    bool lent;           /* inlets are the application's, but those that are kept */
+    bool lend_due;       /* the loop is to make it so */
+    bool regroup_due;    /* an inlet was given back, and nobody waits for it */
+    int64_t attended_ms; /* real time of the last dispatch; 0 = none yet */
+    int64_t patience_ms;
+
     /* dispatch.c */
     int ready_fd; /* readable while a background runtime has callbacks due */
     bool rung;
+    bool attended; /* dispatch looks at the queue before it ends */
     bool ring_due;
 
     /* store_worker.c */
@@ -107,6 +118,20 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget);
 bool sgi_loop_is_due(const segue_runtime *rt);
 /* Lock held: destroys what was retired. */
 void sgi_loop_bury(segue_runtime *rt);
+
+/* inlet.c; lock held, loop thread where nothing else is said */
+/* Has a runtime lend its input; when that fails, close undoes what was done. */
+segue_status sgi_inlets_open(segue_runtime *rt);
+void sgi_inlets_close(segue_runtime *rt);
+/* Any thread: reads, once each, the lent inlets that have something. */
+void sgi_inlets_read(segue_runtime *rt);
+/* Any thread: dispatch is here. Does the same. */
+void sgi_inlets_attend(segue_runtime *rt);
+/* The longest wait, if it might be so long: lent inlets are looked after. */
+int64_t sgi_inlets_wait(const segue_runtime *rt, int64_t wait_ms);
+/* After the wait: lends what is due, or takes it back. */
+void sgi_inlets_turn(segue_runtime *rt);
+void sgi_inlets_take_back(segue_runtime *rt);
 
 /* dispatch.c */
 /* Lock held: the queue of callbacks is no longer empty. */

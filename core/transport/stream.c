@@ -11,8 +11,9 @@
  * nothing for SGI_LINGER_MS is given up. When a write fails, what the peer sent before it
  * went is still fed.
  *
- * Reading needs no lock: the loop thread is the only reader and the scratch buffer its
- * own. A few reads per event; a short one means that the rest has not come yet.
+ * The loop reads without the lock: its thread is the only reader and the scratch buffer
+ * its own. A few reads per event; a short one means that the rest has not come yet. While
+ * the input is lent (runtime/inlet.h) it is read with the lock, by whatever thread comes.
  *
  * A small output of a stream that has nothing else to do is written by whoever made it
  * (sgi_stream_flush_here), with the lock held and without the watchers, which are the
@@ -40,8 +41,11 @@ static const char peer_closed[] = "the peer closed the connection";
 
 /* ---- beginning ---- */
 
-static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents);
+static void on_readable(sgi_inlet *inlet);
+static bool read_here(sgi_inlet *inlet, char *room);
 static void on_writable(struct ev_loop *loop, ev_io *watcher, int revents);
+
+static const sgi_inlet_ops inlet_ops = {.readable = on_readable, .read_here = read_here};
 
 static struct ev_loop *loop_of(const sgi_stream *stream)
 {
@@ -100,12 +104,13 @@ void sgi_stream_open(sgi_stream *stream, int in, int out)
     if (!stream->rest.mem)
         sgi_buf_init(&stream->rest, sgi_engine_mem(engine_of(stream)));
     stream->rest.len = stream->at = 0;
-    ev_io_init(&stream->readable, on_readable, in, EV_READ);
+    sgi_inlet_init(&stream->inlet, sgi_transport_runtime(stream->transport), &inlet_ops,
+                   in);
     ev_io_init(&stream->writable, on_writable, out, EV_WRITE);
-    stream->readable.data = stream->writable.data = stream;
+    stream->writable.data = stream;
     stream->paused = !sgi_conn_wants_input(conn_of(stream));
     if (!stream->paused)
-        ev_io_start(loop_of(stream), &stream->readable);
+        sgi_inlet_open(&stream->inlet);
 }
 
 /* ---- ending ---- */
@@ -126,7 +131,7 @@ void sgi_stream_stop(sgi_stream *stream)
         return;
     stream->running = false;
     sgi_stream_end_output(stream);
-    ev_io_stop(loop_of(stream), &stream->readable);
+    sgi_inlet_shut(&stream->inlet);
     restore_flags(stream->in, &stream->in_flags);
     stream->in = -1;
     sgi_engine_timer_clear(engine_of(stream), &stream->linger);
@@ -185,10 +190,18 @@ static void input_ended(sgi_stream *stream, int fault)
         break_off(stream, why);
         return;
     }
-    ev_io_stop(loop_of(stream), &stream->readable);
+    sgi_inlet_shut(&stream->inlet);
     stream->at_eof = true;
     start_lingering(stream);
     sgi_carrier_await_quiet(&stream->transport->carrier);
+}
+
+static void feed(sgi_stream *stream, const char *bytes, size_t len)
+{
+    sgi_conn_feed(conn_of(stream), bytes, len);
+    stream->paused = !sgi_conn_wants_input(conn_of(stream));
+    if (stream->paused)
+        sgi_inlet_shut(&stream->inlet);
 }
 
 /* One read, without the lock, and what came of it, with the lock. True when there may be
@@ -199,31 +212,41 @@ static bool read_once(sgi_stream *stream)
     char *scratch = sgi_runtime_scratch(rt);
     ssize_t got = read(stream->in, scratch, SGI_READ_SIZE);
     int fault = got < 0 ? errno : 0;
+    bool more = false;
     if (fault == EINTR)
         return true;
     if (fault == EAGAIN || fault == EWOULDBLOCK)
         return false;
     sgi_runtime_lock(rt);
     if (got > 0) {
-        sgi_conn_feed(conn_of(stream), scratch, (size_t)got);
-        stream->paused = !sgi_conn_wants_input(conn_of(stream));
-        if (stream->paused)
-            ev_io_stop(loop_of(stream), &stream->readable);
+        feed(stream, scratch, (size_t)got);
+        more = !sgi_inlet_has_read(&stream->inlet, (size_t)got) && !stream->paused &&
+               got == (ssize_t)SGI_READ_SIZE;
     } else {
         input_ended(stream, fault);
     }
     sgi_runtime_unlock(rt);
-    return got == (ssize_t)SGI_READ_SIZE && !stream->paused;
+    return more;
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *watcher, int revents)
+static void on_readable(sgi_inlet *inlet)
 {
-    sgi_stream *stream = watcher->data;
-    (void)loop;
-    (void)revents;
+    sgi_stream *stream = SGI_OWNER(inlet, sgi_stream, inlet);
     for (int i = 0; i < READS_PER_EVENT; i++)
         if (!read_once(stream))
             break;
+}
+
+/* The end ends the conversation, which is the loop's to do. */
+static bool read_here(sgi_inlet *inlet, char *room)
+{
+    sgi_stream *stream = SGI_OWNER(inlet, sgi_stream, inlet);
+    ssize_t got = read(stream->in, room, SGI_READ_SIZE);
+    if (got < 0)
+        return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
+    if (got > 0)
+        feed(stream, room, (size_t)got);
+    return got > 0 && (size_t)got < SGI_FLOOD_SIZE;
 }
 
 void sgi_stream_drain(sgi_stream *stream)
@@ -248,7 +271,7 @@ void sgi_stream_resume(sgi_stream *stream)
         return;
     stream->paused = !sgi_conn_wants_input(conn_of(stream));
     if (!stream->paused)
-        ev_io_start(loop_of(stream), &stream->readable);
+        sgi_inlet_open(&stream->inlet);
 }
 
 /* ---- writing ---- */

@@ -5,6 +5,7 @@
 
 #include <ev.h>
 
+#include "runtime/inlet.h"
 #include "transport/transport.h"
 
 typedef struct sgi_stream sgi_stream;
@@ -32,7 +33,7 @@ struct sgi_stream {
     bool settled;   /* ... and the application has had time to answer it */
     bool finishing; /* the owner waits for drained */
     bool writing;   /* the loop thread writes `rest`, without the lock */
-    ev_io readable;
+    sgi_inlet inlet;
     ev_io writable;
     sgi_timer linger;
     sgi_buf rest; /* taken from the conversation, from `at` on not written yet */

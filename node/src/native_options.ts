@@ -16,6 +16,7 @@ export type RuntimeOptions = Members<{
     maxMessageBytes: number;
     maxDepth: number;
     maxQueueBytes: number;
+    lendInput: boolean;
 }>;
 
 /** `segue_spawn_options` */

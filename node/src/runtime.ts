@@ -2,10 +2,12 @@
  * One background runtime of the library for each environment (main thread or worker).
  *
  * The library does its input and output on a thread of its own, which knows nothing of
- * JavaScript. When it has something to tell it rings the doorbell, a thread-safe
- * function; here, on the thread of the environment, `native.runtimeDispatch` then
- * returns a batch of events, whose handlers run. The loop is not held: after BUDGET_MS
- * of one turn what is left waits for the next.
+ * JavaScript. When it has something to tell it rings the doorbell; here, on the thread of
+ * the environment, `native.runtimeDispatch` then returns a batch of events, whose
+ * handlers run. The doorbell is a descriptor that the environment's loop waits for, and a
+ * thread-safe function for what cannot use that. While messages come often over pipes,
+ * dispatch reads them itself, which saves a change of threads for each (`lendInput`).
+ * The loop is not held: after BUDGET_MS of one turn what is left waits for the next.
  *
  *     open ---- close, exit of the process, end of the worker ---> closed
  *
@@ -30,6 +32,9 @@ import { readSegments } from "./segment.js";
 
 native.setErrorFactory(makeError);
 
+/** Whether the library may use the loop of the environment: elsewhere than in Node it may
+ * be another one. */
+const LENDS = !("bun" in process.versions);
 /** Longest time of one turn of the loop for events, in milliseconds. */
 const BUDGET_MS = 1.5;
 /** Callbacks of the library in one batch. */
@@ -97,7 +102,12 @@ export class Runtime {
 
     /** For tests: track counts what is allocated (`native.allocated`). */
     constructor(track = false) {
-        this.handle = native.runtimeNew({ logLevel }, () => this.#wake(), logLine, track);
+        this.handle = native.runtimeNew(
+            { logLevel, lendInput: LENDS },
+            () => this.#wake(),
+            logLine,
+            track,
+        );
         this.#cork = new Cork(this.handle);
         native.runtimeStart(this.handle);
         // What ends the process by process.exit() runs no clean-up hook of the main

@@ -11,6 +11,9 @@ import pytest
 import segue
 from client_worlds import World, run
 from programs import program, server_command
+from segue import _segue
+from segue._waits import go_on
+from segue.client.flow import Callbacks, Exchange
 
 
 def test_a_call_and_its_result(world: World) -> None:
@@ -106,6 +109,39 @@ def test_progress_and_log(world: World) -> None:
             assert [now for now, _, _ in told] == [1, 2, 3]
             await session.call("chatty", n=2)
             assert logged and all(isinstance(m, segue.LogMessage) for m in logged)
+
+    run(work)
+
+
+def test_what_was_told_comes_before_the_end(world: World) -> None:
+    """Also when both come at once, and the callback is a coroutine."""
+
+    async def work() -> None:
+        told: list[float] = []
+
+        async def on_progress(now: float, total: float | None, text: str | None) -> None:
+            told.append(now)
+
+        async with world.session() as session:
+            exchange = Exchange(session, Callbacks(progress=on_progress))
+            runtime = session.runtime
+
+            async def wait() -> list[float]:
+                await exchange.wait()
+                return list(told)
+
+            def events() -> None:
+                woken: list[Any] = []
+                runtime._woken = woken
+                exchange.on_event(_segue.PROGRESS, 1.0, None, None)
+                exchange.on_event(_segue.COMPLETE, 0, b"{}", None)
+                runtime._woken = None
+                go_on(runtime.handle, woken)
+
+            waiting = asyncio.ensure_future(wait())
+            await asyncio.sleep(0)
+            asyncio.get_running_loop().call_soon(events)
+            assert await waiting == [1.0]
 
     run(work)
 

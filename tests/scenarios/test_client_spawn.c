@@ -1,5 +1,6 @@
 /* The client with a real server: the fixture server as a child process with a SQLite
- * file, which is killed in the middle of a stream and started again. */
+ * file, which is killed in the middle of a stream and started again. Each scenario runs
+ * twice: with all in one thread, and with input that the I/O thread lends. */
 #include "support/fixtures.h"
 #include "support/scratch.h"
 #include "support/world.h"
@@ -70,6 +71,8 @@ static void on_free(void *user)
     assert_int_equal(o->freed++, 0);
 }
 
+static bool lends;
+
 typedef struct stage {
     segue_runtime *runtime;
     segue_session *session;
@@ -81,6 +84,7 @@ static void begin_on(stage *s, const segue_session_options *options, bool kept)
 {
     segue_spawn_options spawn;
     segue_session_options session;
+    segue_runtime_options runtime;
     segue_transport *transport;
     scratch_name(s->path, sizeof s->path, "/tmp/segue-client");
     const char *const argv[] = {SEGUE_FIXTURE_SERVER, kept ? s->path : NULL, NULL};
@@ -91,7 +95,11 @@ static void begin_on(stage *s, const segue_session_options *options, bool kept)
     if (options)
         session = *options;
     session.capabilities = "{\"elicitation\":{}}";
-    assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
+    segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    runtime.lend_input = lends;
+    assert_int_equal(segue_runtime_new(&runtime, &s->runtime, NULL), SEGUE_OK);
+    if (lends)
+        assert_int_equal(segue_runtime_start(s->runtime), SEGUE_OK);
     assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &transport), SEGUE_OK);
     assert_int_equal(
         segue_session_open(s->runtime, transport, &session, NULL, &s->session), SEGUE_OK);
@@ -229,5 +237,7 @@ int main(void)
          the_same_program_gives_the_same_results, NULL, NULL, NULL},
         cmocka_unit_test(questions_of_a_real_server_are_answered),
     };
-    return cmocka_run_group_tests_name("client_spawn", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("client_spawn", tests, NULL, NULL);
+    lends = true;
+    return failed + cmocka_run_group_tests_name("client_spawn_lent", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static void count_wake(void *user)
     atomic_fetch_add(&((threads_rig *)user)->woken, 1);
 }
 
-void threads_begin_with(threads_rig *r, const segue_hooks *hooks)
+static void begin(threads_rig *r, const segue_hooks *hooks, int32_t lend_input)
 {
     *r = (threads_rig){0};
     test_mem_init(&r->mem);
@@ -22,9 +22,15 @@ void threads_begin_with(threads_rig *r, const segue_hooks *hooks)
                                      .allocator = &r->mem.mem,
                                      .hooks = hooks,
                                      .user = r,
-                                     .on_wake = count_wake};
+                                     .on_wake = count_wake,
+                                     .lend_input = lend_input};
     assert_int_equal(sgi_runtime_new(&options, &r->rt, NULL), SEGUE_OK);
     r->engine = sgi_runtime_engine(r->rt);
+}
+
+void threads_begin_with(threads_rig *r, const segue_hooks *hooks)
+{
+    begin(r, hooks, 0);
 }
 
 static int64_t still_clock(void *user)
@@ -39,6 +45,25 @@ const segue_hooks threads_standing = {sizeof threads_standing, NULL, still_clock
 void threads_begin(threads_rig *r)
 {
     threads_begin_with(r, NULL);
+}
+
+void threads_begin_lending(threads_rig *r, const segue_hooks *hooks)
+{
+    begin(r, hooks, 1);
+    r->rt->patience_ms = 3600 * 1000;
+    assert_int_equal(sgi_runtime_start(r->rt), SEGUE_OK);
+}
+
+void threads_until_lent(threads_rig *r)
+{
+    bool lent = false;
+    assert_int_equal(sgi_runtime_dispatch(r->rt, 0, 0, NULL), SEGUE_OK);
+    assert_int_equal(sgi_runtime_dispatch(r->rt, 0, 0, NULL), SEGUE_OK);
+    for (; !lent; sched_yield()) {
+        sgi_runtime_lock(r->rt);
+        lent = r->rt->lent && r->rt->asleep && !r->rt->work_count;
+        sgi_runtime_unlock(r->rt);
+    }
 }
 
 void threads_until_asleep(threads_rig *r)

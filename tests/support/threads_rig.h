@@ -28,6 +28,11 @@ typedef struct event {
 void threads_begin(threads_rig *r);
 /* hooks NULL = the real clock. */
 void threads_begin_with(threads_rig *r, const segue_hooks *hooks);
+/* A runtime in the background that lends its input, and is patient: it takes nothing back
+ * by itself; hooks as for threads_begin_with. */
+void threads_begin_lending(threads_rig *r, const segue_hooks *hooks);
+/* Has it lent; the I/O thread sleeps. */
+void threads_until_lent(threads_rig *r);
 void threads_end(threads_rig *r);
 /* A clock that stands, so that no timer ends a wait. */
 extern const segue_hooks threads_standing;

@@ -118,8 +118,8 @@ void wire_ask_plain(wire *c, const char *id, const char *method, const char *par
 #define CAPS_ALL                                                                         \
     "{\"elicitation\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
 
-/* "ms" as an argument, of a job that something has to come before the end of: STDIO, where
- * time passes by itself, three seconds. Good until the next call. */
+/* "ms" as an argument, of a job that something has to come before the end of: STDIO,
+ * where time passes by itself, three seconds. Good until the next call. */
 const char *world_lasting(const world *w, int ms);
 
 /* The next message, in order; NULL when the server has nothing to say (HERE) or for one

@@ -147,8 +147,8 @@ static void a_runtime_that_gets_no_memory_says_so(void **state)
     segue_status status;
     (void)state;
     do {
-        segue_runtime_options options = {.struct_size = sizeof options,
-                                         .allocator = &mem.mem};
+        segue_runtime_options options = {
+            .struct_size = sizeof options, .allocator = &mem.mem, .lend_input = 1};
         segue_runtime *rt = NULL;
         segue_error *error = NULL;
         test_mem_init(&mem);

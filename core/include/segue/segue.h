@@ -269,12 +269,15 @@ typedef struct segue_runtime_options {
     int32_t log_level; /* lowest level that is logged; SEGUE_LOG_DEBUG is 0 */
     segue_wake_fn on_wake;
     const segue_hooks *hooks; /* copied; tests inject clock and randomness */
-    /* One JSON-RPC message that comes in, and one text of JSON that is handed in, which is
-     * SEGUE_E_TOO_LARGE beyond; default 64 MiB. */
+    /* One JSON-RPC message that comes in, and one text of JSON that is handed in, which
+     * is SEGUE_E_TOO_LARGE beyond; default 64 MiB. */
     int64_t max_message_bytes;
     int32_t max_depth; /* JSON nesting; default 512 */
     int64_t
         max_queue_bytes; /* unsent bytes per connection before producers wait; 1 MiB */
+    /* 1 = a background runtime leaves reading pipes to segue_runtime_dispatch while that
+     * is called often: wait for segue_runtime_fd, on_wake does not tell of input */
+    int32_t lend_input;
 } segue_runtime_options;
 
 /* Makes a runtime: one event loop, its timers and its connections.
@@ -316,7 +319,8 @@ SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
 /* Gives a descriptor that is readable while segue_runtime_dispatch has callbacks to run,
  * and once the runtime was stopped. Level-triggered; wait on it, never read it. For a
  * background runtime: an inline one finds its callbacks in input that only dispatch
- * reads.
+ * reads. With lend_input it is also readable while there is input for dispatch to read,
+ * which may lead to no callback.
  *
  * fd        receives the descriptor; it belongs to the runtime.
  * Returns   SEGUE_OK, SEGUE_E_STATE once the runtime was run or dispatched inline.
@@ -326,7 +330,10 @@ SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
  */
 SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
 
-/* Runs callbacks. On an inline runtime this also does input and output.
+/* Runs callbacks. On an inline runtime this also does input and output. On a background
+ * one with lend_input it first reads what has come by stdio, fds and spawn: one wake-up
+ * less for each message. When no dispatch comes for 50 ms, and for input in great
+ * amounts, the private thread reads as ever. Deadlines heed input that is there.
  *
  * timeout_ms  longest wait for something to do; 0 = do not wait, -1 = no limit.
  * max_events  stop after so many callbacks; 0 = until none is due.

@@ -180,8 +180,8 @@ function encode(method: string, reply: unknown): string {
     const json = wellFormed(JSON.stringify(reply));
     if (method === ELICIT && !ACTIONS.includes(JSON.parse(json).action)) {
         throw new TypeError(
-            'the answer to a question is { action: "accept", content: { ... } }, or has ' +
-                `the action "decline" or "cancel"; it was ${json}`,
+            'the answer to a question is { action: "accept", content: { ... } }, or ' +
+                `has the action "decline" or "cancel"; it was ${json}`,
         );
     }
     return json;

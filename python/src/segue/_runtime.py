@@ -3,7 +3,8 @@
 The library does its input and output on a thread of its own, which knows nothing of
 Python. When it has something to tell, a descriptor becomes readable; the loop then calls
 ``_segue.runtime_dispatch``, which returns a batch of events, and their handlers run here,
-on the loop's thread. A loop without ``add_reader`` gets a thread that waits for the
+on the loop's thread. While messages come often over pipes, dispatch reads them itself,
+which saves a change of threads for each (``lend_input``). A loop without ``add_reader`` gets a thread that waits for the
 descriptor instead and rings by ``call_soon_threadsafe``.
 
 States::
@@ -69,7 +70,10 @@ class Runtime:
         track: bool = False,
         use_reader: bool = True,
     ) -> None:
-        told: _segue.RuntimeOptions = {"log_level": _log_level()}
+        told: _segue.RuntimeOptions = {
+            "log_level": _log_level(),
+            "lend_input": use_reader,
+        }
         told.update(options or {})
         self._loop = weakref.ref(loop)
         self._closed = False

@@ -195,6 +195,7 @@ class RuntimeOptions(TypedDict, total=False):
     max_message_bytes: int | None
     max_depth: int | None
     max_queue_bytes: int | None
+    lend_input: bool | None
 
 class SpawnOptions(TypedDict, total=False):
     argv: Sequence[str]

@@ -173,6 +173,12 @@ class Conversation:
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
+    async def begun(self) -> None:
+        """Lets callbacks that were told something begin with it. It came before the end
+        of its request, and whoever waits for that may go on in the same turn."""
+        if self._running:
+            await asyncio.sleep(0)
+
     async def _finish(self, callback: object, given: Awaitable[Any]) -> None:
         try:
             await given

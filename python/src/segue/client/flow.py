@@ -229,6 +229,7 @@ class Exchange:
                     self._waiter = Wait(loop=self.session.loop)
                     await self._waiter
                 raise
+            await self.session.begun()
         assert self.outcome is not None
         return self.outcome
 
@@ -345,6 +346,8 @@ class Flow(Exchange):
         finally:
             if waiter in self._waiters:  # the waiting was cancelled
                 self._waiters.remove(waiter)
+        if self.outcome is not None:
+            await self.session.begun()
 
     def take(self) -> _segue.Segment:
         """The next segment, which is there; so there is room for others."""
