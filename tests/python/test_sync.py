@@ -182,6 +182,6 @@ def test_it_has_the_verbs_of_the_session() -> None:
     """A verb that only one of them has would be missed."""
     asyncs = {name for name in dir(segue.Session) if not name.startswith("_")}
     own = {name for name in dir(segue.sync.Session) if not name.startswith("_")}
-    inner = {"connections", "exchange", "failed", "on_event", "opened", "reconnected"}
-    inner |= {"request_raw", "run", "send", "tell_log", "wait_closed"}
+    inner = {"begun", "connections", "exchange", "failed", "on_event", "opened"}
+    inner |= {"reconnected", "request_raw", "run", "send", "tell_log", "wait_closed"}
     assert asyncs - inner == own - {"peer", "is_closed"}
