@@ -4,8 +4,9 @@ The library does its input and output on a thread of its own, which knows nothin
 Python. When it has something to tell, a descriptor becomes readable; the loop then calls
 ``_segue.runtime_dispatch``, which returns a batch of events, and their handlers run here,
 on the loop's thread. While messages come often over pipes, dispatch reads them itself,
-which saves a change of threads for each (``lend_input``). A loop without ``add_reader`` gets a thread that waits for the
-descriptor instead and rings by ``call_soon_threadsafe``.
+which saves a change of threads for each (``lend_input``). A loop without ``add_reader``
+gets a thread that waits for the descriptor instead and rings by
+``call_soon_threadsafe``.
 
 States::
 
