@@ -1,6 +1,7 @@
 /* Every field of what a client answers, when the server asks for a task (2025-11-25
  * client/sampling, hosted by the client), gone wrong in every way (bad_fields.h): the
- * tool hears of it as an error, or the field is none that matters. */
+ * tool hears of it as an error, what is no answer is asked for again (R-2557-27), or the
+ * field is none that matters. */
 #include "support/field_table.h"
 
 #include "support/asked_wire.h"
@@ -21,23 +22,23 @@
 static const field_row first_rows[] = {
     {NULL, MADE, "jsonrpc", "FFFFFFFFFFFFFF"},
     {NULL, MADE, "id", ".............."},
-    {NULL, MADE, "result", "FFFFFFFFFFFFFK"},
-    {NULL, MADE, "result>task", "KFFFFFFFFFFFFF"},
+    {NULL, MADE, "result", "FFFFFFFFFFFFFA"},
+    {NULL, MADE, "result>task", "AFFFFFFFFFFFFF"},
     {NULL, MADE, "result>task>taskId", "FFFFFFFFF.FFFF"},
     {NULL, MADE, "result>task>status", ".............."},
     {NULL, MADE, "result>task>createdAt", ".............."},
     {NULL, MADE, "result>task>lastUpdatedAt", ".............."},
     {NULL, MADE, "result>task>ttl", ".............."},
     {NULL, MADE, "result>task>pollInterval", ".............."},
-    {NULL, WHOLE, "result>content", "KKKKKKKKKKKKKK"},
-    {NULL, WHOLE, "result>role", "KKKKKKKKKKKKKK"},
-    {NULL, WHOLE, "result>model", "KKKKKKKKKKKKKK"},
+    {NULL, WHOLE, "result>content", "AAAAAAAAAAAAKK"},
+    {NULL, WHOLE, "result>role", "AAAAAAAAKKKKAA"},
+    {NULL, WHOLE, "result>model", "AAAAAAAAKKKKAA"},
     {NULL, WHOLE, "result>_meta", "KKKKKKKKKKKKKK"},
     {NULL, REFUSED, "error", "FFFFFFFFFFFFFF"},
     {NULL, REFUSED, "error>code", "FFFFFFFFFFFFFF"},
     {NULL, REFUSED, "error>message", "FFFFFFFFFFFFFF"},
     {NULL, REFUSED, "error>data", "FFFFFFFFFFFFFF"},
-    {NULL, END, "result>partial-content", "KFFFFFFFFFFFKF"},
+    {NULL, END, "result>partial-content", "AFFFFFFFFFFFKF"},
     {NULL, END, "result>partial-content>0", "K............."},
     {NULL, END, "result>partial-content>0>seqNr", "...A.........."},
     {NULL, END, "result>partial-content>0>type", "KKKKKKKKKKKKKK"},
@@ -64,12 +65,12 @@ static const field_row look_rows[] = {
 
 /* It is done, and its result is fetched. */
 static const field_row result_rows[] = {
-    {NULL, WHOLE, "result", "FFFFFFFFFFFFFK"},
-    {NULL, WHOLE, "result>content", "KKKKKKKKKKKKKK"},
+    {NULL, WHOLE, "result", "FFFFFFFFFFFFFA"},
+    {NULL, WHOLE, "result>content", "AAAAAAAAAAAAKK"},
     {NULL, WHOLE, "result>_meta", "KKKKKKKKKKKKKK"},
     {NULL, TASK_OF(WHOLE), "KKKKKKKKKKKKKK"},
     {NULL, TASK_OF(WHOLE) ">taskId", "KKKKKKKKKKKKKK"},
-    {NULL, PIECE, "result>partial-content", "KFFFFFFFFFFFFF"},
+    {NULL, PIECE, "result>partial-content", "AFFFFFFFFFFFFF"},
     {NULL, REFUSED, "error>code", "FFFFFFFFFFFFFF"},
 };
 
