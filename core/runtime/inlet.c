@@ -11,7 +11,7 @@
  * Lending changes who reads and nothing else. An application that computes, or never
  * comes, finds that the loop has read meanwhile, answered pings and noted cancellations,
  * if patience_ms late. A deadline cannot overtake an answer that waits in a pipe: the
- * loop reads it before it lets time pass (sgi_inlets_read in its turn).
+ * loop reads it before it lets time pass (sgi_inlets_read_all in its turn).
  *
  * Watchers of libev are the loop thread's, epoll is anybody's under the lock. So a
  * dispatch asks the loop to lend; what it finds that is not for it, the end of a pipe or
@@ -32,6 +32,8 @@
 #define PATIENCE_MS 50
 /* Inlets that one dispatch reads; the front stays readable while there are others. */
 #define AT_ONCE 16
+/* ... and so often that before a deadline: what is left then comes too late. */
+#define ALL_TURNS 64
 /* A flood is over when so many reads in a row have found little. */
 #define CALM_READS 8
 
@@ -153,17 +155,25 @@ static void give_back(sgi_inlet *inlet)
     sgi_loop_kick(inlet->rt);
 }
 
-void sgi_inlets_read(segue_runtime *rt)
+/* false: there may be others. */
+static bool read_some(segue_runtime *rt)
 {
     struct epoll_event events[AT_ONCE];
     if (!rt->lent || !atomic_load(&rt->open))
-        return;
+        return true;
     int count = epoll_wait(rt->front_fd, events, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
         sgi_inlet *inlet = events[i].data.ptr; /* NULL: callbacks are due */
         if (inlet && !inlet->ops->read_here(inlet, rt->front_room) && inlet->open)
             give_back(inlet);
     }
+    return count < AT_ONCE;
+}
+
+void sgi_inlets_read_all(segue_runtime *rt)
+{
+    for (int turn = 0; turn < ALL_TURNS && !read_some(rt); turn++)
+        ;
 }
 
 void sgi_inlets_attend(segue_runtime *rt)
@@ -177,7 +187,7 @@ void sgi_inlets_attend(segue_runtime *rt)
         sgi_loop_kick(rt);
     }
     rt->attended_ms = now;
-    sgi_inlets_read(rt);
+    read_some(rt);
 }
 
 /* ---- the loop's part ---- */

@@ -372,7 +372,7 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
         rt->armed_ms = INT64_MAX;
     rt->asleep = rt->kick_due = rt->flush_due = false;
     if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))
-        sgi_inlets_read(rt); /* so that nothing times out whose answer is here */
+        sgi_inlets_read_all(rt); /* so that nothing times out whose answer is here */
     sgi_inlets_turn(rt);
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));
     if (delivers_here(rt))

@@ -123,9 +123,9 @@ void sgi_loop_bury(segue_runtime *rt);
 /* Has a runtime lend its input; when that fails, close undoes what was done. */
 segue_status sgi_inlets_open(segue_runtime *rt);
 void sgi_inlets_close(segue_runtime *rt);
-/* Any thread: reads, once each, the lent inlets that have something. */
-void sgi_inlets_read(segue_runtime *rt);
-/* Any thread: dispatch is here. Does the same. */
+/* Before time passes: reads the lent inlets that have something. */
+void sgi_inlets_read_all(segue_runtime *rt);
+/* Any thread: dispatch is here. Reads some of them, once each. */
 void sgi_inlets_attend(segue_runtime *rt);
 /* The longest wait, if it might be so long: lent inlets are looked after. */
 int64_t sgi_inlets_wait(const segue_runtime *rt, int64_t wait_ms);

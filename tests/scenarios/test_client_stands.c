@@ -1,6 +1,7 @@
 /* A request without a method sends nothing and stands for its session: it is asked what a
  * server of the handshake eras asks while no other request is there. Servers ask for the
  * roots so, as soon as they are initialized (2025-11-25 client/roots). */
+#include "engine/asking/request.h"
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -235,11 +236,38 @@ static void what_can_be_asked_nothing_is_none(void **state)
     kit_end(&k);
 }
 
+static void it_takes_no_room_of_requests(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_session_options options = options_of();
+    options.max_requests = 1;
+    kit_begin(&k, &options);
+    record *r = kit_start(&k, "", NULL, NULL);
+    kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
+    for (int i = 0; i < 2; i++) {
+        record *call = kit_call(&k, "t");
+        kit_result(&k, kit_expect(&k, "tools/call"), DONE);
+        assert_int_equal(call->status, SEGUE_OK);
+    }
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    kit_run(&k);
+    assert_int_equal(r->completed, 1);
+    r = kit_start(&k, "", NULL, NULL); /* another, when the one has ended */
+    segue_request_events events;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events.on_input = r->request->events.on_input;
+    assert_int_equal(segue_request_start(k.session, "", NULL, 0, NULL, &events, NULL),
+                     SEGUE_E_LIMIT);
+    kit_end(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_in_flight_is_somebody),
         cmocka_unit_test(it_ends_by_cancel_and_with_the_session),
+        cmocka_unit_test(it_takes_no_room_of_requests),
         cmocka_unit_test(it_stays_when_the_connection_breaks),
         cmocka_unit_test(its_questions_are_bounded),
         cmocka_unit_test(over_http_it_is_asked_by_the_stream),

@@ -177,6 +177,8 @@ static void other_refusals_leave_the_era(void **state)
     script_discover(&s, SERVER_PLAIN);
     is_just_refused(&s, "400 Bad Request", -32021, SEGUE_E_REMOTE);
     is_just_refused(&s, "400 Bad Request", -32602, SEGUE_E_REMOTE);
+    is_just_refused(&s, "400 Bad Request", -32600, SEGUE_E_REMOTE); /* under its id */
+    is_just_refused(&s, "400 Bad Request", -32000, SEGUE_E_REMOTE);
     is_just_refused(&s, "404 Not Found", -32601, SEGUE_E_REMOTE);
     is_just_refused(&s, "404 Not Found", 0, SEGUE_E_REFUSED);
     is_just_refused(&s, "403 Forbidden", -32000, SEGUE_E_REMOTE);

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 // clang-format off
 #include <cmocka.h>
@@ -222,6 +223,45 @@ static void without_memory_it_passes(void **state)
     assert_int_equal(mem.live, 0);
 }
 
+/* ["0000000","0000001", ... */
+static void write_names(char *text, int count)
+{
+    size_t n = 0;
+    for (int i = 0; i < count; i++)
+        n += (size_t)sprintf(text + n, "%s\"%07d\"", i ? "," : "", i);
+}
+
+/* Whoever asks for, or answers with, more than can be compared in a moment. */
+static void work_is_bounded(void **state)
+{
+    enum { FEW = 200, MANY = 200000 };
+    test_mem mem;
+    (void)state;
+    test_mem_init(&mem);
+    char *names = malloc(MANY * 10 + 1), *text = malloc(MANY * 12 + 400);
+    static const char form[] = "{\"requestedSchema\":{\"required\":[%s]}}";
+    write_names(names, FEW);
+    sprintf(text, form, names);
+    assert_false(asked(&mem, "elicitation/create", text, ACCEPT("{}")));
+    write_names(names, MANY);
+    sprintf(text, form, names);
+    assert_true(asked(&mem, "elicitation/create", text, ACCEPT("{}")));
+    size_t n = (size_t)sprintf(text, "{\"action\":\"accept\",\"content\":{\"a\":0");
+    for (int i = 0; i < MANY; i++)
+        n += (size_t)sprintf(text + n, ",\"%d\":0", i);
+    strcpy(text + n, "}}");
+    char asks[1200] = "{\"requestedSchema\":{\"required\":[\"a\"],\"properties\":{\"a\":{"
+                      "\"title\":\"";
+    assert_true(asked(&mem, "elicitation/create",
+                      "{\"requestedSchema\":{\"required\":[\"a\"]}}", text));
+    n = strlen(asks);
+    memset(asks + n, 'x', 1000);
+    strcpy(asks + n + 1000, "\"}}}}");
+    assert_false(asked(&mem, "elicitation/create", asks, text));
+    free(names);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +273,7 @@ int main(void)
         cmocka_unit_test(odd_schemas_ask_for_nothing),
         cmocka_unit_test(answers_of_models_and_roots),
         cmocka_unit_test(without_memory_it_passes),
+        cmocka_unit_test(work_is_bounded),
     };
     return cmocka_run_group_tests_name("answer_form", tests, NULL, NULL);
 }

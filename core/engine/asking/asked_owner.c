@@ -13,13 +13,10 @@ static bool can_be_asked(const segue_request *request)
            (request->calling || request->phase == SGI_PHASE_FOLLOW);
 }
 
-static segue_request *standing(segue_session *session)
+static segue_request *standing(const segue_session *session)
 {
-    segue_request *request;
-    TAILQ_FOREACH(request, &session->requests, link)
-        if (request->phase == SGI_PHASE_STAND)
-            return request;
-    return NULL;
+    segue_request *request = session->standing;
+    return request && request->phase == SGI_PHASE_STAND ? request : NULL;
 }
 
 segue_request *sgi_asked_owner(segue_session *session, sgi_json task_id)

@@ -35,10 +35,12 @@ bool sgi_can_answer(bool elicits, sgi_json answer)
         return true;
     sgi_json action = sgi_json_get(answer, "action");
     sgi_json content = sgi_json_get(answer, "content");
-    return (sgi_json_string_is(action, SGI_STR("accept")) ||
-            sgi_json_string_is(action, SGI_STR("decline")) ||
+    bool is_form = !content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT;
+    if (sgi_json_string_is(action, SGI_STR("accept")))
+        return is_form;
+    return (sgi_json_string_is(action, SGI_STR("decline")) ||
             sgi_json_string_is(action, SGI_STR("cancel"))) &&
-           (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
+           (is_form || sgi_json_kind_of(content) == SGI_JSON_NULL);
 }
 
 /* ---- a question ---- */

@@ -319,7 +319,10 @@ static void give_completion(segue_request *request)
     sgi_user_end(engine);
     request->completed = true;
     TAILQ_REMOVE(&session->requests, request, link);
-    session->request_count--;
+    if (session->standing == request)
+        session->standing = NULL;
+    else
+        session->request_count--;
     if (session->closed_due && TAILQ_EMPTY(&session->requests) &&
         !session->ready.queued) {
         sgi_session_ref(session);

@@ -21,18 +21,25 @@
 
 typedef enum sgi_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_change;
 
-static sgi_change change_of(sgi_version version, int32_t status, sgi_json error,
-                            sgi_json id)
+/* Whoever answers a modern request under its own id has read it: then it is refused, and
+ * its version is not why unless that is said. */
+static sgi_change change_from_modern(int64_t code, bool is_ours)
 {
-    int64_t code = 0;
+    bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
+                 code == SGI_RPC_INVALID_PARAMS;
+    return known || (is_ours && code != SGI_RPC_UNSUPPORTED_VERSION) ? SAME : OTHER_ERA;
+}
+
+static sgi_change change_of(const sgi_emitter *emitter, sgi_version version,
+                            int32_t status, sgi_json error, sgi_json id)
+{
+    int64_t code = 0, number;
     sgi_json_int(sgi_json_get(error, "code"), &code);
     if (status != 400)
         return SAME;
-    if (sgi_version_is_modern(version)) {
-        bool known = code == SGI_RPC_MISSING_CAPABILITY ||
-                     code == SGI_RPC_HEADER_MISMATCH || code == SGI_RPC_INVALID_PARAMS;
-        return known ? SAME : OTHER_ERA;
-    }
+    if (sgi_version_is_modern(version))
+        return change_from_modern(code,
+                                  sgi_json_int(id, &number) && number == emitter->id);
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
     if (version > SGI_VERSION_2025_11_25)
@@ -55,7 +62,7 @@ bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
     static const char why[] = "the server is another than it was";
     segue_session *session = emitter->session;
     segue_request *request = emitter->request;
-    sgi_change change = change_of(version, status, error, id);
+    sgi_change change = change_of(emitter, version, status, error, id);
     bool may_leave = change == STARTED_AGAIN || session->options.era == SEGUE_ERA_AUTO;
     if (!request || request->era_doubted || change == SAME || !may_leave)
         return false;

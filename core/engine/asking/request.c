@@ -129,7 +129,10 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 {
     if (session->stage == SGI_STAGE_CLOSED)
         return SEGUE_E_CLOSED;
-    if (session->request_count >= session->options.max_requests)
+    bool stands = !spec->method.n; /* ... beside those that send something */
+    bool is_full = stands ? session->standing != NULL
+                          : session->request_count >= session->options.max_requests;
+    if (is_full)
         return SEGUE_E_LIMIT;
     segue_request *request = make_request(session, spec);
     if (!request)
@@ -142,7 +145,10 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
     }
     request->refs++; /* the session's list, until on_complete has run */
     TAILQ_INSERT_TAIL(&session->requests, request, link);
-    session->request_count++;
+    if (stands)
+        session->standing = request;
+    else
+        session->request_count++;
     if (request->options.timeout_ms > 0)
         sgi_engine_timer(session->engine, &request->deadline, request->options.timeout_ms,
                          deadline_passed);

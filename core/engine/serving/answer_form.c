@@ -1,10 +1,30 @@
-/* What a schema says beyond the restricted subset (client/elicitation, "Requested
+/* Who wrote the schema, or the answer, may be no friend, and their members are compared
+ * each with each: so work is counted in bytes that are walked. A schema that takes more
+ * asks for nothing, an answer that does fits none.
+ *
+ * What a schema says beyond the restricted subset (client/elicitation, "Requested
  * Schema") is not looked at, and a `format` neither: a handler that needs an address has
  * to try it anyway. Where the schema itself is odd, what it asks for is not asked.
  *
  * Two strings that are both escaped, and not alike, are decoded to be compared: without
  * memory for that they pass, as the handler sees the answer anyway. */
 #include "engine/serving/answer_form.h"
+
+/* Some 0.1 s of walking. */
+#define WALK_MAX ((size_t)64 << 20)
+
+typedef struct form {
+    const sgi_mem *mem;
+    size_t left; /* of WALK_MAX */
+} form;
+
+/* false: that is too far. */
+static bool walk(form *f, size_t bytes)
+{
+    bool may = bytes < f->left;
+    f->left = may ? f->left - bytes - 1 : 0;
+    return may;
+}
 
 /* ---- strings ---- */
 
@@ -82,30 +102,33 @@ static bool is_whole(sgi_json number)
 /* ---- choices ---- */
 
 /* options: texts, or objects with one as "const". */
-static bool is_one_of(sgi_json options, sgi_json value, const sgi_mem *mem)
+static bool is_one_of(sgi_json options, sgi_json value, form *f)
 {
     sgi_json option;
     if (sgi_json_kind_of(options) != SGI_JSON_ARRAY)
         return true;
+    if (!walk(f, options.n + value.n))
+        return false;
     for (size_t at = 0; sgi_json_next_item(options, &at, &option);) {
         if (sgi_json_kind_of(option) == SGI_JSON_OBJECT)
             option = sgi_json_get(option, "const");
-        if (sgi_json_kind_of(option) == SGI_JSON_STRING && same_text(option, value, mem))
+        if (sgi_json_kind_of(option) == SGI_JSON_STRING &&
+            same_text(option, value, f->mem))
             return true;
     }
     return false;
 }
 
-static bool text_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
+static bool text_fits(sgi_json schema, sgi_json value, form *f)
 {
     return sgi_json_kind_of(value) == SGI_JSON_STRING &&
            is_within(schema, "minLength", "maxLength", length_of(value)) &&
-           is_one_of(sgi_json_get(schema, "enum"), value, mem) &&
-           is_one_of(sgi_json_get(schema, "oneOf"), value, mem) &&
-           is_one_of(sgi_json_get(schema, "anyOf"), value, mem);
+           is_one_of(sgi_json_get(schema, "enum"), value, f) &&
+           is_one_of(sgi_json_get(schema, "oneOf"), value, f) &&
+           is_one_of(sgi_json_get(schema, "anyOf"), value, f);
 }
 
-static bool list_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
+static bool list_fits(sgi_json schema, sgi_json value, form *f)
 {
     sgi_json items = sgi_json_get(schema, "items");
     sgi_json item;
@@ -113,19 +136,19 @@ static bool list_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
     if (sgi_json_kind_of(value) != SGI_JSON_ARRAY)
         return false;
     for (size_t at = 0; sgi_json_next_item(value, &at, &item); count++)
-        if (!text_fits(items, item, mem))
+        if (!walk(f, items.n) || !text_fits(items, item, f))
             return false;
     return is_within(schema, "minItems", "maxItems", count);
 }
 
 /* ---- a form ---- */
 
-static bool field_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
+static bool field_fits(sgi_json schema, sgi_json value, form *f)
 {
     sgi_json type = sgi_json_get(schema, "type");
     sgi_json_kind kind = sgi_json_kind_of(value);
     if (sgi_json_string_is(type, SGI_STR("string")))
-        return text_fits(schema, value, mem);
+        return text_fits(schema, value, f);
     if (sgi_json_string_is(type, SGI_STR("boolean")))
         return kind == SGI_JSON_TRUE || kind == SGI_JSON_FALSE;
     if (sgi_json_string_is(type, SGI_STR("number")))
@@ -133,7 +156,7 @@ static bool field_fits(sgi_json schema, sgi_json value, const sgi_mem *mem)
     if (sgi_json_string_is(type, SGI_STR("integer")))
         return kind == SGI_JSON_NUMBER && is_whole(value) && is_in_range(schema, value);
     if (sgi_json_string_is(type, SGI_STR("array")))
-        return list_fits(schema, value, mem);
+        return list_fits(schema, value, f);
     return true;
 }
 
@@ -164,33 +187,41 @@ static bool is_listed(sgi_json required, size_t most, sgi_json name, const sgi_m
     return false;
 }
 
-/* Each name once. */
-static size_t count_required(sgi_json required, const sgi_mem *mem)
+/* Each name once; false: there are too many. */
+static bool count_required(sgi_json required, form *f, size_t *count)
 {
     sgi_json one;
-    size_t count = 0;
-    for (size_t at = 0, i = 0; sgi_json_next_item(required, &at, &one); i++)
-        count +=
-            sgi_json_kind_of(one) == SGI_JSON_STRING && !is_listed(required, i, one, mem);
-    return count;
+    *count = 0;
+    for (size_t at = 0, i = 0; sgi_json_next_item(required, &at, &one); i++) {
+        if (!walk(f, at))
+            return false;
+        *count += sgi_json_kind_of(one) == SGI_JSON_STRING &&
+                  !is_listed(required, i, one, f->mem);
+    }
+    return true;
 }
 
 /* content: an object, or nothing. It is walked once, as it may be large. null is how some
  * clients write that there is none. */
 static bool form_fits(sgi_json schema, sgi_json content, const sgi_mem *mem)
 {
+    form f = {mem, WALK_MAX};
     sgi_json properties = sgi_json_get(schema, "properties");
     sgi_json required = sgi_json_get(schema, "required");
     sgi_json_member given;
     if (sgi_json_kind_of(required) != SGI_JSON_ARRAY)
         required = SGI_STR("[]");
-    size_t missing = count_required(required, mem);
+    size_t missing;
+    if (!count_required(required, &f, &missing))
+        return true;
     for (size_t at = 0; content.n && sgi_json_next_member(content, &at, &given);) {
+        if (!walk(&f, properties.n + required.n + given.value.n))
+            return false;
         bool is_required = is_listed(required, SIZE_MAX, name_of(&given), mem);
         bool is_none = sgi_json_kind_of(given.value) == SGI_JSON_NULL && !is_required;
         sgi_json field = schema_of(properties, name_of(&given), mem);
         if (!is_none && sgi_json_kind_of(field) == SGI_JSON_OBJECT &&
-            !field_fits(field, given.value, mem))
+            !field_fits(field, given.value, &f))
             return false;
         missing -= is_required && missing;
     }

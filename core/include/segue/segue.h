@@ -1987,6 +1987,7 @@ typedef struct segue_request_options {
  * method    "" = none, with params NULL and on_input: nothing is sent, the request stands
  *           for the session, until it is cancelled or that ends. It is asked what no
  *           other can be, as for the roots; over HTTP all that the session's stream asks.
+ *           There is one, beside max_requests: SEGUE_E_LIMIT.
  * params    JSON object, or NULL; _meta members of the protocol are added.
  * options   NULL = defaults; copied. events: NULL = none; copied.
  * out       owned by the caller; may be NULL when no handle is wanted.
