@@ -153,8 +153,10 @@ sgnode_front *sgnode_front_new(napi_env env, int fd, napi_value on_wake)
     front->env = env;
     if (napi_create_reference(env, on_wake, 1, &front->on_wake) == napi_ok &&
         add_hook(front) && init_handle(front, fd)) {
-        front->uv.poll_start(front->handle, UV_READABLE, on_readable);
-        return front;
+        if (front->uv.poll_start(front->handle, UV_READABLE, on_readable) == 0)
+            return front;
+        sgnode_front_end(front);
+        return NULL;
     }
     undo(front);
     return NULL;

@@ -27,10 +27,23 @@ static bool open_front(sgnode_host *host, napi_value on_wake)
     return host->front != NULL;
 }
 
+/* Without a front it goes on as a runtime that lends nothing. */
+static segue_status open_runtime(sgnode_frame *frame, sgnode_host *host,
+                                 segue_runtime_options *full)
+{
+    full->on_wake = full->lend_input ? sgnode_note_thread : sgnode_wake;
+    segue_status status = segue_runtime_new(full, &host->runtime, &frame->error);
+    if (status != SEGUE_OK || !full->lend_input || open_front(host, frame->arg[1]))
+        return status;
+    segue_runtime_free(host->runtime);
+    host->runtime = NULL;
+    full->lend_input = false;
+    return open_runtime(frame, host, full);
+}
+
 static napi_value runtime_new(sgnode_frame *frame)
 {
     segue_runtime_options full;
-    segue_runtime *runtime;
     bool track;
     if (!sgnode_options(frame, frame->arg[0], SEGUE_STRUCT_RUNTIME_OPTIONS, &full) ||
         !check_wake(frame) || !sgnode_flag(frame, frame->arg[3], &track))
@@ -43,18 +56,12 @@ static napi_value runtime_new(sgnode_frame *frame)
         full.allocator = track ? sgnode_tracking() : NULL;
         full.user = host;
         full.lend_input = full.lend_input && sgnode_front_can_be();
-        full.on_wake = full.lend_input ? sgnode_note_thread : sgnode_wake;
         full.log = host->log ? sgnode_on_log : NULL;
-        status = segue_runtime_new(&full, &runtime, &frame->error);
+        status = open_runtime(frame, host, &full);
     }
     napi_value value = NULL;
     if (status == SEGUE_OK) {
-        host->runtime = runtime;
-        if (full.lend_input && !open_front(host, frame->arg[1]))
-            status = SEGUE_E_NOMEM;
-    }
-    if (status == SEGUE_OK) {
-        value = sgnode_wrap(frame->self, SGNODE_RUNTIME, runtime, host);
+        value = sgnode_wrap(frame->self, SGNODE_RUNTIME, host->runtime, host);
     } else {
         sgnode_host_end(host);
         sgnode_throw(frame, status);

@@ -7,10 +7,12 @@
  * (`String.prototype.toWellFormed`); so do those inside of JSON.
  */
 
-/** Pairs are written as they are, so what is escaped is half of one. */
-const HALF = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+/** An escape: taken one by one, a backslash that is escaped itself begins none. Pairs are
+ * written as they are, so what is escaped is half of one. */
+const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
 
 /** What `JSON.stringify` has written, with U+FFFD for each half of a pair. */
 export function wellFormed(json: string): string {
-    return json.includes("\\ud") ? json.replace(HALF, "\ufffd") : json;
+    if (!json.includes("\\ud")) return json;
+    return json.replace(ESCAPE, (all, half?: string) => (half ? "\ufffd" : all));
 }

@@ -18,6 +18,7 @@ import {
 } from "segue-mcp";
 import { uncaught, worldTest } from "./client_worlds.js";
 import { program, serverCommand } from "./programs.js";
+import { internal } from "./tree.js";
 
 const NOWHERE = "http://127.0.0.1:1/mcp";
 
@@ -250,6 +251,17 @@ test("options of calls that are none", async () => {
     const greeted = "Hello, \ufffd \\ud83d \\\ufffd \u{1f600}!";
     assert.equal((await session.call("greet", half)).text, greeted);
     await session.close();
+});
+
+test("halves of pairs are found in one pass", () => {
+    const { wellFormed } = internal<typeof import("segue-mcp/wellformed")>("wellformed");
+    const backslashes = "\\".repeat(1_000_000);
+    const began = performance.now();
+    for (const end of ["\ud83d", "\\ud83d", "\udfff\ud83d", "\u{1f600}\ud83d\u0000u"]) {
+        const made = wellFormed(JSON.stringify(backslashes + end));
+        assert.ok(JSON.parse(made) === backslashes + end.replace(/\p{Cs}/gu, "\ufffd"));
+    }
+    assert.ok(performance.now() - began < 4000);
 });
 
 test("a server that is not there", async () => {

@@ -5,7 +5,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { type Context, connect, Server, type Session } from "segue-mcp";
+import {
+    type Context,
+    connect,
+    Server,
+    type Session,
+    type Store,
+    stores,
+} from "segue-mcp";
 import { Gate } from "./server_worlds.js";
 import { internal } from "./tree.js";
 
@@ -195,9 +202,8 @@ test(
             await began.opened;
             const closing = next.server.close();
             await first.server.close();
-            const calls = (): number => native.liveHandles()["Call"] ?? 0;
             const before = calls();
-            while (calls() <= before) await new Promise(setImmediate); // it has the task
+            await until(() => calls() > before); // it has the task
             go.open();
             assert.equal((await through).text, "through");
             await session.close();
@@ -209,4 +215,127 @@ test(
             assert.deepEqual(runs, [0, 1]);
             await last.server.close();
         }),
+);
+
+/** Five tasks that a server has begun and left. */
+async function leaveFive(store: string): Promise<string[]> {
+    const server = new Server({ name: "first", store });
+    const options = { task: "may", restartable: true, pollMs: 20 } as const;
+    server.tool("wait", options, async function* () {
+        yield "1 ";
+        await new Promise(() => undefined);
+    });
+    const session = await open((await server.listenHttp({ drainMs: 0 })).url);
+    const tokens: string[] = [];
+    for (let number = 0; number < 5; number++) {
+        const task = await session.start("wait", { number });
+        for await (const _ of task) break;
+        tokens.push(task.token ?? "");
+        task.detach();
+    }
+    await session.close();
+    await server.close();
+    return tokens;
+}
+
+/** A server that runs so many of them at once. */
+function taking(store: string, maxCalls: number, go: Promise<void>) {
+    const server = new Server({ name: "next", store, maxCalls });
+    const options = { task: "may", restartable: true, pollMs: 20 } as const;
+    const begun: number[] = [];
+    const counts = { running: 0, most: 0 };
+    server.tool("wait", options, async ({ number }) => {
+        begun.push(number as number);
+        counts.most = Math.max(counts.most, ++counts.running);
+        await go;
+        counts.running--;
+        return "2";
+    });
+    return { server, begun, counts };
+}
+
+const calls = (): number => native.liveHandles()["Call"] ?? 0;
+
+async function until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await new Promise(setImmediate);
+}
+
+test("tasks that were taken over begin when there is room", { timeout }, () =>
+    inDirectory(async (store) => {
+        const before = calls();
+        const tokens = await leaveFive(store);
+        const go = new Gate();
+        const { server, begun, counts } = taking(store, 2, go.opened);
+        const session = await open((await server.listenHttp()).url);
+        await until(() => calls() === before + 5);
+        assert.equal(counts.running, 2);
+
+        const unwanted = [0, 1, 2, 3, 4].find((one) => !begun.includes(one)) ?? -1;
+        await session.resume(tokens[unwanted] ?? "").cancel();
+        await until(() => calls() === before + 4);
+        go.open();
+        const wanted = tokens.filter((_, number) => number !== unwanted);
+        const results = wanted.map((token) => session.resume(token).result());
+        for (const { text } of await Promise.all(results)) assert.equal(text, "1 2");
+        assert.equal(begun.length, 4);
+        assert.ok(!begun.includes(unwanted));
+        assert.equal(counts.most, 2);
+        await until(() => calls() === before);
+        await session.close();
+        await server.close();
+    }),
+);
+
+test("tasks that wait for room are left to the next server", { timeout }, () =>
+    inDirectory(async (store) => {
+        const before = calls();
+        const tokens = await leaveFive(store);
+        const full = taking(store, 2, new Promise(() => undefined));
+        await full.server.listenHttp({ drainMs: 0 });
+        await until(() => calls() === before + 5);
+        await full.server.close();
+        assert.equal(calls(), before);
+
+        const { server, begun } = taking(store, 5, Promise.resolve());
+        const session = await open((await server.listenHttp()).url);
+        const results = tokens.map((token) => session.resume(token).result());
+        for (const { text } of await Promise.all(results)) assert.equal(text, "1 2");
+        assert.equal(begun.length, 5);
+        await session.close();
+        await server.close();
+    }),
+);
+
+test("while a store is closed a server is given another one", { timeout }, () =>
+    inDirectory(async (name) => {
+        const server = new Server({ name: "again", store: name });
+        server.tool("hello", () => "hello");
+        await server.listenHttp({ drainMs: 0 });
+        const [closing, go] = [new Gate(), new Gate()];
+        const kind = Object.getPrototypeOf(stores.memory()) as Store;
+        const close = kind.close;
+        kind.close = async function () {
+            await close.call(this);
+            closing.open();
+            await go.opened;
+        };
+        try {
+            const ends = [server.close(), server.close()];
+            await closing.opened;
+            const session = await open((await server.listenHttp()).url);
+            assert.equal((await session.call("hello")).text, "hello");
+            await session.close();
+            let hasEnded = false;
+            void Promise.race(ends).then(() => {
+                hasEnded = true;
+            });
+            await new Promise(setImmediate);
+            assert.equal(hasEnded, false);
+            go.open();
+            await Promise.all(ends);
+        } finally {
+            kind.close = close;
+        }
+        await server.close();
+    }),
 );

@@ -97,6 +97,7 @@ def test_a_call_that_ends_while_the_loop_looks(nothing_left: None) -> None:
         made = hosting.Hosting.__new__(hosting.Hosting)
         made.loop = asyncio.get_running_loop()
         made._quiet = None
+        made._waiting = {}
         made.running = _Racing([Context(None, made)])  # type: ignore[arg-type]
         made.running.host = made  # type: ignore[attr-defined]
         await asyncio.wait_for(made.drain(), SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -251,5 +251,120 @@ def test_a_server_that_ends_lets_tasks_go(
                     await session.resume(tokens[1]).result()
         assert runs == [0, 1]
         go_on.set()
+
+    run(work)
+
+
+async def _leave_five(path: Path) -> list[str]:
+    """Five tasks that a server has begun and left."""
+    server = segue.Server("first", store=path)
+
+    @server.tool(task="may", restartable=True)
+    async def wait(ctx: segue.Context, number: int) -> AsyncIterator[str]:
+        yield "1 "
+        await asyncio.Event().wait()
+
+    tokens: list[str] = []
+    async with server.serving(http="127.0.0.1:0", drain=0) as serving:
+        async with segue.connect(serving.url, max_reconnects=-1) as session:
+            for number in range(5):
+                task = await session.start("wait", number=number)
+                await anext(aiter(task))
+                tokens.append(task.token or "")
+                task.detach()
+    return tokens
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        await asyncio.sleep(0)
+
+
+class _Taking:
+    """A server that runs so many of them at once."""
+
+    def __init__(self, path: Path, max_calls: int, kind: str = "async") -> None:
+        self.server = segue.Server("next", store=path, max_calls=max_calls)
+        self.begun: list[int] = []
+        self.running = self.most = 0
+        self.go = threading.Event()
+        tool = self.server.tool(
+            name="wait", task="may", restartable=True, poll=0.02, structured=False
+        )
+        tool(self._wait if kind == "async" else self._wait_plain)
+
+    def _began(self, number: int) -> None:
+        self.begun.append(number)
+        self.running += 1
+        self.most = max(self.most, self.running)
+
+    async def _wait(self, number: int) -> str:
+        self._began(number)
+        await _until(self.go.is_set)
+        self.running -= 1
+        return "2"
+
+    def _wait_plain(self, number: int) -> str:
+        self._began(number)
+        self.go.wait(10)
+        self.running -= 1
+        return "2"
+
+
+async def _results(url: Any, tokens: list[str]) -> list[str]:
+    async with segue.connect(url) as session:
+        tasks = [session.resume(token) for token in tokens]
+        return [(await task.result()).text for task in tasks]
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+def test_tasks_that_were_taken_over_begin_when_there_is_room(
+    nothing_left: None, tmp_path: Path, kind: str
+) -> None:
+    async def work() -> None:
+        path = tmp_path / "tasks.db"
+        tokens = await _leave_five(path)
+        taking = _Taking(path, 2, kind)
+        async with taking.server.serving(http="127.0.0.1:0") as serving:
+            (host,) = taking.server._hosts.values()
+            await _until(lambda: len(host._waiting) == 3 and taking.running == 2)
+            (unwanted, *_) = {0, 1, 2, 3, 4} - set(taking.begun)
+            async with segue.connect(serving.url) as session:
+                task = session.resume(tokens[unwanted])
+                assert (await task.status()).status == "working"
+                await task.cancel()
+            await _until(lambda: len(host._waiting) == 2)
+            taking.go.set()
+            wanted = [one for one in tokens if one != tokens[unwanted]]
+            assert await _results(serving.url, wanted) == ["1 2"] * 4
+        assert sorted(taking.begun) == sorted({0, 1, 2, 3, 4} - {unwanted})
+        assert taking.most == 2
+
+    run(work)
+
+
+@pytest.mark.parametrize("max_calls", [2, 5])
+def test_tasks_that_have_not_begun_are_left_to_the_next_server(
+    nothing_left: None, tmp_path: Path, max_calls: int
+) -> None:
+    """Where there was no room for them, and where the server was about to end."""
+
+    async def work() -> None:
+        path = tmp_path / "tasks.db"
+        taking = _Taking(path, max_calls)
+        serving = taking.server.serving(http="127.0.0.1:0", drain=0.5)
+        await serving.start()
+        (host,) = taking.server._hosts.values()
+        if max_calls == 5:
+            host.is_draining = True
+        tokens = await _leave_five(path)
+        await _until(lambda: len(host._waiting) + len(taking.begun) == 5)
+        assert len(taking.begun) == (2 if max_calls == 2 else 0)
+        await serving.aclose(0)
+        after = _Taking(path, 5)
+        after.go.set()
+        async with after.server.serving(http="127.0.0.1:0") as serving:
+            assert await _results(serving.url, tokens) == ["1 2"] * 5
+        assert len(after.begun) == 5
 
     run(work)

@@ -118,6 +118,7 @@ export class Context {
         this.release();
         this.#room?.end();
         this.#controller?.abort(reason);
+        this.#host.dismiss(this);
     }
 
     /** @internal The server has ended, and with it the call, for the handler. */

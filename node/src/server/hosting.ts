@@ -16,13 +16,7 @@
  */
 
 import { ClosedError, ExistsError } from "../errors.js";
-import {
-    type Call,
-    type Server as Handle,
-    type Handler,
-    Kind,
-    native,
-} from "../native.js";
+import { type Server as Handle, type Handler, Kind, native } from "../native.js";
 import { Runtime } from "../runtime.js";
 import type { Context } from "./context.js";
 import type { Item } from "./item.js";
@@ -51,8 +45,10 @@ export class Hosting {
     users = 0;
     /** Called each time when the last conversation has ended. */
     readonly onIdle = new Set<() => void>();
-    /** Of tasks that are not taken over here: freed earlier they would fail. */
-    readonly #left: Call[] = [];
+    /** Of tasks that were taken over, and for which there is no room yet, and what begins
+     * them. As many as the store has at most. Freed before the end they would fail. */
+    readonly #waiting = new Map<Context, () => void>();
+    #isAdvancing = false;
     readonly #quiet = new Set<() => void>();
     readonly #forget: () => void;
     #ending: Promise<void> | undefined;
@@ -106,6 +102,7 @@ export class Hosting {
     ended(context: Context): void {
         this.running.delete(context);
         context.release();
+        this.#advance();
         if (this.running.size || !this.#quiet.size) return;
         const all = [...this.#quiet];
         this.#quiet.clear();
@@ -117,10 +114,34 @@ export class Hosting {
         this.server.report(error, { what, name: key });
     }
 
-    /** Leaves a task to the next server on the store, as soon as this one is closed. */
-    leave(call: Call): void {
-        if (this.isClosed) native.callFree(call);
-        else this.#left.push(call);
+    /** A task that was taken over begins when there is room for it, or is left to the
+     * next server on the store when this one is closed. */
+    wait(context: Context, begin: () => void): void {
+        this.runtime.hold();
+        this.#waiting.set(context, begin);
+        if (this.isClosed) this.dismiss(context);
+        else context.watch();
+    }
+
+    /** It need not begin any more. */
+    dismiss(context: Context): void {
+        if (!this.#waiting.delete(context)) return;
+        context.release();
+        context.leave();
+    }
+
+    /** Begins what waits, as far as there is room. What ends at once calls this anew. */
+    #advance(): void {
+        if (this.#isAdvancing || !this.#waiting.size) return;
+        this.#isAdvancing = true;
+        for (const [context, begin] of this.#waiting) {
+            if (this.isDraining || this.running.size >= this.maxCalls) break;
+            this.#waiting.delete(context);
+            this.running.add(context);
+            this.runtime.cork();
+            begin();
+        }
+        this.#isAdvancing = false;
     }
 
     // ---- the end
@@ -160,7 +181,7 @@ export class Hosting {
                 if (!(error instanceof ClosedError)) throw error; // the runtime was first
             }
         }
-        for (const call of this.#left.splice(0)) native.callFree(call);
+        for (const context of [...this.#waiting.keys()]) this.dismiss(context);
     }
 
     /** Ends it: aborts what runs, waits a moment for it, and leaves the rest: handlers

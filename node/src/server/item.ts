@@ -128,14 +128,31 @@ export abstract class Item {
         return (kind: number, call: Call, params: string) => {
             host.runtime.cork();
             if (kind === Kind.COMPLETION) void this.complete(host, call, params);
-            else if (running.size >= maxCalls || host.isDraining) refuse(host, call);
-            else this.#begin(host, call, params);
+            else if (running.size >= maxCalls || host.isDraining)
+                this.#refuse(host, call, params);
+            else {
+                const context = new Context(call, host);
+                host.began(context);
+                this.#begin(host, call, params, context);
+            }
         };
     }
 
-    #begin(host: Hosting, call: Call, params: string): void {
-        const context = new Context(call, host);
-        host.began(context);
+    /** Answers a call that does not run. A task that another server has left waits: its
+     * caller was told that it works. */
+    #refuse(host: Hosting, call: Call, params: string): void {
+        try {
+            if (native.callResumed(call) === null) refuse(host, call);
+            else {
+                const context = new Context(call, host);
+                host.wait(context, () => this.#begin(host, call, params, context));
+            }
+        } catch (error) {
+            if (!isUsual(error)) throw error;
+        }
+    }
+
+    #begin(host: Hosting, call: Call, params: string, context: Context): void {
         const run = new Running(this, host, call, context);
         try {
             const args = this.arguments(call, params);
@@ -313,27 +330,12 @@ export function isMissing(error: unknown): boolean {
     );
 }
 
-/** Answers a call that does not run. A task that another server has left is left again:
- * nobody was refused anything then. */
 function refuse(host: Hosting, call: Call): void {
-    try {
-        if (native.callResumed(call) !== null) {
-            host.leave(call);
-            return;
-        }
-        if (host.isDraining)
-            native.callFail(call, INTERNAL, "The server is about to end");
-        else
-            native.callFail(
-                call,
-                INTERNAL,
-                "Too many calls at once",
-                '{"reason":"limit"}',
-            );
-        callFree(call);
-    } catch (error) {
-        if (!isUsual(error)) throw error;
-    }
+    const [why, data] = host.isDraining
+        ? ["The server is about to end", null]
+        : ["Too many calls at once", '{"reason":"limit"}'];
+    native.callFail(call, INTERNAL, why, data);
+    callFree(call);
 }
 
 /**

@@ -49,7 +49,7 @@ export interface ServerOptions
     listScope?: "private" | "public" | undefined;
     /**
      * How many calls run at once; beyond, callers are refused (-32603,
-     * `{"reason": "limit"}`). 16384 by default.
+     * `{"reason": "limit"}`), and tasks that were taken over wait. 16384 by default.
      */
     maxCalls?: number | undefined;
     /**

@@ -66,6 +66,8 @@ export class Server {
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
     readonly #opened = new Map<string, Promise<Store>>();
+    /** Stores on their way to their end, which nobody else is given. */
+    readonly #shutting = new Set<Promise<void>>();
     /** Those that nobody serves any more, whose tasks may still run. */
     readonly #left = new Set<Hosting>();
     #closings = 0;
@@ -313,16 +315,21 @@ export class Server {
         this.#hosts.clear();
         this.#attached = undefined;
         await Promise.all([...this.#left].map((host) => this.#end(host)));
-        await Promise.all([...this.#opened].map(([name, one]) => this.#shut(name, one)));
+        for (const opened of this.#opened.values()) {
+            const shutting = this.#shut(opened);
+            this.#shutting.add(shutting);
+            void shutting.then(() => this.#shutting.delete(shutting));
+        }
+        this.#opened.clear();
+        await Promise.all(this.#shutting);
     }
 
-    async #shut(name: string, opened: Promise<Store>): Promise<void> {
+    async #shut(opened: Promise<Store>): Promise<void> {
         try {
             await (await opened).close();
         } catch {
             // It could not be opened: who wanted it was told.
         }
-        if (this.#opened.get(name) === opened) this.#opened.delete(name);
     }
 
     /** As {@link close}. */
@@ -387,7 +394,9 @@ export class Server {
         if (had) return had;
         const opened = open(name);
         this.#opened.set(name, opened);
-        opened.catch(() => this.#opened.delete(name));
+        opened.catch(() => {
+            if (this.#opened.get(name) === opened) this.#opened.delete(name);
+        });
         return opened;
     }
 

@@ -79,6 +79,7 @@ class Context:
             if self._task is not None:
                 self._task.cancel()
             self._room.end()
+            self._host.dismiss(self)
         else:
             self._room.flush()
 

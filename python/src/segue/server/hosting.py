@@ -66,6 +66,10 @@ class Hosting:
         self.on_idle: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._abandoned: list[_segue.Call] = []
+        # Of tasks that were taken over, and for which there is no room yet, and what
+        # begins them. As many as the store has at most. Freed before the end they would
+        # fail.
+        self._waiting: dict[Context, Callable[[], None]] = {}
         self._quiet: asyncio.Event | None = None
         options = server._server_options()
         if store is not None:
@@ -122,11 +126,35 @@ class Hosting:
         self.running.discard(context)
         context._room.end()
         quiet = self._quiet
-        if quiet is not None and not self.running:
-            try:
+        try:
+            if self._waiting:
+                self.loop.call_soon_threadsafe(self._advance)
+            if quiet is not None and not self.running:
                 self.loop.call_soon_threadsafe(quiet.set)
-            except RuntimeError:  # the loop has closed before a thread was done
-                pass
+        except RuntimeError:  # the loop has closed before a thread was done
+            pass
+
+    # ---- tasks that were taken over
+
+    def wait(self, context: Context, begin: Callable[[], None]) -> None:
+        """A task begins when there is room for it, or is left to the next server on the
+        store when this one is closed."""
+        self._waiting[context] = begin
+        if self.is_closed:
+            self.dismiss(context)
+        self._advance()  # threads end calls meanwhile
+
+    def dismiss(self, context: Context) -> None:
+        """It need not begin any more."""
+        if self._waiting.pop(context, None) is not None:
+            context._leave()
+
+    def _advance(self) -> None:
+        """Begins what waits, as far as there is room."""
+        while self._waiting and not self.is_draining and not self.is_closed:
+            if len(self.running) >= self.max_calls:
+                return
+            self._waiting.pop(next(iter(self._waiting)))()
 
     def is_ending(self, context: Context) -> bool:
         """Whether a handler was cancelled because all ends, and not by its own doing."""
@@ -174,6 +202,8 @@ class Hosting:
                 end(self.handle)
             except errors.ClosedError:  # the runtime was first
                 pass
+        for context in list(self._waiting):
+            self.dismiss(context)
 
     async def cancel(self, patience: float = 1.0) -> None:
         """Cancels what still runs after `close`, and waits a moment for it to see to its

@@ -125,11 +125,18 @@ class Item(ABC):
             if kind == _segue.COMPLETION:
                 self.complete(host, call, params)
                 return
-            if len(running) >= limit or host.is_draining:
+            is_full = len(running) >= limit or host.is_draining
+            if is_full and _segue.call_resumed(call) is None:
                 refuse(call, host)
                 return
             context = make(call, host)
             watch(call, context._on_event)
+            if is_full:  # of a task: its caller was told that it works
+                host.wait(context, functools.partial(begin, call, params, context))
+            else:
+                begin(call, params, context)
+
+        def begin(call: Any, params: bytes, context: Context) -> None:
             running.add(context)
             if is_async:
                 task = host.begin(self._run_async(call, params, context))

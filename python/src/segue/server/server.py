@@ -40,7 +40,7 @@ class Server:
     Args:
         name: told to clients, as are version, title and instructions.
         max_calls: how many calls run at once; beyond, callers are refused (-32603,
-            `{"reason": "limit"}`).
+            `{"reason": "limit"}`), and tasks that were taken over wait.
         threads: how many plain functions run at once; others wait for a thread.
         store: where tasks are kept: path of a SQLite file, which survives a crash, or
             URL of a Redis server (`redis://`, `rediss://`, `unix://`), which servers may
