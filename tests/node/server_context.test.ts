@@ -451,11 +451,12 @@ inEachWorld("AS-50 answers that are none, and that do not fit", async (world) =>
             await assert.rejects(session.call("ask"), /The user declined/);
             assert.equal((await session.call("caught")).text, "decline");
             assert.equal((await session.call("elicit")).text, "decline");
+            // Where a server may wait for a better one for ever, our client says so.
+            const why =
+                world.era === "modern" ? /The user did not decide/ : /does not fit/;
             const told = await uncaught(async () => {
-                const why = /answers that do not fit|The user did not decide/;
                 await assert.rejects(session.call("misfit"), why);
             });
-            // Where it would wait for ever, our client says so itself.
             assert.equal(told.length, world.era === "modern" ? 1 : 0);
             await assert.rejects(session.call("no_address"), /The answer does not fit/);
             assert.equal((await session.call("sample")).text, "cannot be asked");

@@ -146,7 +146,9 @@ async function play(body: string, url: string): Promise<string> {
         const url = process.argv[2];
         const options = { timeoutMs: 200 };
         ${body}`;
+    const cwd = mkdtempSync(path.join(os.tmpdir(), "segue-"));
     const child = spawn(process.execPath, ["-e", program, PACKAGE, url], {
+        cwd,
         timeout,
         killSignal: "SIGKILL",
         stdio: ["ignore", "pipe", "inherit"],
@@ -156,6 +158,7 @@ async function play(body: string, url: string): Promise<string> {
         out += text;
     });
     const [code, signal] = await once(child, "close");
+    rmSync(cwd, { recursive: true });
     return `${out}${signal ?? code}`;
 }
 
@@ -169,7 +172,7 @@ const ENDS = {
         const body = "require('node:worker_threads').parentPort.postMessage('begun');" +
             "const { stores } = require(" + JSON.stringify(process.argv[1]) + ");" +
             "stores.redis(" + JSON.stringify(url) + ", { timeoutMs: 200 });" +
-            "stores.sqlite(" + JSON.stringify(__filename + ".db") + ");";
+            "stores.sqlite(" + JSON.stringify("opened.db") + ");";
         const worker = new Worker(body, { eval: true });
         worker.once("message", () => setTimeout(async () => {
             process.stdout.write(await worker.terminate() + " ");

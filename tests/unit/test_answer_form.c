@@ -1,5 +1,5 @@
 /* What fits a question and what does not, by the restricted schemas of elicitation. */
-#include "engine/serving/answer_form.h"
+#include "engine/answer_form.h"
 
 #include "support/test_mem.h"
 
@@ -27,8 +27,9 @@ typedef struct row {
 static bool asked(const test_mem *mem, const char *method, const char *params,
                   const char *answer)
 {
-    return sgi_answer_form_fits(sgi_str_of(method), sgi_str_of(params),
-                                sgi_str_of(answer), &mem->mem);
+    sgi_json schema = sgi_json_get(sgi_str_of(params), "requestedSchema");
+    return sgi_answer_is_one(sgi_str_of(method), sgi_str_of(answer)) &&
+           sgi_answer_fits_form(schema, sgi_str_of(answer), &mem->mem);
 }
 
 static void run(const row *rows, size_t count)
@@ -192,9 +193,9 @@ static void answers_of_models_and_roots(void **state)
         {"sampling/createMessage",
          "{\"role\":\"assistant\",\"model\":\"m\",\"content\":[]}", true},
         {"sampling/createMessage", "{\"role\":\"assistant\",\"model\":\"m\"}", false},
-        {"sampling/createMessage", "{\"model\":\"m\",\"content\":{}}", false},
-        {"sampling/createMessage", "{\"role\":\"assistant\",\"content\":{}}", false},
-        {"sampling/createMessage", "{\"role\":1,\"model\":\"m\",\"content\":{}}", false},
+        {"sampling/createMessage", "{\"model\":\"m\",\"content\":{}}", true},
+        {"sampling/createMessage", "{\"role\":\"assistant\",\"content\":{}}", true},
+        {"sampling/createMessage", "{\"content\":\"hello\"}", false},
         {"sampling/createMessage", "\"hello\"", false},
         {"roots/list", "{\"roots\":[]}", true},
         {"roots/list", "{\"roots\":{}}", false},

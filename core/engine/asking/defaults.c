@@ -3,6 +3,8 @@
  * answer one of ours. */
 #include "engine/asking/defaults.h"
 
+#include "engine/answer_form.h"
+
 static bool is_list_of_strings(sgi_json value)
 {
     sgi_json item;
@@ -29,18 +31,8 @@ static bool can_be_said(sgi_json value)
 
 bool sgi_can_answer(bool elicits, sgi_json answer)
 {
-    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
-        return false;
-    if (!elicits)
-        return true;
-    sgi_json action = sgi_json_get(answer, "action");
-    sgi_json content = sgi_json_get(answer, "content");
-    bool is_form = !content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT;
-    if (sgi_json_string_is(action, SGI_STR("accept")))
-        return is_form;
-    return (sgi_json_string_is(action, SGI_STR("decline")) ||
-            sgi_json_string_is(action, SGI_STR("cancel"))) &&
-           (is_form || sgi_json_kind_of(content) == SGI_JSON_NULL);
+    return elicits ? sgi_answer_is_one(SGI_STR("elicitation/create"), answer)
+                   : sgi_json_kind_of(answer) == SGI_JSON_OBJECT;
 }
 
 /* ---- a question ---- */

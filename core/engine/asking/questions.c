@@ -11,7 +11,7 @@
 #include "base/backoff.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/request.h"
-#include "engine/serving/answer_form.h"
+#include "engine/answer_form.h"
 
 #define ELICIT "elicitation/create"
 #define ROUNDS_MAX 10
@@ -70,8 +70,8 @@ static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method
     return question->form != NULL;
 }
 
-/* A server keeps a question open whose answer does not fit its form, and says no more of
- * it than a hint (R-2557-27), while here it has been answered: so that is told to who
+/* A server may keep a question open whose answer does not fit its form, and say no more
+ * of it than a hint (R-2557-27), while here it has been answered: so that is told to who
  * answers, before anything is sent. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
                                  sgi_json answer)
@@ -84,8 +84,8 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
     if (!filled)
         return SEGUE_E_NOMEM;
     if (question->form &&
-        !sgi_answer_form_fits(SGI_STR(ELICIT),
-                              (sgi_json){question->form, question->form_len},
+        !sgi_answer_fits_form(sgi_json_get((sgi_json){question->form, question->form_len},
+                                           "requestedSchema"),
                               (sgi_json){filled, len}, mem)) {
         sgi_release(mem, filled, len + 1);
         return SEGUE_E_INVALID;

@@ -2,7 +2,7 @@
 
 #include "engine/dialect/dialect.h"
 #include "engine/log/dropping.h"
-#include "engine/serving/answer_form.h"
+#include "engine/answer_form.h"
 #include "engine/serving/call.h"
 #include "engine/serving/errands.h"
 #include "engine/serving/recall.h"
@@ -311,11 +311,9 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
     return status;
 }
 
-static bool fits(const sgi_op *op, const sgi_input *input, sgi_json response)
+static bool fits(const sgi_input *input, sgi_json response)
 {
-    return sgi_answer_form_fits(sgi_str_of(input->method),
-                                (sgi_json){input->params, input->params_len}, response,
-                                sgi_engine_mem(op->engine));
+    return sgi_answer_is_one(sgi_str_of(input->method), response);
 }
 
 static void write_answer(sgi_buf *out, const sgi_input *input, const char *member,
@@ -357,8 +355,7 @@ static segue_status ask_or_recall(sgi_op *op, const char *key, const char *metho
     if (status != SEGUE_OK || !recalled || !recalled->answer)
         return status;
     sgi_json answer = {recalled->answer, recalled->answer_len};
-    return fits(op, *out, answer) ? append_answer(op, *out, "response", answer)
-                                  : SEGUE_OK;
+    return fits(*out, answer) ? append_answer(op, *out, "response", answer) : SEGUE_OK;
 }
 
 segue_status sgi_call_require_input(segue_call *call, const char *key, const char *method,
@@ -442,9 +439,9 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
     sgi_input *input = open_input(op, key);
     if (!input)
         return SEGUE_OK;
-    if (!fits(op, input, response) && op->elsewhere)
+    if (!fits(input, response) && op->elsewhere)
         return send_misfit(op, input, response);
-    if (!fits(op, input, response)) {
+    if (!fits(input, response)) {
         refuse_answer(op, input);
         return SEGUE_OK;
     }
@@ -454,7 +451,7 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
 bool sgi_task_answer_fits(sgi_op *op, sgi_str key, sgi_json response)
 {
     const sgi_input *input = open_input(op, key);
-    return !input || fits(op, input, response);
+    return !input || fits(input, response);
 }
 
 segue_status sgi_task_answer_error(sgi_op *op, sgi_str key, sgi_json error)
@@ -471,7 +468,7 @@ segue_status sgi_task_answer_recalled(sgi_op *op)
         sgi_json params = {input->params, input->params_len};
         sgi_json answer = sgi_recall_answer(op, input->key, input->method, params);
         if (status == SEGUE_OK && answer.n && open_input(op, sgi_str_of(input->key)) &&
-            fits(op, input, answer))
+            fits(input, answer))
             status = append_answer(op, input, "response", answer);
     }
     return sgi_task_is_put_off(op, status) ? status : SEGUE_OK;

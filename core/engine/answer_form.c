@@ -8,7 +8,7 @@
  *
  * Two strings that are both escaped, and not alike, are decoded to be compared: without
  * memory for that they pass, as the handler sees the answer anyway. */
-#include "engine/serving/answer_form.h"
+#include "engine/answer_form.h"
 
 /* Some 0.1 s of walking. */
 #define WALK_MAX ((size_t)64 << 20)
@@ -228,40 +228,44 @@ static bool form_fits(sgi_json schema, sgi_json content, const sgi_mem *mem)
     return !missing;
 }
 
-static bool elicited_fits(sgi_json params, sgi_json answer, const sgi_mem *mem)
+/* ---- what is an answer at all ---- */
+
+static bool has_action(sgi_json answer)
 {
     sgi_json action = sgi_json_get(answer, "action");
     sgi_json content = sgi_json_get(answer, "content");
-    sgi_json schema = sgi_json_get(params, "requestedSchema");
+    bool is_form = !content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT;
     if (sgi_json_string_is(action, SGI_STR("accept")))
-        return (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT) &&
-               (sgi_json_kind_of(schema) != SGI_JSON_OBJECT ||
-                form_fits(schema, content, mem));
+        return is_form;
     return (sgi_json_string_is(action, SGI_STR("decline")) ||
             sgi_json_string_is(action, SGI_STR("cancel"))) &&
-           (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT ||
-            sgi_json_kind_of(content) == SGI_JSON_NULL);
+           (is_form || sgi_json_kind_of(content) == SGI_JSON_NULL);
 }
 
 /* Blocks are one, or since 2025-11-25 an array. */
-static bool sampled_fits(sgi_json answer)
+static bool has_content(sgi_json answer)
 {
     sgi_json_kind content = sgi_json_kind_of(sgi_json_get(answer, "content"));
-    return (content == SGI_JSON_OBJECT || content == SGI_JSON_ARRAY) &&
-           sgi_json_kind_of(sgi_json_get(answer, "role")) == SGI_JSON_STRING &&
-           sgi_json_kind_of(sgi_json_get(answer, "model")) == SGI_JSON_STRING;
+    return content == SGI_JSON_OBJECT || content == SGI_JSON_ARRAY;
 }
 
-bool sgi_answer_form_fits(sgi_str method, sgi_json params, sgi_json answer,
-                          const sgi_mem *mem)
+bool sgi_answer_is_one(sgi_str method, sgi_json answer)
 {
     if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
         return false;
     if (sgi_str_eq(method, SGI_STR("elicitation/create")))
-        return elicited_fits(params, answer, mem);
+        return has_action(answer);
     if (sgi_str_eq(method, SGI_STR("sampling/createMessage")))
-        return sampled_fits(answer);
+        return has_content(answer);
     if (sgi_str_eq(method, SGI_STR("roots/list")))
         return sgi_json_kind_of(sgi_json_get(answer, "roots")) == SGI_JSON_ARRAY;
     return true;
+}
+
+bool sgi_answer_fits_form(sgi_json schema, sgi_json answer, const sgi_mem *mem)
+{
+    sgi_json action = sgi_json_get(answer, "action");
+    return !sgi_json_string_is(action, SGI_STR("accept")) ||
+           sgi_json_kind_of(schema) != SGI_JSON_OBJECT ||
+           form_fits(schema, sgi_json_get(answer, "content"), mem);
 }
