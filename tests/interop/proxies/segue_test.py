@@ -76,8 +76,7 @@ class Watched:
         buffer held back would come all at once."""
         times = [at for at, _ in self.of(word)][1:]
         spread = times[-1] - times[0] if times else 0
-        expect(spread > (len(times) - 1) * STEP_MS / 2000 > 0,
-               f"{word}s arrive together: {times}")
+        expect(spread > STEP_MS / 2000, f"{word}s arrive together: {times}")
 
 
 def watch(place, front, *words, options=()):
