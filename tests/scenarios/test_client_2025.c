@@ -302,18 +302,6 @@ static void a_cancel_that_comes_too_late_brings_the_result(void **state)
     kit_end(&k);
 }
 
-static void a_cancel_that_cannot_be_sent_ends_at_once(void **state)
-{
-    (void)state;
-    kit k = {.can_reopen = 1};
-    record *r = begin(&k, SERVER_2025);
-    kit_cut(&k);
-    segue_request_cancel(r->request);
-    kit_run(&k);
-    assert_int_equal(r->status, SEGUE_E_CANCELLED);
-    kit_end(&k);
-}
-
 static void a_task_that_is_gone_is_lost_once(void **state)
 {
     (void)state;
@@ -596,7 +584,6 @@ int main(void)
         cmocka_unit_test(cancelled_elsewhere),
         cmocka_unit_test(cancel_is_said_of_the_task),
         cmocka_unit_test(a_cancel_that_comes_too_late_brings_the_result),
-        cmocka_unit_test(a_cancel_that_cannot_be_sent_ends_at_once),
         cmocka_unit_test(a_task_that_is_gone_is_lost_once),
         cmocka_unit_test(failures_back_off),
         cmocka_unit_test(a_server_without_the_methods_is_told_as_such),

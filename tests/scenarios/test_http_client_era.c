@@ -186,22 +186,51 @@ static void reconnects_are_counted(void **state)
     script_end(&s);
 }
 
-static void silence_means_initialize(void **state)
+/* "HTTP: the modern request returns a 4xx without a recognized modern error body, and the
+ * client falls back" (2026-07-28 basic/versioning): a server that is slow is waited for,
+ * and asked again. */
+static void silence_says_nothing_of_the_era(void **state)
 {
     (void)state;
     http_script s;
     segue_session_options options = options_of(SEGUE_ERA_AUTO);
     options.probe_timeout_ms = 700;
+    options.request_timeout_ms = 3000;
     script_begin(&s, &options);
     heard *discover = script_expect(&s, "server/discover");
-    script_advance(&s, 650);
+    script_advance(&s, 2900);
     script_expect_silence(&s);
-    script_advance(&s, 100);
+    script_advance(&s, 200);
     script_until(&s, heard_is_closed(discover));
-    script_initialize(&s, NULL);
-    script_accept(script_expect(&s, "GET"));
+    script_advance(&s, 1000);
+    discover = script_expect(&s, "server/discover");
+    script_advance(&s, 1500);
+    script_result(discover, "\"resultType\":\"complete\",\"supportedVersions\":"
+                            "[\"2026-07-28\"],\"capabilities\":{}");
+    script_until(&s, s.k.opened);
     call_works(&s);
     script_end(&s);
+}
+
+/* A server that closes, or a proxy before one that starts, in whatever form. */
+static void a_refusal_that_passes_says_nothing_of_the_era(void **state)
+{
+    (void)state;
+    static const char *const statuses[] = {"429 Too Many Requests", "502 Bad Gateway",
+                                           "503 Service Unavailable"};
+    static const char error[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
+                                "-32603,\"message\":\"The server is closing\"}}";
+    for (int i = 0; i < 6; i++) {
+        http_script s;
+        script_begin(&s, NULL);
+        script_say(script_expect(&s, "server/discover"), statuses[i / 2],
+                   i % 2 ? JSON : "", i % 2 ? error : "");
+        script_pump(&s);
+        script_advance(&s, 1000);
+        script_discover(&s, SERVER_PLAIN);
+        call_works(&s);
+        script_end(&s);
+    }
 }
 
 /* It may have been heard: requests go on without its answer. */
@@ -274,7 +303,8 @@ int main(void)
         cmocka_unit_test(who_is_not_let_in_is_refused),
         cmocka_unit_test(a_server_that_is_not_up_yet_is_waited_for),
         cmocka_unit_test(reconnects_are_counted),
-        cmocka_unit_test(silence_means_initialize),
+        cmocka_unit_test(silence_says_nothing_of_the_era),
+        cmocka_unit_test(a_refusal_that_passes_says_nothing_of_the_era),
         cmocka_unit_test(an_announcement_without_answer_holds_nobody_up),
         cmocka_unit_test(the_era_of_a_handshake_server_is_remembered),
     };

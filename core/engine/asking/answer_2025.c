@@ -20,7 +20,7 @@ static void refuse(segue_request *request, const sgi_response *reply, const char
             sgi_text_dup(sgi_engine_mem(request->engine), sgi_buf_str(&id));
     sgi_buf_free(&id);
     if (request->task_id)
-        sgi_follow_cancel(request);
+        sgi_follow_abandon(request);
     sgi_request_fail(request, SEGUE_E_PROTOCOL, why);
 }
 

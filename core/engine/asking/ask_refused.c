@@ -61,11 +61,13 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     sgi_json error =
         is_denied(exchange, status) ? (sgi_json){0} : find_error(exchange, body);
     sgi_json id = error.n ? sgi_json_get(body, "id") : (sgi_json){0};
+    bool passes = sgi_ask_may_pass(status);
     if (sgi_era_changed(exchange->emitter, exchange->version, status, error, id))
         return;
-    if (error.n) {
+    /* Who is starting, or about to close, says nothing of its era, whatever JSON says. */
+    if (error.n && !(passes && !sgi_session_is_open(exchange->session))) {
         sgi_emitter_error(exchange->emitter, error);
-    } else if (sgi_ask_may_pass(status)) {
+    } else if (passes) {
         char why[32];
         snprintf(why, sizeof why, "HTTP status %d", (int)status);
         sgi_emitter_lost(exchange->emitter, why, false);

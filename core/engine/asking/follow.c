@@ -13,8 +13,13 @@ static void send_stream(segue_request *request);
 void sgi_follow_go(segue_request *request)
 {
     sgi_question *question;
-    if (request->phase != SGI_PHASE_FOLLOW || request->hook_pending ||
-        !sgi_follow_settle_birth(request))
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (request->cancel_due) {
+        sgi_follow_cancel_go(request);
+        return;
+    }
+    if (request->hook_pending || !sgi_follow_settle_birth(request))
         return;
     if (request->task_2025) {
         sgi_follow_2025_go(request);
@@ -378,7 +383,7 @@ void sgi_follow_resume(segue_request *request)
         sgi_follow_go(request);
 }
 
-/* ---- tasks/update, tasks/cancel ---- */
+/* ---- tasks/update ---- */
 
 static sgi_question *question_of(segue_request *request, const sgi_emitter *emitter)
 {
@@ -431,23 +436,4 @@ void sgi_follow_answer(segue_request *request, sgi_question *question)
         question->updating = emitter;
     else
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
-}
-
-static void cancel_acknowledged(sgi_emitter *emitter, const sgi_outcome *outcome)
-{
-    (void)emitter; /* X: the client may forget the task once it has said so (R-2557-39) */
-    (void)outcome;
-}
-
-void sgi_follow_cancel(segue_request *request)
-{
-    sgi_sending sending;
-    if (!sgi_session_is_open(request->session))
-        return;
-    sgi_emitter *emitter =
-        sgi_task_ask(request, &sending, "tasks/cancel", cancel_acknowledged);
-    if (!emitter)
-        return;
-    if (sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
-        emitter->request = NULL;
 }

@@ -53,9 +53,7 @@ void sgi_follow_2025_end(segue_request *request)
     sgi_engine_timer_clear(request->engine, &task->gap);
     if (task->asking)
         sgi_emitter_drop(task->asking, false);
-    if (task->cancelling)
-        sgi_emitter_drop(task->cancelling, false);
-    task->asking = task->cancelling = NULL;
+    task->asking = NULL;
     sgi_tracker_free(&task->tracker);
 }
 
@@ -147,7 +145,7 @@ void sgi_2025_settle(segue_request *request)
         return;
     if (sgi_fold_size(&request->fold) >
         (size_t)request->session->options.max_result_bytes) {
-        sgi_follow_cancel(request);
+        sgi_follow_abandon(request);
         sgi_request_fail(request, SEGUE_E_TOO_LARGE,
                          "the result is larger than max_result_bytes");
         return;
@@ -177,7 +175,7 @@ static void take_ended(segue_request *request)
         return;
     }
     task->asks_why = request->look_due = false;
-    if (cancelled && (!has_begun || request->paused || task->cancelling))
+    if (cancelled && (!has_begun || request->paused || request->cancel_due))
         sgi_2025_cancelled(request);
     else if (is_pushed)
         listen_on(request);

@@ -1,6 +1,6 @@
 /* The inside of following a task of 2025-11-25: next_2025.c says what is due,
- * follow_2025.c asks, segments_2025.c takes what comes, cancel_2025.c cancels,
- * answer_2025.c looks at the first answer of the call. */
+ * follow_2025.c asks, segments_2025.c takes what comes, answer_2025.c looks at the first
+ * answer of the call. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
@@ -10,10 +10,9 @@
 typedef struct sgi_task_2025 {
     segue_request *request; /* not counted: it has this */
     sgi_tracker tracker;
-    sgi_emitter *asking;     /* tasks/result is under way, */
-    bool is_fetch;           /* ... without a number, */
-    uint64_t after;          /* ... or with this one */
-    sgi_emitter *cancelling; /* tasks/cancel is under way: its answer ends the request */
+    sgi_emitter *asking; /* tasks/result is under way, */
+    bool is_fetch;       /* ... without a number, */
+    uint64_t after;      /* ... or with this one */
     sgi_timer gap;
     int32_t tries;    /* pulls in a row that brought nothing */
     bool pull_due;    /* now, not at the next interval */

@@ -84,38 +84,6 @@ bool sgi_follow_draft_got(segue_request *request, const sgi_emitter *emitter,
     return refused;
 }
 
-/* ---- tasks/cancel ---- */
-
-/* Refused, it has ended otherwise, or is not there: a look tells (R-2557-63). */
-static void cancel_answered(sgi_emitter *emitter, const sgi_outcome *outcome)
-{
-    segue_request *request = emitter->request;
-    int64_t code = 0;
-    request->cancelling = NULL;
-    if (outcome->kind == SGI_OUTCOME_ERROR)
-        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
-    if (code != SGI_RPC_INVALID_PARAMS) {
-        sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
-        return;
-    }
-    sgi_follow_look(request);
-}
-
-bool sgi_follow_draft_cancel(segue_request *request)
-{
-    sgi_sending sending;
-    if (request->cancelling)
-        return true;
-    if (!sgi_session_is_open(request->session))
-        return false;
-    sgi_emitter *emitter =
-        sgi_task_ask(request, &sending, "tasks/cancel", cancel_answered);
-    if (!emitter || !sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
-        return false;
-    request->cancelling = emitter;
-    return true;
-}
-
 /* ---- what comes by itself ---- */
 
 void sgi_follow_draft_status(segue_request *request, sgi_json task)

@@ -101,7 +101,7 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event)
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
     if (sgi_fold_size(&request->fold) > limit) {
-        sgi_follow_cancel(request);
+        sgi_follow_abandon(request);
         sgi_request_fail(request, SEGUE_E_TOO_LARGE,
                          "the result is larger than max_result_bytes");
     } else if (sgi_deliver_is_full(request)) {

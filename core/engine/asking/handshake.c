@@ -141,9 +141,16 @@ static void open_modern(segue_session *session, sgi_json result)
     }
 }
 
-/* No answer of a server. Over a byte stream the session hears of a loss by itself. */
+/* No answer of a server. Over a byte stream the session hears of a loss by itself, and
+ * silence tells the era; over HTTP a refusal does, and who is silent is busy
+ * (2026-07-28 basic/versioning, "Backward Compatibility"). */
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
+    bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
+    if (silent && session->stage == SGI_STAGE_PROBING) {
+        sgi_session_lost(session, "the server did not answer server/discover");
+        return true;
+    }
     if (outcome->kind == SGI_OUTCOME_LOST) {
         if (session->conn->exchanging)
             sgi_session_lost(session, outcome->why);
@@ -413,7 +420,8 @@ static void send_discover(segue_session *session)
         return;
     }
     emitter->done = discovered;
-    emitter->timeout_ms = session->options.probe_timeout_ms;
+    if (!session->conn->exchanging)
+        emitter->timeout_ms = session->options.probe_timeout_ms;
     send_it(emitter, &sending);
 }
 

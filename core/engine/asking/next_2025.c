@@ -12,7 +12,7 @@ static bool may_ask(const segue_request *request)
     const sgi_task_2025 *task = request->task_2025;
     bool backs_off = task->backing_off && request->retry.slot;
     return sgi_2025_is_live(request) && !request->hook_pending && !request->paused &&
-           !task->asking && !task->cancelling && !backs_off &&
+           !task->asking && !request->cancel_due && !backs_off &&
            sgi_session_is_open(request->session);
 }
 

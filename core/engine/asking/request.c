@@ -172,14 +172,10 @@ segue_status sgi_request_cancel(segue_request *request)
 {
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
-    if (request->phase == SGI_PHASE_FOLLOW && request->task_2025 &&
-        sgi_follow_2025_cancel(request))
-        return SEGUE_OK; /* the answer ends it */
-    if (request->phase == SGI_PHASE_FOLLOW && sgi_follow_is_draft(request) &&
-        sgi_follow_draft_cancel(request))
-        return SEGUE_OK;
-    if (request->phase == SGI_PHASE_FOLLOW)
+    if (request->phase == SGI_PHASE_FOLLOW) {
         sgi_follow_cancel(request);
+        return SEGUE_OK;
+    }
     give_up_call(request);
     sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
     return SEGUE_OK;
@@ -199,7 +195,7 @@ static void deadline_passed(sgi_timer *timer)
 {
     segue_request *request = SGI_OWNER(timer, segue_request, deadline);
     if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout)
-        sgi_follow_cancel(request);
+        sgi_follow_abandon(request);
     give_up_call(request);
     sgi_request_fail(request, SEGUE_E_TIMEOUT,
                      "the request took longer than its timeout");

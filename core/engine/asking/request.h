@@ -132,7 +132,8 @@ struct segue_request {
     int64_t ttl_ms;          /* -1 = unlimited, 0 = not known */
     int64_t known_ms;        /* since when it is known; monotonic */
     sgi_echo echo;           /* of a draft's task without a handle */
-    sgi_emitter *cancelling; /* a draft's: the answer ends the request */
+    sgi_emitter *cancelling; /* tasks/cancel: its answer ends the request */
+    bool cancel_due;         /* ... which is under way, or has yet to be sent */
     int32_t failures;        /* in a row, of exchanges about the task */
     bool no_stream;          /* the server streams, but not this */
     bool look_due;           /* tasks/get is owed, whatever the stream does */
@@ -283,7 +284,6 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event);
 /* The stream has a hole: it is asked for again, behind what came. */
 void sgi_follow_reopen(segue_request *request);
 void sgi_follow_answer(segue_request *request, sgi_question *question);
-void sgi_follow_cancel(segue_request *request);
 /* The application has given no credit for what is there: the stream is stopped. */
 void sgi_follow_pause(segue_request *request);
 /* There is room again: a paused stream goes on. */
@@ -293,6 +293,15 @@ void sgi_follow_end(segue_request *request);
 
 /* Looks at the task now, whatever was to be waited for. */
 void sgi_follow_look(segue_request *request);
+
+/* ---- follow_cancel.c ---- */
+
+/* Asks the server to cancel the task: the answer ends the request. */
+void sgi_follow_cancel(segue_request *request);
+/* ... as soon as it can be sent. */
+void sgi_follow_cancel_go(segue_request *request);
+/* The same for a request that has ended by itself: nobody waits for the answer. */
+void sgi_follow_abandon(segue_request *request);
 
 /* ---- follow_draft.c: what is different about one of DRAFT-2026-v1 ---- */
 
@@ -305,8 +314,6 @@ void sgi_follow_draft_unsent(segue_request *request, const sgi_emitter *emitter)
 /* What became of them; true: some were refused, and are asked for anew. */
 bool sgi_follow_draft_got(segue_request *request, const sgi_emitter *emitter,
                           const sgi_outcome *outcome);
-/* As sgi_follow_2025_cancel. */
-bool sgi_follow_draft_cancel(segue_request *request);
 /* notifications/tasks/status. */
 void sgi_follow_draft_status(segue_request *request, sgi_json task);
 
@@ -316,9 +323,6 @@ void sgi_follow_draft_status(segue_request *request, sgi_json task);
 bool sgi_follow_2025_begin(segue_request *request);
 void sgi_follow_2025_free(segue_request *request);
 void sgi_follow_2025_go(segue_request *request);
-/* Asks the server to cancel it; the answer ends the request. False: it cannot be asked
- * now. */
-bool sgi_follow_2025_cancel(segue_request *request);
 void sgi_follow_2025_end(segue_request *request);
 void sgi_follow_2025_pause(segue_request *request);
 /* The exchange of the call has ended: nothing more is pushed. */

@@ -104,6 +104,8 @@ void sgi_task_note_poll(segue_request *request, sgi_json task)
 void sgi_task_poll_later(segue_request *request)
 {
     int64_t ms = request->poll_ms;
+    if (request->cancel_due)
+        return; /* the answer to that is waited for */
     ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
     sgi_request_later(request, ms);
 }

@@ -233,5 +233,5 @@ void sgi_asker_cancel_task(sgi_asker *asker)
 {
     if (asker->request->phase == SGI_PHASE_FOLLOW &&
         !sgi_task_state_is_terminal(asker->request->state))
-        sgi_follow_cancel(asker->request);
+        sgi_follow_abandon(asker->request);
 }

@@ -79,7 +79,8 @@ export interface ConnectOptions extends AnswerOptions {
     connectAttempts?: number | undefined;
     /** Of one exchange on the wire, in milliseconds; default 60,000. */
     requestTimeoutMs?: number | undefined;
-    /** How long a server has to say that it is of 2026-07-28, in milliseconds. */
+    /** A server that says nothing to `server/discover` for so long, over stdio, is one of
+     * the handshake eras; in milliseconds, default 5,000. */
     probeTimeoutMs?: number | undefined;
     /** Attempts in a row to connect again, -1 = none; default 20. */
     maxReconnects?: number | undefined;

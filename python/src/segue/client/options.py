@@ -59,6 +59,8 @@ class ConnectOptions(TypedDict, total=False):
         connect_timeout: For the first connection; default 30.
         connect_attempts: For the first connection; default 1.
         request_timeout: Of one exchange on the wire; default 60.
+        probe_timeout: A server that says nothing to `server/discover` for so long, over
+            stdio, is one of the handshake eras; default 5.
         max_reconnects: Attempts in a row, -1 = none; default 20.
         verify: False = certificates are not verified; a path = a file of them, PEM.
         cert: File of a client certificate, or (certificate, key), or with a password.

@@ -1,0 +1,74 @@
+/* Cancelling a task that is followed: its server is asked, and the answer is the end of
+ * the request, unless the task had ended before: then that is looked up (R-2557-63).
+ *
+ * R-2557-39 lets a client of 2026-07-28 forget the task without waiting. Whoever closes
+ * the session next, as programs do, would take the message along before it is out, and
+ * the task would go on: so all revisions wait, GRACE_MS at most. Within that time it is
+ * also sent once the session is up, and again when the connection broke. */
+#include "engine/asking/request.h"
+
+#define GRACE_MS 5000
+
+static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    int64_t code = 0;
+    request->cancelling = NULL;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    if (outcome->kind == SGI_OUTCOME_LOST) {
+        if (sgi_session_is_open(request->session)) /* over HTTP: only this exchange */
+            sgi_request_back_off(request, 0);
+    } else if (code == SGI_RPC_INVALID_PARAMS) {
+        request->cancel_due = false;
+        sgi_follow_look(request);
+    } else {
+        sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
+    }
+}
+
+void sgi_follow_cancel_go(segue_request *request)
+{
+    sgi_sending sending;
+    if (request->cancelling || request->retry.slot || !sgi_follow_settle_birth(request))
+        return;
+    sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/cancel", answered);
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        request->cancelling = emitter;
+    else
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+}
+
+static void grace_over(sgi_timer *timer)
+{
+    segue_request *request = SGI_OWNER(timer, segue_request, deadline);
+    sgi_request_fail(request, SEGUE_E_CANCELLED,
+                     "cancelled; the server has not confirmed it");
+}
+
+void sgi_follow_cancel(segue_request *request)
+{
+    if (request->cancel_due)
+        return;
+    request->cancel_due = true;
+    sgi_engine_timer_clear(request->engine, &request->retry);
+    sgi_engine_timer(request->engine, &request->deadline, GRACE_MS, grace_over);
+    if (sgi_session_is_open(request->session))
+        sgi_follow_cancel_go(request);
+}
+
+static void nobody_waits(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    (void)emitter;
+    (void)outcome;
+}
+
+void sgi_follow_abandon(segue_request *request)
+{
+    sgi_sending sending;
+    if (request->cancelling || !sgi_session_is_open(request->session))
+        return;
+    sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/cancel", nobody_waits);
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        emitter->request = NULL;
+}

@@ -1,0 +1,259 @@
+/* A task is cancelled by the client, of any revision: its server is asked, and the answer
+ * is the end; before that, what can be done is done to bring it there. */
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define GRACE_MS 5000
+#define RESULT_2025 "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]"
+
+/* What a server of a revision says and is asked. */
+typedef struct era {
+    const char *name;
+    void (*shake)(kit *k);
+    const char *created, *cancelled, *completed, *acknowledged;
+    bool fetches; /* tasks/result brings the result */
+} era;
+
+static void shake_modern(kit *k)
+{
+    kit_handshake(k, SERVER_TASKS);
+}
+
+static void shake_streams(kit *k)
+{
+    kit_handshake(k, SERVER_STREAMS);
+}
+
+static void shake_2025(kit *k)
+{
+    kit_handshake_2025(k, SERVER_2025);
+}
+
+static void shake_draft(kit *k)
+{
+    kit_shake_hands(k, "DRAFT-2026-v1", "{\"tools\":{}}");
+}
+
+#define DRAFT(status)                                                                    \
+    "\"taskId\":\"T\",\"status\":\"" status                                              \
+    "\",\"createdAt\":\"2026-01-01T00:00:00Z\",\"lastUpdatedAt\":\"2026-01-01T00:00:"    \
+    "00Z\",\"ttl\":60,\"pollInterval\":1000"
+
+static const era eras[] = {
+    {"2026-07-28", shake_modern, CREATED("T"), TASK("T", "cancelled"),
+     TASK("T", "completed") "," RESULT, "\"resultType\":\"complete\"", false},
+    {"2026-07-28, streamed", shake_streams, CREATED("T"), TASK("T", "cancelled"),
+     TASK("T", "completed") "," RESULT, "\"resultType\":\"complete\"", false},
+    {"2025-11-25", shake_2025, CREATED_2025("T"), TASK_2025("T", "cancelled"),
+     TASK_2025("T", "completed"), TASK_2025("T", "cancelled"), true},
+    {"DRAFT-2026-v1", shake_draft,
+     "\"resultType\":\"task\",\"task\":{" DRAFT("working") "}",
+     "\"resultType\":\"task\"," DRAFT("cancelled"),
+     "\"resultType\":\"task\"," DRAFT("completed") "," RESULT,
+     "\"resultType\":\"task\"," DRAFT("cancelled"), false},
+};
+#define ERAS (sizeof eras / sizeof *eras)
+
+/* A call that has become task T. */
+static record *begin(kit *k, const era *e)
+{
+    segue_session_options options = kit_legacy_options();
+    bool modern = !strncmp(e->name, "2026", 4);
+    if (e->shake == shake_draft)
+        options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
+    kit_begin(k, modern ? NULL : &options);
+    e->shake(k);
+    record *r = kit_call(k, "t");
+    if (e->fetches)
+        kit_list_tools(k);
+    kit_result(k, kit_expect(k, "tools/call"), "%s", e->created);
+    return r;
+}
+
+/* The next line of this method; others before it are passed over. */
+static const char *hear(kit *k, const char *method)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\"", method);
+    for (const char *line; (line = kit_heard(k));)
+        if (!strcmp(json_at(line, "method"), quoted))
+            return line;
+    fail_msg("%s was not said", method);
+    return NULL;
+}
+
+/* What was said up to now is not answered; gives a look at the task, or NULL. */
+static const char *pass_over_all(kit *k)
+{
+    const char *get = NULL;
+    for (const char *line; (line = kit_heard(k));)
+        if (!strcmp(json_at(line, "method"), "\"tasks/get\""))
+            get = line;
+    return get;
+}
+
+static const char *hear_cancel(kit *k)
+{
+    const char *cancel = hear(k, "tasks/cancel");
+    assert_at(cancel, "params.taskId", "\"T\"");
+    return cancel;
+}
+
+static void the_answer_is_the_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        record *r = begin(&k, &eras[i]);
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        const char *cancel = hear_cancel(&k);
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        kit_advance(&k, GRACE_MS - 100);
+        kit_expect_silence(&k); /* once is enough, and nothing is polled meanwhile */
+        assert_int_equal(r->completed, 0);
+        kit_result(&k, cancel, "%s", eras[i].acknowledged);
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_E_TERMINAL);
+        kit_end(&k);
+    }
+}
+
+static void without_an_answer_it_ends_all_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        record *r = begin(&k, &eras[i]);
+        segue_request_cancel(r->request);
+        const char *cancel = hear_cancel(&k);
+        kit_advance(&k, GRACE_MS);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_string_equal(r->message, "cancelled; the server has not confirmed it");
+        kit_result(&k, cancel, "%s", eras[i].acknowledged); /* nobody waits for it */
+        kit_end(&k);
+    }
+}
+
+/* Refused, it had ended before: that is its end (R-2557-63). */
+static void too_late_brings_the_result(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        record *r = begin(&k, &eras[i]);
+        const char *get = pass_over_all(&k);
+        segue_request_cancel(r->request);
+        kit_error(&k, hear_cancel(&k), -32602, NULL);
+        for (int looks = 0; !r->completed; looks++) {
+            assert_true(looks < 3); /* an open stream may have more to say */
+            get = get ? get : hear(&k, "tasks/get");
+            kit_result(&k, get, "%s", eras[i].completed);
+            if (eras[i].fetches)
+                kit_result(&k, hear(&k, "tasks/result"), RESULT_2025);
+            kit_advance(&k, 1200);
+            get = NULL;
+        }
+        assert_int_equal(r->status, SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
+/* Within its time it goes with the next connection; what was lost goes again. */
+static void the_next_connection_brings_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * ERAS; i++) {
+        const era *e = &eras[i / 2];
+        kit k = {.can_reopen = 1};
+        record *r = begin(&k, e);
+        pass_over_all(&k);
+        if (i % 2) {
+            segue_request_cancel(r->request);
+            hear_cancel(&k);
+        }
+        kit_cut(&k);
+        segue_request_cancel(r->request);
+        e->shake(&k);
+        kit_advance(&k, 1000);
+        kit_result(&k, hear_cancel(&k), "%s", e->acknowledged);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        kit_end(&k);
+    }
+}
+
+static void without_a_connection_it_ends_after_its_time(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {.can_reopen = 1};
+        record *r = begin(&k, &eras[i]);
+        kit_cut(&k); /* the next server says nothing */
+        segue_request_cancel(r->request);
+        kit_advance(&k, GRACE_MS - 20);
+        assert_int_equal(r->completed, 0);
+        kit_advance(&k, 20);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        kit_end(&k);
+    }
+}
+
+/* What is resumed is a task at once: it can be cancelled before anything was sent. */
+static void a_token_is_enough(void **state)
+{
+    (void)state;
+    kit first = {0}, k = {0};
+    char token[4096];
+    size_t len = sizeof token;
+    record *r = begin(&first, &eras[0]);
+    assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
+    kit_end(&first);
+    kit_begin(&k, NULL);
+    r = kit_resume(&k, token, NULL);
+    segue_request_cancel(r->request);
+    kit_handshake(&k, SERVER_TASKS);
+    kit_result(&k, hear_cancel(&k), "\"resultType\":\"complete\"");
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    kit_end(&k);
+}
+
+static void cancel_it(record *r)
+{
+    segue_request_cancel(r->request);
+}
+
+static void the_first_word_of_it_may_cancel_it(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    r->on_task = cancel_it;
+    kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
+    kit_result(&k, kit_expect(&k, "tasks/cancel"), "\"resultType\":\"complete\"");
+    kit_expect_silence(&k); /* no stream was begun */
+    assert_int_equal(r->status, SEGUE_E_CANCELLED);
+    kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_answer_is_the_end),
+        cmocka_unit_test(without_an_answer_it_ends_all_the_same),
+        cmocka_unit_test(too_late_brings_the_result),
+        cmocka_unit_test(the_next_connection_brings_it),
+        cmocka_unit_test(without_a_connection_it_ends_after_its_time),
+        cmocka_unit_test(a_token_is_enough),
+        cmocka_unit_test(the_first_word_of_it_may_cancel_it),
+    };
+    return cmocka_run_group_tests_name("client_cancel", tests, NULL, NULL);
+}
