@@ -3,11 +3,24 @@
  *
  * R-2557-39 lets a client of 2026-07-28 forget the task without waiting. Whoever closes
  * the session next, as programs do, would take the message along before it is out, and
- * the task would go on: so all revisions wait, GRACE_MS at most. Within that time it is
- * also sent once the session is up, and again when the connection broke. */
+ * the task would go on: so all revisions wait, but not for long. Within that time it is
+ * also sent once the session is up, and again when the connection broke. A request whose
+ * own time is over ends in the same way, only sooner. */
 #include "engine/asking/request.h"
 
-#define GRACE_MS 5000
+#define CANCEL_GRACE_MS 5000
+#define TIMEOUT_GRACE_MS 1000
+
+static void end(segue_request *request, bool confirmed)
+{
+    if (request->cancel_status == SEGUE_E_TIMEOUT)
+        sgi_request_fail(request, SEGUE_E_TIMEOUT,
+                         "the request took longer than its timeout");
+    else
+        sgi_request_fail(request, SEGUE_E_CANCELLED,
+                         confirmed ? "cancelled"
+                                   : "cancelled; the server has not confirmed it");
+}
 
 static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
@@ -23,7 +36,7 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
         request->cancel_due = false;
         sgi_follow_look(request);
     } else {
-        sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
+        end(request, true);
     }
 }
 
@@ -41,18 +54,18 @@ void sgi_follow_cancel_go(segue_request *request)
 
 static void grace_over(sgi_timer *timer)
 {
-    segue_request *request = SGI_OWNER(timer, segue_request, deadline);
-    sgi_request_fail(request, SEGUE_E_CANCELLED,
-                     "cancelled; the server has not confirmed it");
+    end(SGI_OWNER(timer, segue_request, deadline), false);
 }
 
-void sgi_follow_cancel(segue_request *request)
+void sgi_follow_cancel(segue_request *request, segue_status status)
 {
     if (request->cancel_due)
         return;
     request->cancel_due = true;
+    request->cancel_status = status;
+    int64_t grace_ms = status == SEGUE_E_TIMEOUT ? TIMEOUT_GRACE_MS : CANCEL_GRACE_MS;
     sgi_engine_timer_clear(request->engine, &request->retry);
-    sgi_engine_timer(request->engine, &request->deadline, GRACE_MS, grace_over);
+    sgi_engine_timer(request->engine, &request->deadline, grace_ms, grace_over);
     if (sgi_session_is_open(request->session))
         sgi_follow_cancel_go(request);
 }

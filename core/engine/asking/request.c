@@ -173,7 +173,7 @@ segue_status sgi_request_cancel(segue_request *request)
     if (request->phase == SGI_PHASE_DONE)
         return SEGUE_E_TERMINAL;
     if (request->phase == SGI_PHASE_FOLLOW) {
-        sgi_follow_cancel(request);
+        sgi_follow_cancel(request, SEGUE_E_CANCELLED);
         return SEGUE_OK;
     }
     give_up_call(request);
@@ -194,8 +194,10 @@ segue_status sgi_request_detach(segue_request *request)
 static void deadline_passed(sgi_timer *timer)
 {
     segue_request *request = SGI_OWNER(timer, segue_request, deadline);
-    if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout)
-        sgi_follow_abandon(request);
+    if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout) {
+        sgi_follow_cancel(request, SEGUE_E_TIMEOUT);
+        return;
+    }
     give_up_call(request);
     sgi_request_fail(request, SEGUE_E_TIMEOUT,
                      "the request took longer than its timeout");

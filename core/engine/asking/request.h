@@ -134,6 +134,7 @@ struct segue_request {
     sgi_echo echo;           /* of a draft's task without a handle */
     sgi_emitter *cancelling; /* tasks/cancel: its answer ends the request */
     bool cancel_due;         /* ... which is under way, or has yet to be sent */
+    segue_status cancel_status;
     int32_t failures;        /* in a row, of exchanges about the task */
     bool no_stream;          /* the server streams, but not this */
     bool look_due;           /* tasks/get is owed, whatever the stream does */
@@ -296,8 +297,9 @@ void sgi_follow_look(segue_request *request);
 
 /* ---- follow_cancel.c ---- */
 
-/* Asks the server to cancel the task: the answer ends the request. */
-void sgi_follow_cancel(segue_request *request);
+/* Asks the server to cancel the task: the answer ends the request, with SEGUE_E_CANCELLED
+ * or SEGUE_E_TIMEOUT. */
+void sgi_follow_cancel(segue_request *request, segue_status status);
 /* ... as soon as it can be sent. */
 void sgi_follow_cancel_go(segue_request *request);
 /* The same for a request that has ended by itself: nobody waits for the answer. */

@@ -1967,7 +1967,8 @@ typedef struct segue_request_events {
 typedef struct segue_request_options {
     size_t struct_size;
     int64_t timeout_ms;    /* whole request; 0 = none */
-    int32_t on_timeout;    /* 0 = leave a task running, 1 = cancel it */
+    int32_t on_timeout;    /* 0 = leave a task running, 1 = cancel it: the server has
+                              one more second to confirm that */
     int64_t credit;        /* segments that may be delivered before segue_request_grant;
                               0 = no limit (delivered as fast as callbacks return) */
     int32_t discard;       /* 1 = segments are delivered, not collected into the result */
