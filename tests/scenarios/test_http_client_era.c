@@ -122,6 +122,23 @@ static void ends(const char *status, const char *headers, const char *body,
     script_end(&s);
 }
 
+/* Where it is not tried again, it is told. */
+static void a_refusal_that_passes_is_told(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of(SEGUE_ERA_AUTO);
+    options.first_attempts = 1;
+    script_begin(&s, &options);
+    script_say(script_expect(&s, "server/discover"), "503 Service Unavailable", JSON,
+               "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":"
+               "\"The server is closing\"}}");
+    script_until(&s, s.k.closed);
+    assert_int_equal(s.k.closed_status, SEGUE_E_DISCONNECTED);
+    assert_string_equal(s.k.closed_message, "HTTP status 503: The server is closing");
+    script_end(&s);
+}
+
 static void a_modern_error_is_no_reason_to_initialize(void **state)
 {
     (void)state;
@@ -305,6 +322,7 @@ int main(void)
         cmocka_unit_test(reconnects_are_counted),
         cmocka_unit_test(silence_says_nothing_of_the_era),
         cmocka_unit_test(a_refusal_that_passes_says_nothing_of_the_era),
+        cmocka_unit_test(a_refusal_that_passes_is_told),
         cmocka_unit_test(an_announcement_without_answer_holds_nobody_up),
         cmocka_unit_test(the_era_of_a_handshake_server_is_remembered),
     };

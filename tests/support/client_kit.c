@@ -99,6 +99,8 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     assert_int_equal(k->closed, 0);
     k->closed++;
     k->closed_status = segue_error_status(error);
+    snprintf(k->closed_message, sizeof k->closed_message, "%s",
+             error ? segue_error_message(error) : "");
 }
 
 static void on_notification(void *user, segue_session *session, const char *method,

@@ -58,6 +58,7 @@ struct kit {
     int hold_reopen; /* 1 = do not connect by itself */
     int opened, closed, session_freed;
     segue_status closed_status;
+    char closed_message[128];
     int notifications;
     char last_notification[512];
     record *records;

@@ -49,6 +49,14 @@ static bool is_denied(const sgi_exchange *exchange, int32_t status)
            (status == 403 && !sgi_session_is_open(exchange->session));
 }
 
+static void lose(sgi_emitter *emitter, int32_t status, sgi_json error)
+{
+    char what[32], room[SGI_NAME_MAX], why[SGI_WHY_MAX];
+    snprintf(what, sizeof what, "HTTP status %d", (int)status);
+    sgi_explain(why, what, sgi_name_text(sgi_json_get(error, "message"), room));
+    sgi_emitter_lost(emitter, why, false);
+}
+
 void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
@@ -68,9 +76,7 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     if (error.n && !(passes && !sgi_session_is_open(exchange->session))) {
         sgi_emitter_error(exchange->emitter, error);
     } else if (passes) {
-        char why[32];
-        snprintf(why, sizeof why, "HTTP status %d", (int)status);
-        sgi_emitter_lost(exchange->emitter, why, false);
+        lose(exchange->emitter, status, error);
     } else {
         sgi_emitter_refused(exchange->emitter, status, NULL);
     }

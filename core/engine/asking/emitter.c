@@ -10,6 +10,14 @@
 #include "engine/asking/trace.h"
 
 #include <stdio.h>
+#include <string.h>
+
+void sgi_explain(char why[SGI_WHY_MAX], const char *what, sgi_str said)
+{
+    bool fits = said.n && strlen(what) + said.n + sizeof ": " <= SGI_WHY_MAX;
+    snprintf(why, SGI_WHY_MAX, "%s%s%.*s", what, fits ? ": " : "", fits ? (int)said.n : 0,
+             fits ? said.p : "");
+}
 
 static sgi_str id_key(const sgi_emitter *emitter)
 {

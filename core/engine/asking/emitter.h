@@ -44,6 +44,10 @@ struct sgi_emitter {
     void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
 };
 
+/* What happened, and what the server said about it, if that is short. */
+#define SGI_WHY_MAX 2048
+void sgi_explain(char why[SGI_WHY_MAX], const char *what, sgi_str said);
+
 /* What an outcome that is REFUSED means for the application. */
 static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {

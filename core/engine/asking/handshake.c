@@ -7,8 +7,6 @@
 #include "engine/asking/session.h"
 #include "engine/hosting/host.h"
 
-#include <stdio.h>
-
 #define META "io.modelcontextprotocol/"
 
 /* ---- what this client says of itself ---- */
@@ -241,8 +239,7 @@ static void read_experimental(segue_session *session, sgi_json capabilities)
 /* With what the server said, so that somebody can find out why. */
 static void was_refused(segue_session *session, const sgi_outcome *outcome)
 {
-    static const char what[] = "the server refused initialize";
-    char room[SGI_NAME_MAX], text[2 * SGI_NAME_MAX];
+    char room[SGI_NAME_MAX], why[SGI_WHY_MAX];
     sgi_str said =
         outcome->kind == SGI_OUTCOME_REFUSED ? sgi_str_of(outcome->why) : (sgi_str){0};
     if (outcome->kind == SGI_OUTCOME_TIMEOUT) {
@@ -252,10 +249,8 @@ static void was_refused(segue_session *session, const sgi_outcome *outcome)
     }
     if (outcome->kind == SGI_OUTCOME_ERROR)
         said = sgi_name_text(sgi_json_get(outcome->json, "message"), room);
-    bool fits = said.n && said.n < sizeof text - sizeof what - 2;
-    snprintf(text, sizeof text, "%s%s%.*s", what, fits ? ": " : "",
-             fits ? (int)said.n : 0, fits ? said.p : "");
-    sgi_session_failed(session, SEGUE_E_NEGOTIATION, text);
+    sgi_explain(why, "the server refused initialize", said);
+    sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
 }
 
 static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)

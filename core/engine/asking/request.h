@@ -135,9 +135,9 @@ struct segue_request {
     sgi_emitter *cancelling; /* tasks/cancel: its answer ends the request */
     bool cancel_due;         /* ... which is under way, or has yet to be sent */
     segue_status cancel_status;
-    int32_t failures;        /* in a row, of exchanges about the task */
-    bool no_stream;          /* the server streams, but not this */
-    bool look_due;           /* tasks/get is owed, whatever the stream does */
+    int32_t failures;  /* in a row, of exchanges about the task */
+    bool no_stream;    /* the server streams, but not this */
+    bool look_due;     /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count; /* all that were ever asked */
     int32_t rounds;         /* answers that were questions (questions.c) */
