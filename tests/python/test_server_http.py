@@ -80,7 +80,8 @@ def test_a_verdict_that_is_none_is_told(caplog: pytest.LogCaptureFixture) -> Non
 
     async def work() -> None:
         async with simple().serving("127.0.0.1:0", auth=auth) as serving:
-            with pytest.raises(segue.DisconnectedError, match="503: .* cannot be checked"):
+            refused = "503: .* cannot be checked"
+            with pytest.raises(segue.DisconnectedError, match=refused):
                 await segue.connect(serving.url, auth="secret")
 
     run(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -164,6 +165,53 @@ def test_control_c_cancels() -> None:
         assert child.stdout.readline() == "interrupted Hello, World!\n"
     child.stdout.close()
     assert child.wait(20) == 0
+
+
+def test_an_interrupt_waits_for_what_it_cancels() -> None:
+    """Its work has something to tell the server, and the session may be closed next."""
+    told: list[str] = []
+    me = threading.get_ident()
+
+    async def work() -> None:
+        while sys._current_frames()[me].f_code.co_name != "wait":
+            await asyncio.sleep(0)  # until its end is waited for
+        os.kill(os.getpid(), signal.SIGALRM)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            told.append("cancelled")
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            segue.sync._run(work())
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert told == ["cancelled"]
+
+
+def test_an_interrupt_at_any_moment() -> None:
+    """Nothing is left locked that the loop would wait for."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    chance = random.Random(7)
+    with segue.sync.connect(server_command()) as session:
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            for _ in range(100):
+                with pytest.raises(KeyboardInterrupt):
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 1e-3))
+                    session.call("hang_plain")
+                assert session.call("greet").text == "Hello, World!"
+        finally:
+            signal.signal(signal.SIGALRM, before)
 
 
 def test_the_program_ends_with_open_sessions() -> None:

@@ -18,7 +18,7 @@
 typedef struct era {
     const char *name;
     void (*shake)(kit *k);
-    const char *created, *cancelled, *completed, *acknowledged;
+    const char *created, *working, *cancelled, *completed, *acknowledged;
     bool fetches; /* tasks/result brings the result */
 } era;
 
@@ -48,19 +48,26 @@ static void shake_draft(kit *k)
     "00Z\",\"ttl\":60,\"pollInterval\":1000"
 
 static const era eras[] = {
-    {"2026-07-28", shake_modern, CREATED("T"), TASK("T", "cancelled"),
-     TASK("T", "completed") "," RESULT, "\"resultType\":\"complete\"", false},
-    {"2026-07-28, streamed", shake_streams, CREATED("T"), TASK("T", "cancelled"),
-     TASK("T", "completed") "," RESULT, "\"resultType\":\"complete\"", false},
-    {"2025-11-25", shake_2025, CREATED_2025("T"), TASK_2025("T", "cancelled"),
-     TASK_2025("T", "completed"), TASK_2025("T", "cancelled"), true},
+    {"2026-07-28", shake_modern, CREATED("T"), TASK("T", "working"),
+     TASK("T", "cancelled"), TASK("T", "completed") "," RESULT,
+     "\"resultType\":\"complete\"", false},
+    {"2026-07-28, streamed", shake_streams, CREATED("T"), TASK("T", "working"),
+     TASK("T", "cancelled"), TASK("T", "completed") "," RESULT,
+     "\"resultType\":\"complete\"", false},
+    {"2025-11-25", shake_2025, CREATED_2025("T"), TASK_2025("T", "working"),
+     TASK_2025("T", "cancelled"), TASK_2025("T", "completed"),
+     TASK_2025("T", "cancelled"), true},
     {"DRAFT-2026-v1", shake_draft,
      "\"resultType\":\"task\",\"task\":{" DRAFT("working") "}",
+     "\"resultType\":\"task\"," DRAFT("working"),
      "\"resultType\":\"task\"," DRAFT("cancelled"),
      "\"resultType\":\"task\"," DRAFT("completed") "," RESULT,
      "\"resultType\":\"task\"," DRAFT("cancelled"), false},
 };
 #define ERAS (sizeof eras / sizeof *eras)
+
+/* Of the next call, which then is cancelled. */
+static int64_t times_out_ms;
 
 /* A call that has become task T. */
 static record *begin(kit *k, const era *e)
@@ -71,7 +78,11 @@ static record *begin(kit *k, const era *e)
         options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
     kit_begin(k, modern ? NULL : &options);
     e->shake(k);
-    record *r = kit_call(k, "t");
+    segue_request_options call;
+    segue_struct_init(&call, sizeof call, SEGUE_STRUCT_REQUEST_OPTIONS);
+    call.timeout_ms = times_out_ms;
+    call.on_timeout = 1;
+    record *r = kit_start(k, "tools/call", "{\"name\":\"t\"}", &call);
     if (e->fetches)
         kit_list_tools(k);
     kit_result(k, kit_expect(k, "tools/call"), "%s", e->created);
@@ -113,8 +124,11 @@ static void the_answer_is_the_end(void **state)
     for (size_t i = 0; i < ERAS; i++) {
         kit k = {0};
         record *r = begin(&k, &eras[i]);
+        const char *get = pass_over_all(&k);
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         const char *cancel = hear_cancel(&k);
+        if (get)
+            kit_result(&k, get, "%s", eras[i].working);
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         kit_advance(&k, GRACE_MS - 100);
         kit_expect_silence(&k); /* once is enough, and nothing is polled meanwhile */
@@ -139,6 +153,85 @@ static void without_an_answer_it_ends_all_the_same(void **state)
         assert_int_equal(r->status, SEGUE_E_CANCELLED);
         assert_string_equal(r->message, "cancelled; the server has not confirmed it");
         kit_result(&k, cancel, "%s", eras[i].acknowledged); /* nobody waits for it */
+        kit_end(&k);
+    }
+}
+
+/* Nor does a refusal that may pass end it, but no answer ever will where nobody knows of
+ * cancelling. */
+static void a_refusal_is_no_answer(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        record *r = begin(&k, &eras[i]);
+        segue_request_cancel(r->request);
+        kit_error(&k, hear_cancel(&k), -32603, NULL);
+        kit_advance(&k, 100);
+        kit_expect_silence(&k);
+        kit_advance(&k, 200);
+        kit_error(&k, hear_cancel(&k), -32000, "{\"retryAfterMs\":2000}");
+        kit_advance(&k, 1500);
+        kit_expect_silence(&k);
+        kit_advance(&k, 800);
+        kit_result(&k, hear_cancel(&k), "%s", eras[i].acknowledged);
+        assert_string_equal(r->message, "cancelled");
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        kit_end(&k);
+    }
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        record *r = begin(&k, &eras[i]);
+        segue_request_cancel(r->request);
+        kit_error(&k, hear_cancel(&k), -32601, NULL);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_string_equal(r->message, "cancelled; the server has not confirmed it");
+        kit_end(&k);
+    }
+}
+
+/* What the application asked for is how it ends, whoever says first that it has. */
+static void a_timeout_stays_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * ERAS; i++) {
+        const era *e = &eras[i / 2];
+        bool is_lost = i % 2;
+        kit k = {.can_reopen = is_lost};
+        times_out_ms = 500;
+        record *r = begin(&k, e);
+        times_out_ms = 0;
+        const char *get = pass_over_all(&k);
+        kit_advance(&k, 550);
+        const char *cancel = hear_cancel(&k);
+        if (is_lost) { /* it was heard, its answer was not */
+            kit_cut(&k);
+            e->shake(&k);
+            kit_advance(&k, 300);
+            kit_error(&k, hear_cancel(&k), -32602, NULL);
+            get = hear(&k, "tasks/get");
+        }
+        if (get)
+            kit_result(&k, get, "%s", e->cancelled);
+        else
+            kit_result(&k, cancel, "%s", e->acknowledged);
+        assert_int_equal(r->status, SEGUE_E_TIMEOUT);
+        kit_end(&k);
+    }
+}
+
+static void its_own_time_is_not_prolonged(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        times_out_ms = 1000;
+        record *r = begin(&k, &eras[i]);
+        times_out_ms = 0;
+        kit_advance(&k, 800);
+        segue_request_cancel(r->request);
+        kit_advance(&k, 210);
+        assert_int_equal(r->status, SEGUE_E_TIMEOUT);
         kit_end(&k);
     }
 }
@@ -249,6 +342,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_answer_is_the_end),
         cmocka_unit_test(without_an_answer_it_ends_all_the_same),
+        cmocka_unit_test(a_refusal_is_no_answer),
+        cmocka_unit_test(a_timeout_stays_one),
+        cmocka_unit_test(its_own_time_is_not_prolonged),
         cmocka_unit_test(too_late_brings_the_result),
         cmocka_unit_test(the_next_connection_brings_it),
         cmocka_unit_test(without_a_connection_it_ends_after_its_time),

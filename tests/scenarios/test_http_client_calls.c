@@ -110,6 +110,34 @@ static void get_update_and_cancel_name_their_task(void **state)
     end(&s, r, SEGUE_E_CANCELLED);
 }
 
+/* The exchange that cancels is lost, or refused for now, whatever JSON says: it goes
+ * again. */
+static void a_cancel_that_did_not_arrive_goes_again(void **state)
+{
+    (void)state;
+    static const char closing[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
+                                  "-32603,\"message\":\"The server is closing\"}}";
+    for (int how = 0; how < 3; how++) {
+        http_script s;
+        begin(&s, SERVER_TASKS);
+        record *r = kit_call(&s.k, "t");
+        script_result(script_expect(&s, "tools/call"), CREATED("T"));
+        script_expect(&s, "tasks/get");
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        heard *h = script_expect(&s, "tasks/cancel");
+        if (how == 0)
+            script_cut(h, true);
+        else
+            script_say(h, "503 Service Unavailable",
+                       how == 1 ? "" : "Content-Type: application/json\r\n",
+                       how == 1 ? "" : closing);
+        script_expect_silence(&s);
+        script_advance(&s, 300);
+        script_result(script_expect(&s, "tasks/cancel"), "\"resultType\":\"complete\"");
+        end(&s, r, SEGUE_E_CANCELLED);
+    }
+}
+
 /* ---- what comes back ---- */
 
 static void progress(heard *h, int n)
@@ -455,6 +483,7 @@ int main(void)
         cmocka_unit_test(the_head_repeats_the_call),
         {"AS-61 get, update and cancel name their task",
          get_update_and_cancel_name_their_task, NULL, NULL, NULL},
+        cmocka_unit_test(a_cancel_that_did_not_arrive_goes_again),
         cmocka_unit_test(notifications_come_before_the_answer),
         cmocka_unit_test(an_answer_does_not_wait_for_the_end_of_its_stream),
         cmocka_unit_test(what_is_no_answer_is_an_error),

@@ -322,9 +322,10 @@ void sgi_ask_position(sgi_conn *conn, sgi_str event)
 
 void sgi_ask_alive(sgi_conn *conn)
 {
+    sgi_emitter *emitter = conn->exchange->emitter;
     conn->exchange->heard = true;
-    if (conn->exchange->emitter)
-        sgi_emitter_touch(conn->exchange->emitter);
+    if (emitter && emitter->request) /* a handshake that only begins is none */
+        sgi_emitter_touch(emitter);
 }
 
 void sgi_ask_wait(sgi_conn *conn, int64_t ms)

@@ -73,7 +73,8 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     if (sgi_era_changed(exchange->emitter, exchange->version, status, error, id))
         return;
     /* Who is starting, or about to close, says nothing of its era, whatever JSON says. */
-    if (error.n && !(passes && !sgi_session_is_open(exchange->session))) {
+    bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
+    if (error.n && !(passes && shakes)) {
         sgi_emitter_error(exchange->emitter, error);
     } else if (passes) {
         lose(exchange->emitter, status, error);

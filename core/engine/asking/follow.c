@@ -176,7 +176,7 @@ static void take_task(segue_request *request, sgi_json task)
         take_failed(request, task);
         break;
     case SEGUE_TASK_CANCELLED:
-        sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
+        sgi_follow_cancelled(request);
         break;
     case SEGUE_TASK_INPUT_REQUIRED:
     case SEGUE_TASK_WORKING:

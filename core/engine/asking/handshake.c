@@ -145,8 +145,15 @@ static void open_modern(segue_session *session, sgi_json result)
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
-    if (silent && session->stage == SGI_STAGE_PROBING) {
-        sgi_session_lost(session, "the server did not answer server/discover");
+    const char *why = session->stage == SGI_STAGE_PROBING
+                          ? "the server did not answer server/discover"
+                          : "the server did not answer initialize";
+    if (silent && session->was_open) {
+        sgi_session_lost(session, why);
+        return true;
+    }
+    if (silent) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
         return true;
     }
     if (outcome->kind == SGI_OUTCOME_LOST) {

@@ -194,7 +194,8 @@ segue_status sgi_request_detach(segue_request *request)
 static void deadline_passed(sgi_timer *timer)
 {
     segue_request *request = SGI_OWNER(timer, segue_request, deadline);
-    if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout) {
+    if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout &&
+        !request->cancel_due) {
         sgi_follow_cancel(request, SEGUE_E_TIMEOUT);
         return;
     }

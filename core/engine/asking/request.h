@@ -304,6 +304,8 @@ void sgi_follow_cancel(segue_request *request, segue_status status);
 void sgi_follow_cancel_go(segue_request *request);
 /* The same for a request that has ended by itself: nobody waits for the answer. */
 void sgi_follow_abandon(segue_request *request);
+/* The server says that it is cancelled, by whomever: the end. */
+void sgi_follow_cancelled(segue_request *request);
 
 /* ---- follow_draft.c: what is different about one of DRAFT-2026-v1 ---- */
 

@@ -22,6 +22,8 @@ void sgi_request_later(segue_request *request, int64_t ms)
 
 void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
 {
+    if (request->cancel_due)
+        return; /* nothing but the answer to that is waited for */
     int64_t ms = sgi_backoff_ms(&trying, request->failures++);
     if (ms < at_least_ms)
         ms = at_least_ms;
@@ -34,6 +36,8 @@ void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
 void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome)
 {
     segue_session *session = request->session;
+    if (request->cancel_due)
+        return;
     if (outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     else if (!sgi_session_is_open(session))

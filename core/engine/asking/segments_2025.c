@@ -8,7 +8,7 @@
 
 void sgi_2025_cancelled(segue_request *request)
 {
-    sgi_request_fail(request, SEGUE_E_CANCELLED, "the task was cancelled");
+    sgi_follow_cancelled(request);
 }
 
 /* The server's error, or what is left of the task. */

@@ -1811,7 +1811,8 @@ typedef struct segue_session_options {
     int32_t era;                /* segue_era */
     int64_t probe_timeout_ms;   /* so long server/discover may be unanswered, then it is
                                      a server of the handshake eras; default 5000. Not
-                                     over HTTP, where such servers refuse it */
+                                     over HTTP, where such servers refuse it: there so
+                                     long notifications/initialized is waited for */
     int64_t request_timeout_ms; /* of one exchange on the wire; default 60000 */
     int32_t max_reconnects;     /* in a row; 0 = default 20, -1 = none */
     int64_t max_result_bytes;   /* collected for one request; default 64 MiB */
@@ -2092,9 +2093,10 @@ SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
 
 /* Asks for the end of the request: a task is cancelled on the server, a plain call is
  * withdrawn. on_complete follows with SEGUE_E_CANCELLED, or with the result if that came
- * first. That of a task follows once the server has confirmed it, or after 5 s: a session
- * that is closed before may take the message along unsent. While the connection is down
- * it waits for the next one, so long.
+ * first. That of a task follows once the server has confirmed it, or after 5 s, or with
+ * the timeout of the request: a session that is closed before (SEGUE_E_CLOSED) may take
+ * the message along unsent. While the connection is down it waits for the next one, so
+ * long; a connection that is lost for good ends it with SEGUE_E_DISCONNECTED.
  *
  * Returns   SEGUE_OK, SEGUE_E_TERMINAL after on_complete.
  * Thread    any

@@ -163,8 +163,8 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Asks the server to end it, and waits until it has said so. No error when it has
-     * ended meanwhile.
+     * Asks the server to end it, and waits until it has said so, 5 s at most. No error
+     * when it has ended meanwhile.
      */
     override async cancel(): Promise<void> {
         const flow = this.flow;

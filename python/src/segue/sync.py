@@ -19,12 +19,11 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import concurrent.futures
 import os
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from typing_extensions import Unpack
 
@@ -42,6 +41,56 @@ if TYPE_CHECKING:
 __all__ = ["Changes", "Session", "Stream", "Task", "authorize", "connect", "resume"]
 
 T = TypeVar("T")
+
+# Seconds after which whoever waits looks up: a signal that comes just before a thread
+# begins to wait for a lock does not wake it.
+_GLANCE = 0.2
+
+
+class _Job(Generic[T]):
+    """Work in the loop that another thread waits for.
+
+    That thread may be interrupted between any two of its steps. So it takes part in no
+    more than one lock, which is a flag and guards nothing: what it would leave locked,
+    the loop would wait for.
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+        self._has_ended = False
+        self._bell = threading.Lock()
+        self._bell.acquire()
+
+    def begin(self) -> None:
+        """In the loop."""
+        self._task = asyncio.get_running_loop().create_task(self._work)
+        self._task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        if not task.cancelled():
+            task.exception()  # nobody may come for it
+        self._ring()
+
+    def _ring(self) -> None:
+        self._has_ended = True
+        self._bell.release()
+
+    def cancel(self) -> None:
+        """In the loop, behind `begin`, or without it."""
+        if self._task is not None:
+            self._task.cancel()
+        elif not self._has_ended:
+            self._work.close()
+            self._ring()
+
+    def wait(self) -> None:
+        while not self._has_ended:
+            self._bell.acquire(timeout=_GLANCE)
+
+    def result(self) -> T:
+        assert self._task is not None
+        return self._task.result()
 
 
 class _Loop:
@@ -62,14 +111,14 @@ class _Loop:
             for task in rest:
                 task.cancel()
             if rest:
-                self._loop.run_until_complete(asyncio.wait(rest, timeout=2))
+                self._loop.run_until_complete(asyncio.wait(rest, timeout=6))
         finally:
             self._loop.close()
 
     def _stop(self) -> None:
         if self._pid == os.getpid() and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(5)
+            self._thread.join(8)
 
     def is_ours(self) -> bool:
         """It lives, in this process: a child of fork has its own."""
@@ -83,21 +132,17 @@ class _Loop:
                 "segue.sync waits, and this is the thread that it waits for: "
                 "callbacks must not use it"
             )
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        job = _Job(work)
         try:
-            return future.result()
+            self._loop.call_soon_threadsafe(job.begin)
+            job.wait()
         except BaseException:
-            if not future.done():
-                _cancel(future)
+            # Its work has something to tell the server, and the session may be closed
+            # next. A second interrupt does not wait.
+            self._loop.call_soon_threadsafe(job.cancel)
+            job.wait()
             raise
-
-
-def _cancel(future: concurrent.futures.Future[Any]) -> None:
-    """Cancels, and waits until it has ended; a second interrupt does not wait."""
-    ended = threading.Event()
-    future.add_done_callback(lambda _: ended.set())
-    future.cancel()
-    ended.wait()
+        return job.result()
 
 
 _loops: list[_Loop] = []

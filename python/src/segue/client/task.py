@@ -130,8 +130,8 @@ class Task(Reader):
         return _read_status(await self._ask(_segue.task_get))
 
     async def cancel(self) -> None:
-        """Asks the server to end it, and waits until it has said so. No error when it has
-        ended meanwhile."""
+        """Asks the server to end it, and waits until it has said so, 5 s at most. No
+        error when it has ended meanwhile."""
         flow = self._flow
         if flow is not None and flow.outcome is None:
             await flow.leave(detach=False)
