@@ -98,6 +98,7 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._is_over = False
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._work, name="segue.sync", daemon=True)
         self._thread.start()
@@ -113,6 +114,7 @@ class _Loop:
             if rest:
                 self._loop.run_until_complete(asyncio.wait(rest, timeout=6))
         finally:
+            self._is_over = True
             self._loop.close()
 
     def _stop(self) -> None:
@@ -122,7 +124,7 @@ class _Loop:
 
     def is_ours(self) -> bool:
         """It lives, in this process: a child of fork has its own."""
-        return self._pid == os.getpid() and self._thread.is_alive()
+        return self._pid == os.getpid() and not self._is_over  # is_alive takes a lock
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Waits for the work. What interrupts the waiting cancels it."""
@@ -150,6 +152,8 @@ _lock = threading.Lock()
 
 
 def _loop() -> _Loop:
+    if _loops and _loops[-1].is_ours():
+        return _loops[-1]
     with _lock:
         if not _loops or not _loops[-1].is_ours():
             _loops[:] = [_Loop()]
