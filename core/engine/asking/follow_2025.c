@@ -101,7 +101,7 @@ void sgi_follow_2025_go(segue_request *request)
     else if (due == SGI_STEP_LISTEN)
         listen_on(request);
     else if (due == SGI_STEP_FETCH && request->state == SEGUE_TASK_CANCELLED)
-        sgi_2025_cancelled(request); /* the whole would say no more than that */
+        sgi_follow_cancelled(request); /* the whole would say no more than that */
     else if (due == SGI_STEP_PULL || due == SGI_STEP_FETCH)
         ask_result(request, due == SGI_STEP_FETCH);
 }
@@ -114,7 +114,7 @@ void sgi_follow_2025_pause(segue_request *request)
     request->calling = NULL;
     task->pull_due = sgi_2025_can_pull(task);
     if (request->state == SEGUE_TASK_CANCELLED)
-        sgi_2025_cancelled(request); /* that does not wait for credit */
+        sgi_follow_cancelled(request); /* that does not wait for credit */
 }
 
 /* ---- after each answer ---- */
@@ -176,7 +176,7 @@ static void take_ended(segue_request *request)
     }
     task->asks_why = request->look_due = false;
     if (cancelled && (!has_begun || request->paused || request->cancel_due))
-        sgi_2025_cancelled(request);
+        sgi_follow_cancelled(request);
     else if (is_pushed)
         listen_on(request);
     else
@@ -409,7 +409,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         (task->is_fetch ? take_fetch_error : take_pull_error)(request, outcome->json);
     } else if (request->state == SEGUE_TASK_CANCELLED) {
-        sgi_2025_cancelled(request);
+        sgi_follow_cancelled(request);
     } else {
         task->pull_due = !task->is_fetch;
         cut_off(request, outcome);

@@ -62,8 +62,6 @@ void sgi_2025_note(segue_request *request, sgi_json task);
 void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
-/* Whatever else comes of a task that was cancelled, this is its end. */
-void sgi_2025_cancelled(segue_request *request);
 
 /* ---- follow_2025.c ---- */
 

@@ -6,17 +6,12 @@
 
 /* ---- the end ---- */
 
-void sgi_2025_cancelled(segue_request *request)
-{
-    sgi_follow_cancelled(request);
-}
-
 /* The server's error, or what is left of the task. */
 void sgi_2025_fail(segue_request *request, sgi_json error)
 {
     const sgi_task_2025 *task = request->task_2025;
     if (request->state == SEGUE_TASK_CANCELLED)
-        sgi_2025_cancelled(request);
+        sgi_follow_cancelled(request);
     else if (task->some)
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, error);
     else
@@ -59,7 +54,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
         return;
     }
     if (request->state == SEGUE_TASK_CANCELLED) {
-        sgi_2025_cancelled(request); /* its result only says so */
+        sgi_follow_cancelled(request); /* its result only says so */
         return;
     }
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
@@ -80,7 +75,7 @@ void sgi_2025_conclude(segue_request *request)
     sgi_task_2025 *task = request->task_2025;
     sgi_buf merged;
     if (request->state == SEGUE_TASK_CANCELLED) {
-        sgi_2025_cancelled(request);
+        sgi_follow_cancelled(request);
         return;
     }
     if (task->asks_why) {
