@@ -17,12 +17,14 @@ demo: setup release
 
 # The Python package: a wheel in build/python/dist, and an environment that has it,
 # build/python/venv.
-python: setup
+python:
+	@.ci/setup sdk
 	@.ci/python wheel install
 
 # The Node package: a tarball for npm in build/node/dist, and a directory where it is
 # installed, build/node/env.
-node: setup
+node:
+	@.ci/setup sdk
 	@.ci/node pack install
 
 bench: release
