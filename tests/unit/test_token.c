@@ -109,6 +109,44 @@ static void a_task_of_which_nothing_came_starts_at_its_beginning(void **state)
     free(token);
 }
 
+static void take_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    (void)request;
+    (void)segment;
+    ++*(int *)user;
+}
+
+/* What the library knows to be void is void for the application when it has been told:
+ * here two of five segments, though four are by now. */
+static void what_is_void_is_what_was_told_to_be(void **state)
+{
+    (void)state;
+    int taken = 0;
+    segue_request *resumed = NULL;
+    segue_request_options options = {.struct_size = sizeof options, .credit = 4};
+    segue_request_events events = {
+        .struct_size = sizeof events, .user = &taken, .on_segment = take_segment};
+    sgi_request_spec spec = {.method = SGI_STR("tools/call"),
+                             .options = &options,
+                             .events = &events,
+                             .task_id = SGI_STR("t")};
+    segue_request *request = start(&spec);
+    for (uint64_t number = 1; number <= 5; number++) {
+        sgi_deliver_segment(request, number, number, SGI_STR("{}"));
+        if (number % 2 == 0)
+            sgi_deliver_void(request, number);
+    }
+    fake_host_deliver(&host);
+    assert_int_equal(taken, 4);
+    char *token = token_of(request);
+    assert_int_equal(resume(token, &resumed), SEGUE_OK);
+    assert_int_equal(resumed->next_segment, 5);
+    assert_int_equal(resumed->void_segments, 2);
+    sgi_request_unref(request);
+    sgi_request_unref(resumed);
+    free(token);
+}
+
 static void a_call_is_sent_again_with_its_key(void **state)
 {
     (void)state;
@@ -138,6 +176,8 @@ static void there_is_none_for_what_no_server_can_find_again(void **state)
     segue_request *request = start(&list);
     assert_int_equal(sgi_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
     sgi_request_fail(request, SEGUE_E_TIMEOUT, "x");
+    assert_int_equal(sgi_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
+    fake_host_deliver(&host);
     assert_int_equal(sgi_token_write(request, &out), SEGUE_E_TERMINAL);
     sgi_request_unref(request);
     session->has_idempotency = false;
@@ -164,6 +204,9 @@ static void it_is_there_after_the_end_unless_the_task_has_ended(void **state)
         sgi_buf_init(&out, &tm.mem);
         segue_request *request = follow("t", 1, 1);
         sgi_request_fail(request, rows[i].status, "x");
+        assert_int_equal(sgi_token_write(request, &out), SEGUE_OK); /* not told yet */
+        sgi_buf_cut(&out, 0);
+        fake_host_deliver(&host);
         assert_int_equal(sgi_token_write(request, &out), rows[i].token);
         sgi_request_unref(request);
         sgi_buf_free(&out);
@@ -302,6 +345,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_task_goes_on_behind_what_was_delivered),
         CASE(a_task_of_which_nothing_came_starts_at_its_beginning),
+        CASE(what_is_void_is_what_was_told_to_be),
         CASE(a_call_is_sent_again_with_its_key),
         CASE(there_is_none_for_what_no_server_can_find_again),
         CASE(it_is_there_after_the_end_unless_the_task_has_ended),

@@ -21,12 +21,13 @@ bool sgi_deliver_is_full(const segue_request *request)
     return waiting(request) >= INBOX_HIGH;
 }
 
-/* Nobody may wait for on_complete of a request that failed, or whose session has ended,
- * only because it gave no credit for segments that stand before it. */
+/* Nobody may wait for on_complete of a request that failed, or was given up, or whose
+ * session has ended, only because it gave no credit for segments that stand before it. */
 static bool may_ignore_credit(const segue_request *request)
 {
     return request->phase == SGI_PHASE_DONE &&
-           (request->status != SEGUE_OK || request->session->stage == SGI_STAGE_CLOSED);
+           (request->status != SEGUE_OK || request->given_up ||
+            request->session->stage == SGI_STAGE_CLOSED);
 }
 
 /* A plain call that has the exchange to itself cannot be stopped at its source and asked
@@ -75,20 +76,29 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
     return true;
 }
 
+/* The position of a token: behind this one. */
+static void note_delivered(segue_request *request, const sgi_inbox_head *head)
+{
+    request->delivered_segment = head->covered;
+    request->delivered_void = head->voided;
+    if (head->event)
+        request->delivered_event = head->event;
+}
+
 static void add_segment(segue_request *request, const sgi_inbox_head *head,
                         sgi_json block)
 {
     if (request->phase == SGI_PHASE_DONE)
         return; /* the one before found no room: no hole in what is delivered */
-    if (!request->events.on_segment) {
-        request->delivered_event = head->event;
-        request->delivered_segment = head->covered;
-        return;
-    }
     sgi_inbox_head full = *head;
     /* void ones may come behind the word that they are */
     full.replaces = request->replace_due && head->number > request->void_segments;
     request->replace_due = request->replace_due && !full.replaces;
+    full.voided = request->replace_due ? request->void_before : request->void_segments;
+    if (!request->events.on_segment) {
+        note_delivered(request, &full);
+        return;
+    }
     if (!sgi_deliver(request, &full, block))
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
 }
@@ -248,9 +258,7 @@ static void before_user(segue_request *request, const sgi_inbox_head *head)
         return;
     if (request->credit > 0)
         request->credit--;
-    request->delivered_segment = head->covered;
-    if (head->event)
-        request->delivered_event = head->event;
+    note_delivered(request, head);
 }
 
 static void after_user(segue_request *request, const sgi_inbox_head *head)
@@ -310,6 +318,7 @@ static void give_completion(segue_request *request)
     segue_session *session = request->session;
     sgi_result_check(request);
     sgi_str json = sgi_buf_str(&request->result);
+    request->completed = true;
     sgi_user_begin(engine);
     if (request->events.on_complete)
         request->events.on_complete(request->events.user, request, request->status,
@@ -317,7 +326,6 @@ static void give_completion(segue_request *request)
     if (request->events.free_user)
         request->events.free_user(request->events.user);
     sgi_user_end(engine);
-    request->completed = true;
     TAILQ_REMOVE(&session->requests, request, link);
     if (session->standing == request)
         session->standing = NULL;

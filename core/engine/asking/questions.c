@@ -156,7 +156,7 @@ segue_status sgi_request_answer_error(segue_request *request, const char *key,
 {
     sgi_buf error;
     if (request->phase == SGI_PHASE_DONE)
-        return SEGUE_E_TERMINAL;
+        return sgi_request_unasked(request);
     sgi_buf_init(&error, sgi_engine_mem(request->engine));
     sgi_jw w = sgi_jw_on(&error);
     sgi_jw_open(&w, '{');

@@ -105,7 +105,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->next_event = request->delivered_event = spec->next_event;
     request->next_segment = spec->next_segment ? spec->next_segment : 1;
     request->delivered_segment = request->next_segment - 1;
-    request->void_segments = spec->void_segments;
+    request->void_segments = request->delivered_void = spec->void_segments;
     request->birth = spec->birth;
     request->look_due = spec->next_event > 0; /* what was asked before? */
     request->partial =
@@ -168,10 +168,21 @@ static void give_up_call(segue_request *request)
     request->calling = NULL;
 }
 
+/* The end came first, and the application has yet to be told. What stands before it is
+ * not to wait for credit: nobody may be left to give any. */
+static segue_status give_up_rest(segue_request *request)
+{
+    if (request->completed)
+        return SEGUE_E_TERMINAL;
+    request->given_up = true;
+    sgi_deliver_queue(request);
+    return SEGUE_OK;
+}
+
 segue_status sgi_request_cancel(segue_request *request)
 {
     if (request->phase == SGI_PHASE_DONE)
-        return SEGUE_E_TERMINAL;
+        return give_up_rest(request);
     if (request->phase == SGI_PHASE_FOLLOW) {
         sgi_follow_cancel(request, SEGUE_E_CANCELLED);
         return SEGUE_OK;
@@ -183,10 +194,10 @@ segue_status sgi_request_cancel(segue_request *request)
 
 segue_status sgi_request_detach(segue_request *request)
 {
-    if (request->phase == SGI_PHASE_DONE)
-        return SEGUE_E_TERMINAL;
-    if (request->phase != SGI_PHASE_FOLLOW && !request->resume_token)
+    if (!request->completed && !request->task_id && !request->resume_token)
         return SEGUE_E_NOT_RESUMABLE;
+    if (request->phase == SGI_PHASE_DONE)
+        return give_up_rest(request);
     sgi_request_fail(request, SEGUE_E_CLOSED, "detached");
     return SEGUE_OK;
 }
@@ -221,7 +232,7 @@ segue_status sgi_request_grant(segue_request *request, int64_t n)
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer)
 {
     if (request->phase == SGI_PHASE_DONE)
-        return SEGUE_E_TERMINAL;
+        return sgi_request_unasked(request);
     segue_status status = sgi_asked_answer(request, key, answer);
     if (status != SEGUE_E_NOT_FOUND)
         return status;

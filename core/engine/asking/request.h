@@ -80,6 +80,7 @@ typedef struct sgi_inbox_head {
     uint64_t event;   /* number of the event + 1 that carried it; 0 = none */
     uint64_t covered; /* segments up to this one have been delivered with it */
     uint64_t index;   /* place in the list of the result */
+    uint64_t voided;  /* so many are void when this one is shown */
     bool replaces;    /* what was delivered before is void */
     double progress;
     double total;
@@ -184,6 +185,7 @@ struct segue_request {
     int64_t credit;           /* -1 = no limit */
     uint64_t delivered_event; /* event + 1 of the last segment whose delivery has begun */
     uint64_t delivered_segment;
+    uint64_t delivered_void; /* so many it has been told to be void */
     uint64_t dropped;
     bool replace_due; /* the next segment replaces those before it */
 
@@ -191,7 +193,8 @@ struct segue_request {
     segue_status status;
     sgi_buf result;
     segue_error *error;
-    bool completed; /* on_complete has run */
+    bool completed; /* on_complete has begun */
+    bool given_up;  /* ... when the end was known: its segments wait for no credit */
     /* Of one that the engine itself made: told of the end, under the lock, and in place
      * of the events (hosting/asker.h). */
     void (*ended)(segue_request *request);
@@ -231,6 +234,11 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
 /* data: may be empty. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data);
+/* Of a request whose end is known: it has no open question any more. */
+static inline segue_status sgi_request_unasked(const segue_request *request)
+{
+    return request->completed ? SEGUE_E_TERMINAL : SEGUE_E_NOT_FOUND;
+}
 segue_status sgi_request_grant(segue_request *request, int64_t n);
 
 /* The end, each once; later ones are ignored. */

@@ -15,19 +15,22 @@
 #define PREFIX "sg1."
 #define CHECK_SIZE 8
 
+/* Can be found again at its server. */
 static bool is_resumable(const segue_request *request)
 {
-    if (request->task_id)
-        return request->phase == SGI_PHASE_FOLLOW || request->status == SEGUE_E_CLOSED ||
-               request->status == SEGUE_E_DISCONNECTED ||
-               request->status == SEGUE_E_TIMEOUT;
-    if (request->resume_token)
-        return request->phase == SGI_PHASE_WAIT || request->status == SEGUE_E_CLOSED ||
-               request->status == SEGUE_E_DISCONNECTED ||
-               request->status == SEGUE_E_TIMEOUT;
+    if (request->task_id || request->resume_token)
+        return true;
     return request->key && request->is_call &&
            (request->key_sent || !sgi_session_is_open(request->session) ||
             request->session->has_idempotency);
+}
+
+/* There is nothing to go on with: the application has been told an end that is the end
+ * for the server, too. Until then there is: what it has not handled comes again. */
+static bool is_over(const segue_request *request)
+{
+    return request->completed && request->status != SEGUE_E_CLOSED &&
+           request->status != SEGUE_E_DISCONNECTED && request->status != SEGUE_E_TIMEOUT;
 }
 
 static void write_state(const segue_request *request, sgi_buf *out)
@@ -38,7 +41,7 @@ static void write_state(const segue_request *request, sgi_buf *out)
         sgi_jw_member_string(&w, "t", sgi_str_of(request->task_id));
         sgi_jw_member_int(&w, "e", (int64_t)request->delivered_event);
         sgi_jw_member_int(&w, "s", (int64_t)request->delivered_segment + 1);
-        sgi_jw_member_int(&w, "v", (int64_t)request->void_segments);
+        sgi_jw_member_int(&w, "v", (int64_t)request->delivered_void);
         if (request->birth == SGI_BIRTH_2025)
             sgi_jw_member_int(&w, "d", 1);
         if (request->birth == SGI_BIRTH_DRAFT)
@@ -54,7 +57,7 @@ static void write_state(const segue_request *request, sgi_buf *out)
             sgi_jw_member_raw(&w, "p", (sgi_str){request->params, request->params_len});
         if (request->delivered_segment) { /* as pieces; they come again */
             sgi_jw_member_int(&w, "s", (int64_t)request->delivered_segment + 1);
-            sgi_jw_member_int(&w, "v", (int64_t)request->void_segments);
+            sgi_jw_member_int(&w, "v", (int64_t)request->delivered_void);
         }
     }
     sgi_jw_close(&w, '}');
@@ -65,9 +68,10 @@ segue_status sgi_token_write(segue_request *request, sgi_buf *out)
     sgi_engine *engine = request->engine;
     uint8_t digest[SGI_DIGEST_SIZE];
     sgi_buf state;
+    if (is_over(request))
+        return SEGUE_E_TERMINAL;
     if (!is_resumable(request))
-        return request->phase == SGI_PHASE_DONE ? SEGUE_E_TERMINAL
-                                                : SEGUE_E_NOT_RESUMABLE;
+        return request->completed ? SEGUE_E_TERMINAL : SEGUE_E_NOT_RESUMABLE;
     sgi_buf_init(&state, sgi_engine_mem(engine));
     for (int i = 0; i < CHECK_SIZE; i++)
         sgi_buf_add_char(&state, 0);

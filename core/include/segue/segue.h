@@ -2023,11 +2023,13 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
                                             segue_request **out);
 
 /* Gives a text that segue_request_resume takes, here or in another process, another day.
- * It covers the segments whose on_segment has begun. It is a secret: it opens the task.
+ * It covers the segments whose on_segment has begun, however many more have arrived. It
+ * is a secret: it opens the task.
  *
  * buf, len  in: capacity; out: bytes needed, without the NUL. buf may be NULL.
  * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_NOT_RESUMABLE when the server offers
- *           neither a task nor idempotency, SEGUE_E_TERMINAL after on_complete.
+ *           neither a task nor idempotency nor resuming, SEGUE_E_TERMINAL from
+ *           on_complete on, unless that says SEGUE_E_CLOSED, _DISCONNECTED or _TIMEOUT.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -2057,7 +2059,7 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
  *           SEGUE_E_INVALID when it is no object, or that to elicitation/create has no
  *           "action" of accept, decline and cancel, a "content" that is no object, or one
  *           that does not fit the form (2026-07-28): the question stays open.
- *           SEGUE_E_TERMINAL.
+ *           SEGUE_E_TERMINAL from on_complete on.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -2084,7 +2086,7 @@ SEGUE_API segue_status segue_request_answer_error(segue_request *request, const 
 
 /* Allows n more segments to be delivered (options.credit).
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID for n < 1, SEGUE_E_TERMINAL.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for n < 1, SEGUE_E_TERMINAL from on_complete on.
  * Thread    any
  * Callback  allowed
  * Since     0.1
@@ -2096,19 +2098,21 @@ SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
  * first. That of a task follows once the server has confirmed it, or after 5 s, or with
  * the timeout of the request: a session that is closed before (SEGUE_E_CLOSED) may take
  * the message along unsent. While the connection is down it waits for the next one, so
- * long; a connection that is lost for good ends it with SEGUE_E_DISCONNECTED.
+ * long; a connection that is lost for good ends it with SEGUE_E_DISCONNECTED. Segments
+ * that have arrived still come before on_complete, and wait for no credit.
  *
- * Returns   SEGUE_OK, SEGUE_E_TERMINAL after on_complete.
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL from on_complete on.
  * Thread    any
  * Callback  allowed
  * Since     0.1
  */
 SEGUE_API segue_status segue_request_cancel(segue_request *request);
 
-/* Lets go of a task without cancelling it: on_complete follows with SEGUE_E_CLOSED, the
- * task goes on and its token stays good.
+/* Lets go of a task without cancelling it: on_complete follows with SEGUE_E_CLOSED, or
+ * with the result if that came first. The task goes on and its token stays good.
  *
- * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when there is no task yet, SEGUE_E_TERMINAL.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when there is no task yet, SEGUE_E_TERMINAL
+ *           from on_complete on.
  * Thread    any
  * Callback  allowed
  * Since     0.1
