@@ -13,12 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile sig_atomic_t interrupted;
+static segue_runtime *runtime; /* the signal handler stops it */
 
 static void interrupt(int number)
 {
     (void)number;
-    interrupted = 1;
+    segue_runtime_stop(runtime);
+}
+
+static void on_interrupt(void (*handler)(int))
+{
+    signal(SIGINT, handler);
+    signal(SIGTERM, handler);
 }
 
 /* The issuer of the token, a blank, and its subject: a name that is the same tomorrow. */
@@ -69,7 +75,6 @@ static segue_status listen_for(segue_server *server, int argc, char **argv,
 
 int main(int argc, char **argv)
 {
-    segue_runtime *runtime = NULL;
     segue_server *server = NULL;
     segue_listener *listener = NULL;
     segue_error *error = NULL;
@@ -77,11 +82,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: http_auth_server ISSUER JWKS-URL [PORT [RESOURCE]]\n");
         return 2;
     }
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
     segue_status status = segue_runtime_new(NULL, &runtime, &error);
-    if (status == SEGUE_OK)
+    if (status == SEGUE_OK) {
+        on_interrupt(interrupt);
         status = segue_server_new(runtime, NULL, &server);
+    }
     if (status == SEGUE_OK)
         status = add_tool(server, "{\"name\":\"whoami\"}", whoami, NULL);
     if (status == SEGUE_OK)
@@ -91,8 +96,9 @@ int main(int argc, char **argv)
     if (status == SEGUE_OK)
         printf("%s\n", segue_listener_url(listener));
     fflush(stdout);
-    while (status == SEGUE_OK && !interrupted)
-        status = segue_runtime_dispatch(runtime, 1000, 1024, NULL);
+    if (status == SEGUE_OK)
+        status = segue_runtime_run(runtime);
+    on_interrupt(SIG_DFL); /* a second one ends the program at once */
     if (status != SEGUE_OK)
         fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
     segue_error_free(error);

@@ -10,12 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile sig_atomic_t interrupted;
+static segue_runtime *runtime; /* the signal handler stops it */
 
 static void interrupt(int number)
 {
     (void)number;
-    interrupted = 1;
+    segue_runtime_stop(runtime);
+}
+
+static void on_interrupt(void (*handler)(int))
+{
+    signal(SIGINT, handler);
+    signal(SIGTERM, handler);
 }
 
 static void greet(void *user, segue_call *call)
@@ -60,7 +66,6 @@ static segue_status add_tool(segue_server *server, const char *json,
 
 int main(int argc, char **argv)
 {
-    segue_runtime *runtime = NULL;
     segue_server *server = NULL;
     segue_listener *listener = NULL;
     segue_error *error = NULL;
@@ -69,11 +74,11 @@ int main(int argc, char **argv)
     options.port = argc > 1 ? atoi(argv[1]) : 0;
     options.address = argc > 2 ? argv[2] : NULL;
     options.health_path = "/health";
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
     segue_status status = segue_runtime_new(NULL, &runtime, &error);
-    if (status == SEGUE_OK)
+    if (status == SEGUE_OK) {
+        on_interrupt(interrupt);
         status = segue_server_new(runtime, NULL, &server);
+    }
     if (status == SEGUE_OK)
         status =
             add_tool(server, "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\"}}",
@@ -87,8 +92,9 @@ int main(int argc, char **argv)
     if (status == SEGUE_OK)
         printf("%s\n", segue_listener_url(listener));
     fflush(stdout);
-    while (status == SEGUE_OK && !interrupted)
-        status = segue_runtime_dispatch(runtime, 1000, 1024, NULL);
+    if (status == SEGUE_OK)
+        status = segue_runtime_run(runtime);
+    on_interrupt(SIG_DFL); /* a second one ends the program at once */
     if (status != SEGUE_OK)
         fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
     segue_error_free(error);

@@ -155,6 +155,7 @@ static void *run_io_thread(void *user)
     while (atomic_load(&rt->open))
         sgi_loop_turn(rt, -1, 0);
     rt->signals_blocked = false;
+    rt->rung = rt->ring_due = true; /* the host learns that the runtime was stopped */
     sgi_runtime_unlock(rt);
     return NULL;
 }

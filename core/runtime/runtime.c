@@ -22,12 +22,14 @@
  * inside. */
 #include "runtime/state.h"
 
+#include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sys/eventfd.h>
 
 #include "engine/error.h"
+#include "runtime/standard_fds.h"
 
 #define DEFAULT_MESSAGE_BYTES ((size_t)64 * 1024 * 1024)
 #define DEFAULT_DEPTH 512
@@ -302,6 +304,7 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
                              segue_error **error)
 {
     segue_runtime *rt = make(options);
+    sgi_hold_standard_fds();
     if (!rt)
         return sgi_error_give(error,
                               options->allocator ? options->allocator : &sgi_mem_libc,
@@ -344,15 +347,22 @@ void sgi_runtime_off_stop(segue_runtime *rt, sgi_stop_hook *hook)
     LIST_REMOVE(hook, link);
 }
 
+/* A signal handler may call this, on a thread that holds the lock. So it takes no lock
+ * and uses only what is safe there: an atomic flag, write, and libev's wake-up, which
+ * saves errno itself. The flag is set first, and every thread looks at it before it
+ * waits. The I/O thread of a background runtime rings for good when it ends
+ * (run_io_thread): a dispatch that clears the descriptor at this moment does not hide the
+ * stop. */
 segue_status sgi_runtime_stop(segue_runtime *rt)
 {
-    sgi_runtime_lock(rt);
-    if (atomic_exchange(&rt->open, false)) {
-        sgi_loop_kick(rt);
-        if (rt->mode == SGI_MODE_BACKGROUND)
-            rt->rung = rt->ring_due = true;
-    }
-    sgi_runtime_unlock(rt);
+    uint64_t one = 1;
+    int fault = errno;
+    if (!atomic_exchange(&rt->open, false))
+        return SEGUE_OK;
+    ssize_t written = write(rt->ready_fd, &one, sizeof one);
+    (void)written; /* EAGAIN: the counter is full, so it is readable */
+    errno = fault;
+    ev_async_send(rt->loop, &rt->wake_up);
     return SEGUE_OK;
 }
 

@@ -44,7 +44,6 @@ struct segue_runtime {
     segue_wake_fn on_wake;
 
     sgi_runtime_mode mode;
-    atomic_bool open;    /* stop has not begun */
     bool draining;       /* sgi_runtime_free is at it; its thread is the loop thread */
     bool dead;           /* nothing but the struct is left */
     bool looping;        /* run or dispatch is on */
@@ -97,6 +96,10 @@ struct segue_runtime {
     atomic_bool bells;      /* a store has rung */
 
     LIST_HEAD(, sgi_stop_hook) hooks_on_stop;
+
+    /* Written without the lock, so it has a word of its own: a compiler may read what
+     * lies beside a plain member along with that. */
+    _Alignas(8) atomic_bool open; /* stop has not begun */
 };
 
 /* Milliseconds of CLOCK_MONOTONIC, whatever clock was injected. */

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/standard_fds.h"
+
 /* A child that streams fills what a pipe has by default (64 KiB) so soon that writer and
  * reader take turns. */
 #define OUTPUT_PIPE_BYTES (256 * 1024)
@@ -131,14 +133,26 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     return fault;
 }
 
+/* A program may have marked its standard error close-on-exec, as Node does: dup2 onto
+ * itself takes the mark away. One that is closed becomes /dev/null: otherwise the first
+ * file that the child opens would be its standard error. */
+static int plan_errors(posix_spawn_file_actions_t *files, const far_ends *far)
+{
+    if (far->err >= 0)
+        return posix_spawn_file_actions_adddup2(files, far->err, STDERR_FILENO);
+    if (sgi_fd_is_open(STDERR_FILENO))
+        return posix_spawn_file_actions_adddup2(files, STDERR_FILENO, STDERR_FILENO);
+    return posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_RDWR, 0);
+}
+
 static int plan_files(posix_spawn_file_actions_t *files, const sgi_command *command,
                       const far_ends *far)
 {
     int fault = posix_spawn_file_actions_adddup2(files, far->in, STDIN_FILENO);
     if (!fault)
         fault = posix_spawn_file_actions_adddup2(files, far->out, STDOUT_FILENO);
-    if (!fault && far->err >= 0)
-        fault = posix_spawn_file_actions_adddup2(files, far->err, STDERR_FILENO);
+    if (!fault)
+        fault = plan_errors(files, far);
     if (!fault && command->dir)
         fault = posix_spawn_file_actions_addchdir_np(files, command->dir);
 #if __GLIBC_PREREQ(2, 34)

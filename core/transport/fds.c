@@ -4,8 +4,9 @@
  * shell that started the process. */
 #include "transport/stream.h"
 
-#include <fcntl.h>
 #include <unistd.h>
+
+#include "runtime/standard_fds.h"
 
 typedef struct fds {
     segue_transport base;
@@ -113,22 +114,17 @@ static segue_status make(segue_runtime *rt, int in, int out, bool owned,
     return status;
 }
 
-static bool is_open(int fd)
-{
-    return fcntl(fd, F_GETFD) >= 0;
-}
-
 segue_status sgi_transport_fds(segue_runtime *rt, int32_t fd_in, int32_t fd_out,
                                segue_transport **out)
 {
-    if (!is_open(fd_in) || !is_open(fd_out))
+    if (!sgi_fd_is_open(fd_in) || !sgi_fd_is_open(fd_out))
         return SEGUE_E_INVALID;
     return make(rt, fd_in, fd_out, true, out);
 }
 
 segue_status sgi_transport_stdio(segue_runtime *rt, segue_transport **out)
 {
-    if (!is_open(STDIN_FILENO) || !is_open(STDOUT_FILENO))
+    if (!sgi_fd_is_open(STDIN_FILENO) || !sgi_fd_is_open(STDOUT_FILENO))
         return SEGUE_E_IO;
     return make(rt, STDIN_FILENO, STDOUT_FILENO, false, out);
 }

@@ -406,6 +406,21 @@ static void a_peer_that_reads_nothing_does_not_keep_a_closed_conversation(void *
 
 /* ---- descriptors ---- */
 
+static void closed_standard_input_is_refused_whatever_is_opened_before(void **state)
+{
+    segue_transport *transport = NULL;
+    segue_runtime *rt;
+    int saved = dup(0);
+    (void)state;
+    close(0);
+    assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_stdio(rt, &transport), SEGUE_E_IO);
+    assert_null(transport);
+    segue_runtime_free(rt);
+    dup2(saved, 0);
+    close(saved);
+}
+
 static void descriptors_are_closed_at_the_end(void **state)
 {
     int fds[2];
@@ -519,6 +534,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_a_loss_with_a_reason),
         cmocka_unit_test(input_that_cannot_be_read_is_a_loss_with_a_reason),
         cmocka_unit_test(a_peer_that_reads_nothing_does_not_keep_a_closed_conversation),
+        cmocka_unit_test(closed_standard_input_is_refused_whatever_is_opened_before),
         cmocka_unit_test(descriptors_are_closed_at_the_end),
         cmocka_unit_test(a_shared_descriptor_gets_its_flags_back),
         cmocka_unit_test(stdio_is_taken_over_and_given_back),

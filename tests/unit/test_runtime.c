@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -673,6 +675,31 @@ static void run_returns_when_a_callback_stops_it(void **state)
     tear_down(&r);
 }
 
+static segue_runtime *stopped_by_signal;
+
+static void stop_by_signal(int number)
+{
+    (void)number;
+    segue_runtime_stop(stopped_by_signal);
+}
+
+static void a_signal_handler_stops_a_thread_that_holds_the_lock(void **state)
+{
+    rig r;
+    (void)state;
+    set_up(&r);
+    stopped_by_signal = r.rt;
+    signal(SIGUSR1, stop_by_signal);
+    errno = 7;
+    sgi_runtime_lock(r.rt);
+    raise(SIGUSR1);
+    assert_int_equal(errno, 7);
+    sgi_runtime_unlock(r.rt);
+    assert_int_equal(sgi_runtime_run(r.rt), SEGUE_OK);
+    signal(SIGUSR1, SIG_DFL);
+    tear_down(&r);
+}
+
 static void an_inline_runtime_is_neither_started_nor_polled(void **state)
 {
     rig r;
@@ -815,6 +842,7 @@ int main(void)
         cmocka_unit_test(a_store_without_memory_is_not_added),
         cmocka_unit_test(after_stop_only_callbacks_are_left),
         cmocka_unit_test(run_returns_when_a_callback_stops_it),
+        cmocka_unit_test(a_signal_handler_stops_a_thread_that_holds_the_lock),
         cmocka_unit_test(an_inline_runtime_is_neither_started_nor_polled),
         cmocka_unit_test(free_runs_the_hooks_and_then_what_they_make_due),
         cmocka_unit_test(free_commits_what_is_dirty_and_lets_the_store_go),

@@ -81,6 +81,15 @@ static int child_complain(void)
     return child_echo();
 }
 
+/* Says what its standard error is. */
+static int child_tell_errors(void)
+{
+    char target[4096];
+    ssize_t len = readlink("/proc/self/fd/2", target, sizeof target - 1);
+    printf("errors go to %.*s\n", len < 0 ? 7 : (int)len, len < 0 ? "nowhere" : target);
+    return 0;
+}
+
 /* Writes its input to the file that is its argument. */
 static int child_keep(const char *name)
 {
@@ -121,6 +130,8 @@ static int run_child(int argc, char **argv)
     }
     if (!strcmp(mode, "--complain"))
         return child_complain();
+    if (!strcmp(mode, "--errors"))
+        return child_tell_errors();
     if (!strcmp(mode, "--keep") && argc > 2)
         return child_keep(argv[2]);
     print_signals();
@@ -324,6 +335,52 @@ static void the_environment_is_inherited_by_default(void **state)
     unsetenv("SPAWN_TEST");
     assert_true(has_line(rig.conn, "inherited HOME "));
     suite_tear_down(&rig);
+}
+
+/* What a child says of its standard error when that of this process is as it is now. */
+static void expect_errors_go_to(const char *target)
+{
+    plan p = {.mode = "--errors"};
+    char line[4096];
+    suite_rig rig;
+    set_up(&rig, &p);
+    RUN_UNTIL(rig.rt, rig.conn->detached);
+    snprintf(line, sizeof line, "errors go to %s\n", target);
+    bool is_so = has_line(rig.conn, line);
+    suite_tear_down(&rig);
+    assert_true(is_so);
+}
+
+/* As Node has it. */
+static void standard_error_that_is_close_on_exec_is_inherited(void **state)
+{
+    char name[] = "/tmp/spawn_errors_XXXXXX";
+    int saved = fcntl(2, F_DUPFD_CLOEXEC, 10), file = mkstemp(name);
+    (void)state;
+    assert_true(saved >= 0 && file >= 0);
+    assert_int_equal(dup3(file, 2, O_CLOEXEC), 2);
+    expect_errors_go_to(name);
+    assert_int_equal(fcntl(2, F_GETFD), FD_CLOEXEC); /* here it stays as it was */
+    dup2(saved, 2);
+    close(saved);
+    close(file);
+    unlink(name);
+}
+
+/* Nor do files of the library get the number. */
+static void standard_error_that_is_closed_is_the_null_device(void **state)
+{
+    int saved = fcntl(2, F_DUPFD_CLOEXEC, 10);
+    (void)state;
+    assert_true(saved >= 0);
+    close(2);
+    expect_errors_go_to("/dev/null");
+    ssize_t written = write(2, "x", 1);
+    int fault = errno;
+    dup2(saved, 2);
+    close(saved);
+    assert_int_equal(written, -1);
+    assert_int_equal(fault, EBADF);
 }
 
 static void an_empty_command_is_refused(void **state)
@@ -662,6 +719,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_program_is_looked_up_in_the_path),
         cmocka_unit_test(a_child_starts_with_a_clean_slate),
         cmocka_unit_test(the_environment_is_inherited_by_default),
+        cmocka_unit_test(standard_error_that_is_close_on_exec_is_inherited),
+        cmocka_unit_test(standard_error_that_is_closed_is_the_null_device),
         cmocka_unit_test(an_empty_command_is_refused),
         cmocka_unit_test(the_exit_status_is_told),
         cmocka_unit_test(the_signal_that_ended_it_is_told),

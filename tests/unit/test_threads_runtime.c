@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 
 #include "support/fake_engine_body.h"
 #include "support/threads_rig.h"
@@ -150,6 +152,67 @@ static void an_inline_dispatch_is_woken_by_another_thread(void **state)
     threads_end(&r);
 }
 
+static segue_runtime *_Atomic interrupted; /* what the handler stops; NULL = nothing */
+static atomic_bool storming;
+
+static void stop_by_signal(int number)
+{
+    segue_runtime *rt = atomic_load(&interrupted);
+    (void)number;
+    if (rt)
+        segue_runtime_stop(rt);
+}
+
+static void *storm(void *user)
+{
+    while (atomic_load(&storming)) {
+        pthread_kill(*(pthread_t *)user, SIGUSR1);
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* Callbacks that make callbacks, so that the lock is taken all the time. */
+static void be_busy(threads_rig *r, event *e, bool background)
+{
+    segue_status status = SEGUE_OK;
+    event_prepare(r, e, INT32_MAX, NULL);
+    event_queue(r, e);
+    atomic_store(&interrupted, r->rt);
+    if (!background)
+        assert_int_equal(sgi_runtime_run(r->rt), SEGUE_OK);
+    else
+        while (sgi_runtime_is_open(r->rt) && status == SEGUE_OK)
+            status = sgi_runtime_dispatch(r->rt, -1, 1, NULL);
+    sgi_runtime_lock(r->rt);
+    e->left = 1;
+    sgi_runtime_unlock(r->rt);
+    assert_int_equal(sgi_runtime_dispatch(r->rt, -1, 0, NULL), SEGUE_OK);
+    assert_int_equal(sgi_runtime_dispatch(r->rt, -1, 0, NULL), SEGUE_E_CLOSED);
+    atomic_store(&interrupted, NULL);
+}
+
+static void a_storm_of_signals_stops_one_runtime_after_the_other(void **state)
+{
+    pthread_t thread, self = pthread_self();
+    (void)state;
+    signal(SIGUSR1, stop_by_signal);
+    atomic_store(&storming, true);
+    assert_int_equal(pthread_create(&thread, NULL, storm, &self), 0);
+    for (int round = 0; round < 300; round++) {
+        threads_rig r;
+        event e;
+        threads_begin(&r);
+        if (round % 2)
+            assert_int_equal(sgi_runtime_start(r.rt), SEGUE_OK);
+        be_busy(&r, &e, round % 2);
+        threads_end(&r);
+    }
+    atomic_store(&storming, false);
+    pthread_join(thread, NULL);
+    signal(SIGUSR1, SIG_DFL);
+}
+
 static void *stop_it(void *user)
 {
     sgi_runtime_stop(((threads_rig *)user)->rt);
@@ -245,6 +308,7 @@ int main(void)
         cmocka_unit_test(only_one_thread_dispatches),
         cmocka_unit_test(an_inline_dispatch_is_woken_by_another_thread),
         cmocka_unit_test(stop_from_another_thread_ends_run_and_dispatch),
+        cmocka_unit_test(a_storm_of_signals_stops_one_runtime_after_the_other),
         cmocka_unit_test(free_waits_for_run_to_return),
         cmocka_unit_test(a_timer_set_elsewhere_shortens_the_wait),
     };

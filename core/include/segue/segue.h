@@ -33,6 +33,8 @@
  *     everything else goes through the runtime's allocator.
  *   - The first listener of a runtime silences libwebsockets' log for the process.
  *   - segue_transport_stdio takes over standard input and output of the process.
+ *   - A standard descriptor (0, 1, 2) that is closed stays unusable while the process
+ *     lives: segue_runtime_new takes its number, so that nothing else is opened under it.
  */
 #ifndef SEGUE_H
 #define SEGUE_H
@@ -372,7 +374,9 @@ SEGUE_API segue_status segue_runtime_cork(segue_runtime *runtime);
 SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
 
 /* Asks the runtime to stop: segue_runtime_run returns, the background thread ends. What
- * is in flight completes with SEGUE_E_CLOSED. Idempotent; does not wait.
+ * is in flight completes with SEGUE_E_CLOSED. Idempotent; does not wait. A signal handler
+ * may call this function, and no other of the library; reset the handler before
+ * segue_runtime_free.
  *
  * Returns   SEGUE_OK.
  * Thread    any
@@ -410,7 +414,8 @@ typedef struct segue_spawn_options {
     int64_t terminate_timeout_ms; /* wait after SIGTERM before SIGKILL; default 2000 */
     void *user;
     segue_free_fn free_user;
-    segue_stderr_fn on_stderr; /* NULL = the child inherits standard error */
+    segue_stderr_fn on_stderr; /* NULL = the child inherits standard error; /dev/null
+                                  where that is closed */
 } segue_spawn_options;
 
 /* Makes two transports of one runtime that are connected to each other.
