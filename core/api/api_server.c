@@ -224,7 +224,7 @@ static segue_status make_server(segue_runtime *runtime,
     }
     *tie = (server_tie){{.fn = runtime_stops}, runtime, server, store};
     server->lists = sgi_store_lists(store);
-    server->forgets = sgi_store_is_volatile(store);
+    server->forgets = sgi_store_forgets(store);
     server->gone = server_gone;
     server->gone_user = tie;
     sgi_runtime_on_stop(runtime, &tie->hook);

@@ -276,6 +276,7 @@ static segue_status array_store_new(array_store **self, segue_store **out)
     if (!s)
         return SEGUE_E_NOMEM;
     segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_STORE_VTABLE);
+    vtable.forgets = 1; /* the array lives no longer than the process */
     vtable.commit = commit;
     vtable.find = find;
     vtable.read = read_log;

@@ -200,6 +200,7 @@ static void free_store(void *self)
 segue_status sgi_store_memory_new(const segue_store_options *options, segue_store **out)
 {
     static const segue_store_vtable vtable = {.struct_size = sizeof vtable,
+                                              .forgets = 1,
                                               .commit = sgi_memory_commit,
                                               .find = find,
                                               .read = read_log,
@@ -236,7 +237,5 @@ segue_status sgi_store_memory_new(const segue_store_options *options, segue_stor
     segue_status status = sgi_store_new(&vtable, store, mem, out);
     if (status)
         free_store(store);
-    else
-        sgi_store_set_volatile(*out);
     return status;
 }

@@ -217,6 +217,7 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
 {
     static const segue_store_vtable vtable = {.struct_size = sizeof vtable,
                                               .blocking = 1,
+                                              .leased = 1,
                                               .commit = sgi_redis_commit,
                                               .find = sgi_redis_find,
                                               .read = sgi_redis_read,
@@ -248,7 +249,5 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
         status = sgi_store_new(&vtable, store, mem, out);
     if (status)
         free_store(store);
-    else
-        sgi_store_set_leased(*out);
     return status;
 }

@@ -20,8 +20,6 @@ struct segue_store {
     atomic_size_t refs;
     pthread_mutex_t lock;
     sgi_listeners listeners;
-    bool leased;
-    bool is_volatile;
 };
 
 /* Until there is room or memory for a letter. */
@@ -38,9 +36,9 @@ static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable
     memset(to, 0, sizeof *to);
     memcpy(to, from, size < sizeof *to ? size : sizeof *to);
     int verbs = !!to->set_bell + !!to->follow + !!to->post + !!to->news;
-    return to->commit && to->find && to->read && to->claim && verbs % 4 == 0
-               ? SEGUE_OK
-               : SEGUE_E_INVALID;
+    bool news_fit = verbs == 4 || (verbs == 0 && !to->leased);
+    return to->commit && to->find && to->read && to->claim && news_fit ? SEGUE_OK
+                                                                       : SEGUE_E_INVALID;
 }
 
 segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
@@ -98,24 +96,14 @@ bool sgi_store_is_blocking(const segue_store *store)
     return store->vtable.blocking != 0;
 }
 
-void sgi_store_set_leased(segue_store *store)
-{
-    store->leased = true;
-}
-
 bool sgi_store_is_leased(const segue_store *store)
 {
-    return store->leased;
+    return store->vtable.leased != 0;
 }
 
-void sgi_store_set_volatile(segue_store *store)
+bool sgi_store_forgets(const segue_store *store)
 {
-    store->is_volatile = true;
-}
-
-bool sgi_store_is_volatile(const segue_store *store)
-{
-    return store->is_volatile;
+    return store->vtable.forgets != 0;
 }
 
 /* A store without letters does not know what it is to take one. */

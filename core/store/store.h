@@ -11,21 +11,17 @@
  * reference, each server one more. The count and the calls are thread-safe; calls into
  * the vtable are serialised by a mutex of the store. */
 
-/* Makes a store around a vtable; allocator NULL = malloc. SEGUE_E_INVALID when commit,
- * find, read or claim is missing, SEGUE_E_VERSION when the vtable is of a newer library.
- * On failure self is not freed. */
+/* Makes a store around a vtable; allocator NULL = malloc. SEGUE_E_INVALID as
+ * segue_store_custom, SEGUE_E_VERSION when the vtable is of a newer library. On failure
+ * self is not freed. */
 segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
                            const segue_allocator *allocator, segue_store **out);
 void sgi_store_ref(segue_store *store);
 void sgi_store_unref(segue_store *store);
+/* What the vtable says of itself. */
 bool sgi_store_is_blocking(const segue_store *store);
-/* Its owners have leases: while it cannot be reached others may take operations over, so
- * who cannot write knows nothing. Said once, when it is made. */
-void sgi_store_set_leased(segue_store *store);
 bool sgi_store_is_leased(const segue_store *store);
-/* What it keeps ends with the process. Said once, when it is made. */
-void sgi_store_set_volatile(segue_store *store);
-bool sgi_store_is_volatile(const segue_store *store);
+bool sgi_store_forgets(const segue_store *store);
 
 /* Can it list operations? */
 bool sgi_store_lists(const segue_store *store);

@@ -4,6 +4,7 @@
 #include "support/fault_store.h"
 #include "support/fixture_job.h"
 #include "support/legacy_wire.h"
+#include "support/shared_store.h"
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -26,9 +27,35 @@
 
 static world other; /* B; the world of the scenario is A */
 
+/* A store that both share, with leases, made with the public headers alone. */
+#define LEASE_MS 1000
+static shared_place *place; /* NULL = the stores of the matrix */
+static shared_store *instance_a;
+
+static void open_instance(segue_store **out, shared_store **self)
+{
+    shared_options options = {0};
+    assert_int_equal(shared_store_new(place, &options, self, out), SEGUE_OK);
+}
+
+static int64_t clock_of(void *user)
+{
+    return ((const world *)user)->clock_ms;
+}
+
+static void with_shared(world *w)
+{
+    if (place)
+        shared_place_free(place);
+    place = shared_place_new(LEASE_MS, clock_of, w);
+    open_instance(&w->custom, &instance_a);
+}
+
 static void begin(world *w)
 {
     other = (world){.tune = w->tune};
+    if (place)
+        open_instance(&other.custom, NULL);
     world_begin_beside(w, &other);
 }
 
@@ -336,6 +363,122 @@ static void a_letter_waits_for_who_takes_over(world *w)
     until_state(a, id, "\"cancelled\"");
 }
 
+/* ---- a store with leases of the application's own ---- */
+
+static const char *story_at(wire *c)
+{
+    static char id[64];
+    const char *made = wire_make_task(c, "1", "story", "\"n\":5,\"delayMs\":300", NULL);
+    snprintf(id, sizeof id, "%s", made);
+    return id;
+}
+
+/* A commit that failed is repeated, whether it was applied or not. */
+static void fails_while_it_runs(world *w, int applied)
+{
+    wire *a = world_connect(w, "Ada");
+    const char *id = story_at(a);
+    world_advance(w, 700);
+    shared_store_fail(instance_a, 3, applied);
+    must_be_story(until_state(a, id, "\"completed\""), 5);
+    assert_int_equal(world_runs(w, "story"), 1);
+    assert_int_equal(w->server->keeper.counts.failures, 3);
+    assert_int_equal(shared_place_finals(place), 1);
+}
+
+static void no_commit_is_lost(world *w)
+{
+    fails_while_it_runs(w, 0);
+}
+
+static void no_answer_of_a_commit_is_lost(world *w)
+{
+    fails_while_it_runs(w, 1);
+}
+
+/* Neither is a creation: its client waits for its task. */
+static void fails_at_first(world *w, int applied)
+{
+    wire *a = world_connect(w, "Ada");
+    shared_store_fail(instance_a, 1, applied);
+    wire_ask(a, "1", "tools/call",
+             "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}", CAPS_TASKS);
+    world_advance(w, 500);
+    char id[64];
+    const char *quoted = json_at(wire_response(a, "1"), "result.taskId");
+    assert_true(strlen(quoted) > 2);
+    snprintf(id, sizeof id, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
+    must_be_story(until_state(a, id, "\"completed\""), 5);
+    assert_int_equal(world_runs(w, "story"), 1);
+    assert_int_equal(shared_place_finals(place), 1);
+}
+
+static void a_creation_comes_again(world *w)
+{
+    fails_at_first(w, 0);
+}
+
+static void a_creation_that_was_applied_comes_again(world *w)
+{
+    fails_at_first(w, 1);
+}
+
+/* A is out of reach for a while that its lease outlasts: nobody else runs its task. */
+static void who_is_away_for_less_than_a_lease_goes_on(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    const char *id = story_at(a);
+    world_advance(w, 400);
+    shared_store_away(instance_a, 1);
+    world_advance(w, LEASE_MS / 2);
+    shared_store_away(instance_a, 0);
+    must_be_story(until_state(a, id, "\"completed\""), 5);
+    assert_int_equal(world_runs(&other, "story"), 0);
+    assert_int_equal(other.server->counts.taken_over, 0);
+    assert_int_equal(shared_place_finals(place), 1);
+    end();
+}
+
+/* ... and for longer: B takes it over, and A, back again, is fenced and follows. */
+static void who_is_away_for_a_lease_is_fenced(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    const char *id = story_at(a);
+    world_advance(w, 400);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 3 * LEASE_MS);
+    assert_int_equal(other.server->counts.taken_over, 1);
+    shared_store_away(instance_a, 0);
+    world_advance(w, LEASE_MS);
+    assert_int_equal(w->server->counts.fenced, 1);
+    must_be_story(until_state(b, id, "\"completed\""), 5);
+    must_be_story(until_state(a, id, "\"completed\""), 5);
+    assert_int_equal(world_runs(&other, "story"), 1);
+    assert_int_equal(shared_place_finals(place), 1);
+    assert_true(shared_place_fenced(place) > 0);
+    end();
+}
+
+/* What is wished at B reaches A, although A's commits fail for a while. */
+static void a_cancel_comes_through(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    wire *b = world_connect(&other, "Ada");
+    const char *made = wire_make_task(a, "1", "hang", NULL, NULL);
+    char id[64];
+    snprintf(id, sizeof id, "%s", made);
+    shared_store_fail(instance_a, 2, 1);
+    wire_task(b, "2", "tasks/cancel", id, NULL);
+    until_state(b, id, "\"cancelled\"");
+    until_state(a, id, "\"cancelled\"");
+    assert_int_equal(shared_place_finals(place), 1);
+    end();
+}
+
 static const scenario scenarios[] = {
     {"AS-38 a stream goes on at the server that takes over", a_stream_goes_on, ONLY_HERE,
      NULL},
@@ -364,9 +507,30 @@ static const scenario returns[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
 };
 
+static const scenario leases[] = {
+    {"AS-114 no commit to a shared store is lost", no_commit_is_lost,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 no answer of a commit is lost", no_answer_of_a_commit_is_lost,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 a creation comes again", a_creation_comes_again, ONLY_HERE | ONE_DRIVE,
+     NULL},
+    {"AS-114 a creation that was applied comes again",
+     a_creation_that_was_applied_comes_again, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 who is away for less than a lease goes on",
+     who_is_away_for_less_than_a_lease_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 who is away for a lease is fenced", who_is_away_for_a_lease_is_fenced,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},
+};
+
 int main(void)
 {
     int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
-    return failed +
-           scenarios_run_prepared(returns, sizeof returns / sizeof *returns, with_faults);
+    failed +=
+        scenarios_run_prepared(returns, sizeof returns / sizeof *returns, with_faults);
+    failed += scenarios_run_prepared(scenarios, sizeof scenarios / sizeof *scenarios,
+                                     with_shared);
+    failed += scenarios_run_prepared(leases, sizeof leases / sizeof *leases, with_shared);
+    shared_place_free(place);
+    return failed;
 }

@@ -67,7 +67,7 @@ void world_end(world *w);
  * gone. */
 void world_restart(world *w);
 /* HERE: begins `other` as one more server on the store of w: the same handle of a store
- * in memory, a handle of its own of a file. */
+ * in memory, a handle of its own of a file, or other->custom. */
 void world_begin_beside(world *w, world *other);
 /* HERE: its server ends, as by world_end, and the world lives on without one. */
 void world_stop(world *w);

@@ -141,7 +141,7 @@ struct sgi_keeper {
     size_t solo; /* so many operations are tried one by one: a commit of several failed */
     sgi_timer retry; /* after a commit that failed */
     bool starved;    /* no memory for a batch: all wait for the retry */
-    bool leased;     /* the host's: see write_lost */
+    bool leased;     /* the host's: its store says so; see write_lost */
     sgi_timer purge;
     bool dying;
     sgi_keeper_counts counts;

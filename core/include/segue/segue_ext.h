@@ -194,7 +194,19 @@ typedef struct segue_store_stats {
  * non-blocking one under the library's lock: it must not call the library. */
 typedef struct segue_store_vtable {
     size_t struct_size;
+    /* 1 = calls may take their time. */
     int32_t blocking;
+    /* 1 = owners have leases: other instances may take an operation over while this one
+     * cannot reach the store, and the store fences whoever comes back. It needs the four
+     * functions for news. A commit that fails with SEGUE_E_STORE is then repeated until
+     * it answers anything else, one operation at a time, and no peer is told before that
+     * an operation failed. The first try may have been applied all the same: a CREATE or
+     * APPEND of what is there already, byte for byte, is fine while this instance owns
+     * the operation.
+     * 0 = an operation whose commit fails with SEGUE_E_STORE ends with an error. */
+    int32_t leased;
+    /* 1 = what it keeps ends with the process. */
+    int32_t forgets;
     /* Applies all writes or none; they are durable when it returns SEGUE_OK.
      * SEGUE_E_EXISTS: a CREATE met a task id or idempotency key that is there.
      * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
@@ -244,7 +256,8 @@ typedef struct segue_store_vtable {
     /* Hands over what is new, letters in their order, each once while this instance owns
      * the operation (a claim tells those that wait anew). *within_ms receives when to ask
      * again without a bell; -1 = not at all. Also keeps this instance alive as an owner:
-     * it is called that often. */
+     * it is called that often. A leased store whose calls may take longer than a lease
+     * keeps itself alive by a thread of its own. */
     segue_status (*news)(void *self, segue_store_news_fn fn, void *user,
                          int64_t *within_ms);
 
@@ -256,7 +269,9 @@ typedef struct segue_store_vtable {
  *
  * vtable    copied. self: freed by vtable->free, once.
  * options   only the allocator is used; may be NULL.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when commit, find, read or claim is missing.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when commit, find, read or claim is missing, when
+ *           some of the four functions for news are there and others not, or when it is
+ *           leased and has none of them.
  * Thread    any
  * Callback  allowed
  * Since     0.1
