@@ -114,20 +114,95 @@ static void a_list_of_the_application_is_learnt_from(void **state)
     kit_end(&k);
 }
 
-/* Without the list a call goes as it is; so does one without a server that could. */
+/* A server that has no list, or no tasks, is called plainly. */
 static void without_a_list_calls_are_plain(void **state)
 {
     (void)state;
     kit k = {0};
     kit_begin_2025(&k, NULL, SERVER_2025);
     kit_call(&k, "t");
-    kit_error(&k, kit_expect(&k, "tools/list"), -32603, NULL);
+    kit_error(&k, kit_expect(&k, "tools/list"), -32601, NULL);
     assert_at(kit_expect(&k, "tools/call"), "params.task", "");
     kit_end(&k);
     memset(&k, 0, sizeof k);
     kit_begin_2025(&k, NULL, SERVER_PLAIN);
     kit_call(&k, "t");
     assert_at(kit_expect(&k, "tools/call"), "params.task", "");
+    kit_end(&k);
+}
+
+/* A list that fails says nothing about the tools: calls wait until it is known. */
+static void a_list_that_fails_is_asked_for_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    record *first = kit_call(&k, "t");
+    record *second = kit_call(&k, "p");
+    kit_error(&k, kit_expect(&k, "tools/list"), -32603, NULL);
+    kit_expect_silence(&k);
+    assert_non_null(strstr(k.last_warning, "tools/list"));
+    kit_advance(&k, 300);
+    const char *page = kit_expect(&k, "tools/list");
+    kit_expect_silence(&k); /* both wait for the same look */
+    kit_result(&k, page, "\"tools\":[],\"nextCursor\":\"c\"");
+    page = kit_expect(&k, "tools/list");
+    assert_at(page, "params.cursor", "\"c\"");
+    kit_error(&k, page, -32603, NULL);
+    kit_advance(&k, 600);
+    assert_at(page = kit_expect(&k, "tools/list"), "params.cursor", "");
+    kit_result(
+        &k, page,
+        "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"required\"}}]");
+    kit_advance(&k, 600); /* the second call may have been about to look itself */
+    const char *call = kit_expect(&k, "tools/call");
+    assert_at(call, "params.task", "{}");
+    kit_result(&k, call, BLOCKS);
+    call = kit_expect(&k, "tools/call");
+    assert_at(call, "params.task", "");
+    kit_result(&k, call, BLOCKS);
+    assert_int_equal(first->status, SEGUE_OK);
+    assert_int_equal(second->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void a_list_without_an_answer_is_asked_for_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    kit_call(&k, "t");
+    kit_expect(&k, "tools/list");
+    kit_advance(&k, 60000);
+    kit_expect(&k, "notifications/cancelled");
+    kit_advance(&k, 300);
+    kit_list_tools(&k);
+    assert_at(kit_expect(&k, "tools/call"), "params.task", "{}");
+    kit_end(&k);
+}
+
+/* Nobody knows whether it is a task: it is not sent, and the next call looks again. */
+static void a_tool_that_stays_unknown_is_not_called(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    record *r = kit_call(&k, "t");
+    for (int i = 0; i < 4; i++) {
+        kit_error(&k, kit_expect(&k, "tools/list"), -32603, NULL);
+        kit_advance(&k, 5000);
+    }
+    kit_expect_silence(&k);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_int_equal(r->rpc_code, -32603);
+    assert_string_equal(r->message, "tools/list, which says whether the tool runs as a "
+                                    "task, failed: no");
+    r = kit_call(&k, "t");
+    kit_result(&k, kit_expect(&k, "tools/list"), "\"tools\":7");
+    kit_expect_silence(&k);
+    kit_advance(&k, 300);
+    kit_list_tools(&k);
+    assert_at(kit_expect(&k, "tools/call"), "params.task", "{}");
     kit_end(&k);
 }
 
@@ -572,6 +647,9 @@ int main(void)
         cmocka_unit_test(every_page_is_looked_through),
         cmocka_unit_test(a_list_of_the_application_is_learnt_from),
         cmocka_unit_test(without_a_list_calls_are_plain),
+        cmocka_unit_test(a_list_that_fails_is_asked_for_again),
+        cmocka_unit_test(a_list_without_an_answer_is_asked_for_again),
+        cmocka_unit_test(a_tool_that_stays_unknown_is_not_called),
         cmocka_unit_test(the_application_decides_by_its_own_task_member),
         cmocka_unit_test(a_wish_for_a_time_to_live_is_passed_on),
         cmocka_unit_test(a_call_that_is_refused_for_its_form_is_sent_in_the_other),

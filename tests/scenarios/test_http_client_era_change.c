@@ -114,6 +114,28 @@ static void a_server_that_goes_forward_is_discovered(void **state)
     goes_forward(NULL, ERROR("1", "-32022", NEW_VERSIONS));
 }
 
+/* What the session asks for itself, before the first call, finds it out as well. */
+static void a_look_at_the_tools_finds_it_out(void **state)
+{
+    (void)state;
+    http_script s;
+    script_begin(&s, NULL);
+    script_say(script_expect(&s, "server/discover"), "400 Bad Request", "", "");
+    script_initialize_with(&s, "old", SERVER_2025);
+    no_stream(&s);
+    record *one = kit_call(&s.k, "t");
+    record *two = kit_call(&s.k, "t");
+    script_say(script_expect(&s, "tools/list"), "400 Bad Request", JSON,
+               ERROR("1", "-32022", NEW_VERSIONS));
+    script_discover(&s, SERVER_PLAIN);
+    answer_call(&s, NULL, "2026-07-28");
+    answer_call(&s, NULL, "2026-07-28");
+    script_until(&s, one->completed && two->completed);
+    assert_int_equal(one->status, SEGUE_OK);
+    assert_int_equal(two->status, SEGUE_OK);
+    leave(&s, "old");
+}
+
 /* A keyed call that a server refuses so was not done there: the one behind it need not
  * know keys. */
 static void a_keyed_call_goes_again_without_its_key(void **state)
@@ -297,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_server_that_goes_forward_is_discovered),
         cmocka_unit_test(a_keyed_call_goes_again_without_its_key),
         cmocka_unit_test(a_call_that_is_refused_goes_again_once),
+        cmocka_unit_test(a_look_at_the_tools_finds_it_out),
         cmocka_unit_test(a_task_of_another_era_ends),
         cmocka_unit_test(a_server_that_was_started_again_is_initialized),
         cmocka_unit_test(other_refusals_leave_the_era),

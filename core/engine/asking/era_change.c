@@ -49,11 +49,20 @@ static sgi_change change_of(const sgi_emitter *emitter, sgi_version version,
                : SAME;
 }
 
-/* It was not done, so nothing is known of its key there; unless it was lost before. */
-static void forget_key(segue_request *request)
+/* Who asked, a request or the session for its calls, is told once. The request was not
+ * done, so nothing is known of its key there; unless it was lost before. */
+static bool doubt(sgi_emitter *emitter)
 {
+    segue_session *session = emitter->session;
+    segue_request *request = emitter->request;
+    if (!request)
+        return emitter == session->listing && sgi_task_calls_doubt(session);
+    if (request->era_doubted)
+        return false;
+    request->era_doubted = true;
     if (!request->failures)
         request->key_sent = false;
+    return true;
 }
 
 bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
@@ -61,13 +70,10 @@ bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
 {
     static const char why[] = "the server is another than it was";
     segue_session *session = emitter->session;
-    segue_request *request = emitter->request;
     sgi_change change = change_of(emitter, version, status, error, id);
     bool may_leave = change == STARTED_AGAIN || session->options.era == SEGUE_ERA_AUTO;
-    if (!request || request->era_doubted || change == SAME || !may_leave)
+    if (change == SAME || !may_leave || !doubt(emitter))
         return false;
-    request->era_doubted = true;
-    forget_key(request);
     if (version == session->version && sgi_session_is_open(session)) {
         if (change == OTHER_ERA)
             sgi_places_note(&session->engine->places, session->conn->place, false);

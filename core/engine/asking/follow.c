@@ -136,7 +136,7 @@ static void take_failed(segue_request *request, sgi_json task)
     sgi_json error = sgi_json_get(task, "error");
     int64_t code;
     if (sgi_json_int(sgi_json_get(error, "code"), &code))
-        sgi_request_finish_error(request, error);
+        sgi_request_finish_error(request, NULL, error);
     else
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a failed task without its error");
 }

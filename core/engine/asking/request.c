@@ -299,6 +299,7 @@ static void send_call(segue_request *request)
     sgi_sending sending;
     sgi_json kept;
     sgi_buf extra;
+    request->waits_for_tools = false;
     if (request->resume_token) {
         sgi_resume_send(request);
         return;
@@ -425,7 +426,7 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
             sgi_request_fail_error(request, SEGUE_E_REMOTE, outcome->json);
         else if (!sgi_tool_lookup(request, outcome->json) &&
                  !sgi_task_calls_reform(request, outcome->json))
-            sgi_request_finish_error(request, outcome->json);
+            sgi_request_finish_error(request, NULL, outcome->json);
         break;
     case SGI_OUTCOME_TIMEOUT:
         sgi_request_fail(request, SEGUE_E_TIMEOUT, "the server did not answer in time");

@@ -102,15 +102,16 @@ struct segue_request {
     char *log_level;
     char *key; /* idempotency */
     bool key_sent;
-    int32_t pages;       /* of tools/list, looked through because they did not fit */
-    bool listed;         /* sent again, as its headers did not fit the tool */
-    bool asks_task;      /* params.task goes with it, */
-    bool adds_task;      /* ... written here, not by the application */
-    bool may_stream;     /* ... and several answers were agreed on (SEP-1905) */
-    bool reformed;       /* sent again, in the form that its tool takes */
-    bool era_doubted;    /* ... as its server seemed to be of another era */
-    int64_t call_id;     /* of the last time it was sent: progress names it */
-    uint64_t cache_mark; /* its result may be kept if nothing changed since; 0 = not */
+    int32_t pages;        /* of tools/list, looked through because they did not fit */
+    bool listed;          /* sent again, as its headers did not fit the tool */
+    bool asks_task;       /* params.task goes with it, */
+    bool adds_task;       /* ... written here, not by the application */
+    bool may_stream;      /* ... and several answers were agreed on (SEP-1905) */
+    bool waits_for_tools; /* of 2025-11-25: for the session's look at tools/list */
+    bool reformed;        /* sent again, in the form that its tool takes */
+    bool era_doubted;     /* ... as its server seemed to be of another era */
+    int64_t call_id;      /* of the last time it was sent: progress names it */
+    uint64_t cache_mark;  /* its result may be kept if nothing changed since; 0 = not */
     segue_request_events events;
     sgi_timer deadline;
     sgi_timer retry; /* next poll, or next try */
@@ -245,7 +246,8 @@ segue_status sgi_request_grant(segue_request *request, int64_t n);
 void sgi_request_finish(segue_request *request, sgi_json result);
 /* As sgi_request_finish, by exchanging the buffers: a result may be large. */
 void sgi_request_finish_by(segue_request *request, sgi_buf *result);
-void sgi_request_finish_error(segue_request *request, sgi_json error);
+/* The server's error; what: of another message than the request's own, or NULL. */
+void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
 /* The server's error, and what was received goes with it. */
 void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
@@ -348,6 +350,10 @@ bool sgi_follow_2025_answer(segue_request *request, sgi_json result);
 void sgi_follow_2025_status(segue_request *request, sgi_json task);
 
 /* ---- task_calls.c: a call that may be a task of 2025-11-25 ---- */
+
+/* The server that refused the session's look may be of another era: notes it for the
+ * calls that wait; false: it was noted before. */
+bool sgi_task_calls_doubt(segue_session *session);
 
 /* Which form the call has; false: it waits until that is known. */
 bool sgi_task_calls_prepare(segue_request *request);

@@ -45,13 +45,19 @@ void sgi_request_finish_by(segue_request *request, sgi_buf *result)
     end_well(request);
 }
 
-static void end_with(segue_request *request, segue_status status, sgi_json error)
+/* what: stands before what the server says; NULL = nothing does. */
+static void end_with(segue_request *request, segue_status status, const char *what,
+                     sgi_json error)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     int64_t code = 0;
     sgi_buf text;
     sgi_buf_init(&text, mem);
     sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (what) {
+        sgi_buf_add_str(&text, sgi_str_of(what));
+        sgi_buf_add_lit(&text, ": ");
+    }
     if (!sgi_json_decode(sgi_json_get(error, "message"), &text) || text.failed)
         sgi_buf_cut(&text, 0);
     request->error = sgi_error_new(
@@ -61,10 +67,10 @@ static void end_with(segue_request *request, segue_status status, sgi_json error
     end(request, status);
 }
 
-void sgi_request_finish_error(segue_request *request, sgi_json error)
+void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error)
 {
     if (request->phase != SGI_PHASE_DONE)
-        end_with(request, SEGUE_E_REMOTE, error);
+        end_with(request, SEGUE_E_REMOTE, what, error);
 }
 
 /* What was received so far, merged, goes with the error. */
@@ -89,7 +95,7 @@ void sgi_request_fail_error(segue_request *request, segue_status status, sgi_jso
     if (request->phase == SGI_PHASE_DONE)
         return;
     keep_received(request);
-    end_with(request, status, error);
+    end_with(request, status, NULL, error);
 }
 
 void sgi_request_fail(segue_request *request, segue_status status, const char *text)

@@ -15,7 +15,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
     else if (task->some)
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, error);
     else
-        sgi_request_finish_error(request, error);
+        sgi_request_finish_error(request, NULL, error);
 }
 
 /* Blocks of a whole result that have not come as segments. */

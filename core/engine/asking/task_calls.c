@@ -1,13 +1,15 @@
 /* tools/call as a task of 2025-11-25: there the client says params.task, and only to a
  * tool that takes it (R-1905-10). What tools/list says of the tools is looked up once,
- * by the session itself, before the first call; calls wait for that. A call that the
- * server refuses for its form is sent once more after another look: a refusal by -32601
- * means that nothing was run. */
+ * by the session itself, before the first call; calls wait for that. A look that fails
+ * says nothing about the tools, so it is repeated: a call is sent when its form is known,
+ * or it fails. A call that the server refuses for its form is sent once more after
+ * another look: a refusal by -32601 means that nothing was run. */
 #include "engine/asking/request.h"
 #include "engine/dialect/response_modes.h"
 #include "engine/hosting/host.h"
 
 #define PAGES_MAX 100
+#define LOOKS_MAX 4 /* of one call, that the server answers with an error or not at all */
 
 /* ---- modes of SEP-1905 ---- */
 
@@ -52,11 +54,11 @@ void sgi_task_calls_begin(segue_session *session, sgi_json capabilities)
 
 static bool send_list(segue_session *session, sgi_json cursor);
 
-/* The look is over, whatever it brought: calls that waited for it go. */
+/* The tools are known: calls that waited for that go. */
 static void look_ended(segue_session *session)
 {
     segue_request *request, *next;
-    session->tool_tasks.whole = true; /* what is not known is called plainly */
+    session->tool_tasks.whole = true; /* what stands on no page is called plainly */
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         if (!sgi_session_is_open(session))
             return;
@@ -68,6 +70,59 @@ static void look_ended(segue_session *session)
     session->list_stale = false;
 }
 
+#define LOOKING "tools/list, which says whether the tool runs as a task, failed"
+
+/* Nothing of the call was sent, so another look is safe. */
+static void look_again(segue_request *request, const sgi_outcome *outcome)
+{
+    bool may = request->failures + 1 < LOOKS_MAX;
+    char why[SGI_WHY_MAX];
+    sgi_outcome lost = *outcome;
+    if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED) {
+        sgi_explain(why, LOOKING, sgi_str_of(outcome->why));
+        lost.why = why;
+        sgi_request_cut_off(request, &lost);
+    } else if (may) {
+        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+    } else if (outcome->kind == SGI_OUTCOME_ERROR) {
+        sgi_request_finish_error(request, LOOKING, outcome->json);
+    } else if (outcome->kind == SGI_OUTCOME_TIMEOUT) {
+        sgi_request_fail(request, SEGUE_E_TIMEOUT, LOOKING ": it was not answered");
+    } else {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, LOOKING ": the answer is no list");
+    }
+}
+
+static void look_failed(segue_session *session, const sgi_outcome *outcome)
+{
+    segue_request *request, *next;
+    char room[SGI_NAME_MAX], why[SGI_WHY_MAX];
+    sgi_str said = outcome->why ? sgi_str_of(outcome->why) : SGI_STR("no list came");
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        said = sgi_name_text(sgi_json_get(outcome->json, "message"), room);
+    sgi_explain(why, LOOKING, said);
+    sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "%s", why);
+    sgi_tool_tasks_forget(&session->tool_tasks);
+    SGI_TAILQ_EACH(request, &session->requests, link, next)
+        if (request->waits_for_tools) {
+            request->waits_for_tools = false;
+            if (request->phase == SGI_PHASE_WAIT)
+                look_again(request, outcome);
+        }
+}
+
+bool sgi_task_calls_doubt(segue_session *session)
+{
+    segue_request *request;
+    bool is_new = false;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (request->waits_for_tools) {
+            is_new |= !request->era_doubted;
+            request->era_doubted = true;
+        }
+    return is_new;
+}
+
 void sgi_task_calls_changed(segue_session *session)
 {
     if (session->listing)
@@ -76,26 +131,55 @@ void sgi_task_calls_changed(segue_session *session)
         sgi_tool_tasks_forget(&session->tool_tasks);
 }
 
+static bool is_page(const sgi_outcome *outcome)
+{
+    return outcome->kind == SGI_OUTCOME_RESULT &&
+           sgi_json_kind_of(sgi_json_get(outcome->json, "tools")) == SGI_JSON_ARRAY;
+}
+
+/* The page under way: what it says, and whether another one is asked for. */
+static void take_page(segue_session *session, sgi_json result)
+{
+    sgi_json next = sgi_json_get(result, "nextCursor");
+    bool more = sgi_json_kind_of(next) == SGI_JSON_STRING;
+    sgi_buf cursor = session->list_cursor; /* given back below */
+    sgi_buf_init(&session->list_cursor, sgi_engine_mem(session->engine));
+    sgi_tool_tasks_learn(&session->tool_tasks, sgi_buf_str(&cursor), result);
+    sgi_tool_schemas_learn(&session->tool_schemas, result, !cursor.len);
+    sgi_buf_free(&cursor);
+    bool fits = session->list_pages < PAGES_MAX;
+    if (more && !fits)
+        sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
+                       "tools/list has more than %d pages: tools on later ones are not "
+                       "called as tasks",
+                       PAGES_MAX);
+    sgi_outcome unsent = {.kind = SGI_OUTCOME_LOST, .why = "out of memory"};
+    if (!more || !fits)
+        look_ended(session);
+    else if (!send_list(session, next))
+        look_failed(session, &unsent);
+}
+
+/* -32601: a server without a list has nothing to say about its tools. */
+static bool has_no_list(const sgi_outcome *outcome)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    return outcome->kind == SGI_OUTCOME_ERROR && code == SGI_RPC_METHOD_NOT_FOUND;
+}
+
 static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
-    sgi_json next = sgi_json_get(outcome->json, "nextCursor");
-    sgi_buf cursor;
     session->listing = NULL;
     if (!sgi_session_is_open(session))
         return; /* looked again when it is */
-    sgi_buf_init(&cursor, sgi_engine_mem(session->engine));
-    sgi_buf_add_str(&cursor, sgi_buf_str(&session->list_cursor));
-    if (outcome->kind == SGI_OUTCOME_RESULT && !cursor.failed) {
-        sgi_tool_tasks_learn(&session->tool_tasks, sgi_buf_str(&cursor), outcome->json);
-        sgi_tool_schemas_learn(&session->tool_schemas, outcome->json, !cursor.len);
-    }
-    sgi_buf_free(&cursor);
-    bool more = outcome->kind == SGI_OUTCOME_RESULT &&
-                sgi_json_kind_of(next) == SGI_JSON_STRING &&
-                session->list_pages < PAGES_MAX;
-    if (!more || !send_list(session, next))
+    if (is_page(outcome))
+        take_page(session, outcome->json);
+    else if (has_no_list(outcome))
         look_ended(session);
+    else
+        look_failed(session, outcome);
 }
 
 static bool send_list(segue_session *session, sgi_json cursor)
@@ -103,6 +187,8 @@ static bool send_list(segue_session *session, sgi_json cursor)
     sgi_sending sending;
     sgi_buf_reset(&session->list_cursor, SIZE_MAX);
     sgi_buf_add_str(&session->list_cursor, cursor);
+    if (session->list_cursor.failed)
+        return false;
     sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("tools/list"));
     if (!emitter)
         return false;
@@ -116,7 +202,7 @@ static bool send_list(segue_session *session, sgi_json cursor)
     return true;
 }
 
-/* true: the call waits. Without memory it goes as it is. */
+/* A look is under way; false: there is no memory for one. */
 static bool looks(segue_session *session)
 {
     if (session->listing)
@@ -162,8 +248,12 @@ bool sgi_task_calls_prepare(segue_request *request)
         request->asks_task = true;
         listed_modes = modes_of(sgi_json_get(own, "responseModes"));
     } else {
-        if (!session->tool_tasks.whole && looks(session))
+        if (!session->tool_tasks.whole) {
+            request->waits_for_tools = looks(session);
+            if (!request->waits_for_tools)
+                sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
             return false;
+        }
         request->asks_task = request->adds_task = tool_may(request, params);
     }
     request->may_stream =

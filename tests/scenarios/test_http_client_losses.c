@@ -1,0 +1,169 @@
+/* What is lost over HTTP: what the library asks for itself is asked for again. And what
+ * is no loss and no fault: bodies that nobody waits for. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define TASK_TOOL                                                                        \
+    "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}]"
+
+static void begin_2025(http_script *s, int32_t max_reconnects)
+{
+    segue_session_options options = kit_legacy_options();
+    options.max_reconnects = max_reconnects;
+    options.request_timeout_ms = INT64_C(1000000000); /* time passes fast here */
+    script_begin(s, &options);
+    script_initialize_with(s, "one", SERVER_2025);
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+}
+
+static void lose(heard *h, int how)
+{
+    switch (how) {
+    case 0:
+        script_say(h, "502 Bad Gateway", "Content-Type: text/html\r\n", "<p>no</p>");
+        break;
+    case 1:
+        script_error(h, "503 Service Unavailable", -32603, NULL);
+        break;
+    default:
+        script_cut(h, how == 2);
+    }
+}
+
+/* At once, or after a pause. */
+static heard *next_list(http_script *s)
+{
+    int64_t until = script_deadline();
+    while (!script_next(s)) {
+        script_advance(s, 50);
+        script_check(until, "the next request", __FILE__, __LINE__);
+    }
+    return script_expect(s, "tools/list");
+}
+
+static void ends_as_a_task(http_script *s, record *r)
+{
+    heard *h = script_expect(s, "tools/call");
+    assert_at(h->body, "params.task", "{}");
+    script_result(h, "\"content\":[]");
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+}
+
+/* 2025-11-25: whether a call is a task is the client's to say, and it is known from the
+ * list of tools alone. */
+static void a_list_that_is_lost_is_asked_for_again(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        http_script s;
+        begin_2025(&s, 0);
+        record *r = kit_call(&s.k, "t");
+        for (int i = 0; i < 3; i++)
+            lose(next_list(&s), how);
+        script_result(next_list(&s), TASK_TOOL);
+        ends_as_a_task(&s, r);
+        r = kit_call(&s.k, "t");
+        ends_as_a_task(&s, r); /* what is known is not asked for again */
+        script_end(&s);
+    }
+}
+
+static void a_list_that_stays_lost_fails_the_call(void **state)
+{
+    (void)state;
+    http_script s;
+    begin_2025(&s, 1);
+    record *r = kit_call(&s.k, "t");
+    lose(script_expect(&s, "tools/list"), 0);
+    lose(script_expect(&s, "tools/list"), 0);
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    assert_string_equal(r->message, "tools/list, which says whether the tool runs as a "
+                                    "task, failed: HTTP status 502");
+    r = kit_call(&s.k, "t");
+    script_result(script_expect(&s, "tools/list"), TASK_TOOL);
+    ends_as_a_task(&s, r);
+    r = kit_call(&s.k, "t");
+    ends_as_a_task(&s, r);
+    script_end(&s);
+}
+
+/* What is refused for good is not asked for again, and the call does not go either. */
+static void a_list_that_is_refused_fails_the_call(void **state)
+{
+    (void)state;
+    http_script s;
+    begin_2025(&s, 0);
+    record *r = kit_call(&s.k, "t");
+    script_say(script_expect(&s, "tools/list"), "403 Forbidden", "", "");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_REFUSED);
+    assert_non_null(strstr(r->message, "tools/list"));
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+/* Servers name a type for the empty body of a 202, and some put a text there. */
+static void an_accepted_message_needs_no_body(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {"", "null", "{\"status\":\"acc", " "};
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        http_script s;
+        begin_2025(&s, 0);
+        record *r = kit_call(&s.k, "t");
+        heard *list = script_expect(&s, "tools/list");
+        segue_request_cancel(r->request);
+        script_result(list, TASK_TOOL);
+        script_until(&s, r->completed);
+        r = kit_call(&s.k, "t");
+        script_stream(script_expect(&s, "tools/call"));
+        segue_request_cancel(r->request);
+        script_say(script_expect(&s, "notifications/cancelled"), "202 Accepted",
+                   "Content-Type: application/json\r\n", bodies[i]);
+        script_until(&s, r->completed);
+        script_expect_silence(&s);
+        assert_string_equal(s.k.last_warning, "");
+        script_end(&s);
+    }
+}
+
+/* Who waits for an answer and gets none is told so once, not what JSON is. */
+static void an_answer_without_a_body_is_none(void **state)
+{
+    (void)state;
+    static const char *const statuses[] = {"200 OK", "202 Accepted"};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        http_script s;
+        begin_2025(&s, 0);
+        record *r = kit_start(&s.k, "ping", NULL, NULL);
+        script_say(script_expect(&s, "ping"), statuses[i],
+                   "Content-Type: application/json\r\n", "");
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+        assert_string_equal(r->message, "the answer is malformed");
+        assert_string_equal(s.k.last_warning, "");
+        script_end(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_accepted_message_needs_no_body),
+        cmocka_unit_test(an_answer_without_a_body_is_none),
+        cmocka_unit_test(a_list_that_is_lost_is_asked_for_again),
+        cmocka_unit_test(a_list_that_stays_lost_fails_the_call),
+        cmocka_unit_test(a_list_that_is_refused_fails_the_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
