@@ -404,13 +404,15 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
 
 /* ---- the end ---- */
 
+/* A body that nobody waits for was not kept, and one without a byte is no message,
+ * whatever type a server names for it. */
 static void answered_in_full(sgi_http_ask *ask)
 {
     if (ask->body.failed) {
         sgi_http_ask_drop(ask, "out of memory for the answer");
         return;
     }
-    if (ask->is_json)
+    if (ask->is_json && ask->body.len && sgi_ask_waits(ask->conn))
         sgi_conn_message(ask->conn, sgi_buf_str(&ask->body));
     if (sgi_ask_waits(ask->conn) && ask->is_json)
         sgi_ask_unanswered(ask->conn, sgi_buf_str(&ask->body));
