@@ -5,9 +5,19 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
 all: release
 
-# What CI runs; ends with "N passed, M failed".
+# The lanes of .ci/lanes: before each commit; all that runs within ten minutes; all that
+# CI runs; the long forms, for the night. Each ends with "N passed, M failed".
+check:
+	@.ci/lane check
+
 test: setup
-	@.ci/test
+	@.ci/lane test
+
+ci:
+	@.ci/run
+
+nightly: setup
+	@.ci/lane nightly
 
 demo: setup release
 	@.ci/python ready
@@ -45,10 +55,10 @@ interop: release
 	@.ci/setup-peers
 	@tests/interop/run
 
-# Servers killed with -9 a thousand times, and more; minutes.
+# Servers killed with -9 a thousand times, and more; an hour. Each half runs whatever came
+# of the other.
 kill-matrix: release
-	@python3 -B tests/kill_matrix/servers.py
-	@python3 -B tests/kill_matrix/run.py
+	@.ci/lane kill-matrix-long servers-long
 
 # The official conformance suites against our server and our client, over HTTP.
 conformance: release
@@ -78,4 +88,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all test demo python node bench fuzz soak interop kill-matrix conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo python node bench fuzz soak interop kill-matrix conformance lint format abi debug release setup clean

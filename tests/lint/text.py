@@ -47,7 +47,7 @@ def self_check():
 
 def main():
     self_check()
-    paths = lint.files("core/**/*.[ch]", "core/**/*.def", "core/cmake/*",
+    paths = lint.files("core/**/*.[ch]", "core/**/*.def", "core/cmake/*", ".ci/lane",
                        "tests/**/*.[ch]", "tests/**/*.py", "bindings/**/*.[chi]",
                        "node/src/**/*.ts", "node/scripts/*", "tests/**/*.ts")
     findings = []
