@@ -29,6 +29,7 @@ struct fault_store {
     int countdown;
     int *died;
     int dead;
+    int keeps;
     segue_status status;
     int refuse;
     uint64_t trim;
@@ -116,6 +117,20 @@ static void die(fault_store *f)
     *f->died = 1;
 }
 
+/* All but what drops something. */
+static segue_status commit_kept(fault_store *f, const segue_store_write *writes,
+                                size_t count)
+{
+    segue_store_write *some = calloc(count, sizeof *some);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (writes[i].kind != SEGUE_STORE_DROP)
+            some[n++] = writes[i];
+    segue_status status = sgi_store_commit(f->inner, some, n);
+    free(some);
+    return status;
+}
+
 static segue_status commit(void *self, const segue_store_write *writes, size_t count)
 {
     fault_store *f = self;
@@ -133,7 +148,8 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
         die(f);
         return SEGUE_E_STORE;
     }
-    segue_status status = sgi_store_commit(f->inner, writes, count);
+    segue_status status = f->keeps ? commit_kept(f, writes, count)
+                                   : sgi_store_commit(f->inner, writes, count);
     if (status == SEGUE_OK) {
         f->commits++;
         note(f, writes, count);
@@ -295,6 +311,11 @@ void fault_store_revive(fault_store *f)
         memcpy(release.id, f->all[i].id, sizeof release.id);
         sgi_store_commit(f->inner, &release, 1);
     }
+}
+
+void fault_store_keep(fault_store *f)
+{
+    f->keeps = 1;
 }
 
 void fault_store_trim(fault_store *f, uint64_t upto)

@@ -36,6 +36,9 @@ void fault_store_revive(fault_store *f);
 /* Entries up to this sequence number are gone when they are read. */
 void fault_store_trim(fault_store *f, uint64_t upto);
 
+/* From here on what is dropped stays where it is, as a store may have it. */
+void fault_store_keep(fault_store *f);
+
 /* Closes the account: tasks written so far are not spoken of any more. */
 void fault_store_forget(fault_store *f);
 /* Task ids ever written, in order of creation; NULL behind the last. */

@@ -100,11 +100,12 @@ static uint64_t add_op(uint64_t hash, const sgi_op *op)
     if (!op)
         return add(hash, 2);
     hash = add(hash, (uint64_t)op->refs);
-    hash = add(hash, (uint64_t)(op->is_task | op->logged << 1 | op->dirty << 2 |
-                                op->committing << 3 | op->created << 4 |
-                                op->store_broken << 5 | op->releasing << 6 |
-                                op->deleting << 7 | op->counted << 8 | op->known << 9 |
-                                op->lingers << 10 | op->ran << 11 | op->streams << 12));
+    hash = add(hash,
+               (uint64_t)(op->is_task | op->logged << 1 | op->dirty << 2 |
+                          op->committing << 3 | op->created << 4 | op->store_broken << 5 |
+                          op->releasing << 6 | op->deleting << 7 | op->counted << 8 |
+                          op->known << 9 | op->lingers << 10 | op->streams << 11));
+    hash = add(hash, (uint64_t)op->hold);
     hash = add(hash, (uint64_t)op->final);
     hash = add(hash, op->final_seq);
     hash = add(hash, (uint64_t)op->ended_ms);

@@ -14,7 +14,7 @@ void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
     if (seq <= op->drop_upto[what] || !op->logged)
         return;
     op->drop_upto[what] = seq;
-    if (!sgi_op_has_ended(op) && !op->elsewhere)
+    if (!sgi_op_has_ended(op))
         sgi_keeper_dirty(&op->server->keeper, op);
 }
 

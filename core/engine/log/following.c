@@ -16,7 +16,6 @@
 
 #define KEEP_MS 30000
 #define RETRY_MS 250
-#define CHUNK_BYTES (1024 * 1024)
 #define MOVE_AT_MOST 16
 
 static void on_timer(sgi_timer *timer);
@@ -111,7 +110,8 @@ void sgi_followed_end(sgi_op *op)
 static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text)
 {
     sgi_followed_end(op);
-    op->elsewhere = op->stale = false;
+    op->hold = SGI_HOLD_HERE;
+    op->stale = false;
     op->logged = false;
     if (sgi_op_fail(op, kind, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), (sgi_json){0}) ==
         SEGUE_E_NOMEM)
@@ -145,9 +145,9 @@ static void take_over(sgi_op *op)
         return;
     }
     op->claimed = false;
-    if (op->elsewhere) {
+    if (sgi_op_is_elsewhere(op)) {
         sgi_followed_end(op);
-        op->elsewhere = false;
+        op->hold = SGI_HOLD_HERE;
         free_inputs(op);
     }
     sgi_recover_one(server, op);
@@ -167,11 +167,11 @@ static void went_wrong(sgi_op *op, segue_status status)
 
 static void look_on(sgi_op *op, segue_status status, bool more)
 {
-    if (op->elsewhere && op->known && status != SEGUE_OK)
+    if (sgi_op_is_elsewhere(op) && op->known && status != SEGUE_OK)
         went_wrong(op, status);
-    if (op->elsewhere && op->known && status == SEGUE_OK && (more || op->grew))
+    if (sgi_op_is_elsewhere(op) && op->known && status == SEGUE_OK && (more || op->grew))
         sgi_followed_look(op);
-    else if (op->claimed && (status == SEGUE_OK || !op->elsewhere))
+    else if (op->claimed && (status == SEGUE_OK || !sgi_op_is_elsewhere(op)))
         take_over(op);
 }
 
@@ -183,7 +183,7 @@ static void arrived(sgi_job *job)
     bool more = job->bytes >= job->max_bytes;
     segue_status status = job->status;
     op->reading = false;
-    if (op->elsewhere && op->known && status == SEGUE_OK)
+    if (sgi_op_is_elsewhere(op) && op->known && status == SEGUE_OK)
         status = sgi_op_grow(op, &job->entries);
     sgi_job_free(job);
     look_on(op, status, more);
@@ -194,7 +194,7 @@ static void refreshed(void *user, sgi_op *fresh, segue_status status)
 {
     sgi_op *op = user;
     op->reading = false;
-    if (op->elsewhere && op->known && status == SEGUE_OK) {
+    if (sgi_op_is_elsewhere(op) && op->known && status == SEGUE_OK) {
         op->stale = false;
         sgi_op_adopt(op, fresh);
     }
@@ -226,7 +226,7 @@ static sgi_job *make_job(sgi_op *op)
             return NULL;
         memcpy(job->id, op->id, sizeof job->id);
         job->after = op->durable;
-        job->max_bytes = CHUNK_BYTES;
+        job->max_bytes = op->server->read_bytes;
         return job;
     }
     job = sgi_job_new(keeper, SGI_JOB_FIND, record_found, op);
@@ -240,7 +240,7 @@ static sgi_job *make_job(sgi_op *op)
 
 void sgi_followed_look(sgi_op *op)
 {
-    if (!op->elsewhere || !op->known)
+    if (!sgi_op_is_elsewhere(op) || !op->known)
         return;
     op->grew = true;
     if (op->reading)

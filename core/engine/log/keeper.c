@@ -87,7 +87,7 @@ void sgi_keeper_die(sgi_keeper *keeper)
 
 void sgi_keeper_dirty(sgi_keeper *keeper, sgi_op *op)
 {
-    if (op->dirty || op->committing)
+    if (!sgi_op_is_ours(op) || op->dirty || op->committing)
         return;
     op->dirty = true;
     sgi_op_ref(op);

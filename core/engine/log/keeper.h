@@ -156,6 +156,7 @@ void sgi_keeper_die(sgi_keeper *keeper);
 
 /* ---- for the engine ---- */
 
+/* It has something to write. One that is not ours is not written, whatever it has. */
 void sgi_keeper_dirty(sgi_keeper *keeper, sgi_op *op);
 sgi_job *sgi_job_new(sgi_keeper *keeper, sgi_job_kind kind, void (*done)(sgi_job *),
                      void *user);

@@ -105,7 +105,7 @@ void sgi_letters_deal(sgi_keeper *keeper)
     sgi_server_ref(server);
     SGI_TAILQ_EACH(news, &keeper->letters, link, next) {
         sgi_op *op = find_op(server, news->what.id);
-        bool ours = op && !op->elsewhere;
+        bool ours = op && sgi_op_is_ours(op);
         if (!ours && (server->recovering || !TAILQ_EMPTY(&server->claims)))
             continue;
         if (op)
@@ -143,14 +143,14 @@ static void doubt_one(void *user, sgi_map_node *node)
 {
     sgi_op *op = SGI_OWNER(node, sgi_op, by_id);
     (void)user;
-    if (!op->elsewhere)
+    if (sgi_op_is_ours(op))
         doubt(op);
 }
 
 static void grew(segue_server *server, const uint8_t *id)
 {
     sgi_op *op = find_op(server, id);
-    if (op && op->elsewhere)
+    if (op && sgi_op_is_elsewhere(op))
         sgi_followed_look(op);
     else if (op)
         doubt(op);

@@ -188,7 +188,7 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
     sgi_entry *entry;
     if (op->server->stage == SGI_SERVER_DEAD)
         status = SEGUE_E_CLOSED;
-    if (sgi_op_has_ended(op) || is_beyond_repair(op, list) || op->elsewhere)
+    if (sgi_op_has_ended(op) || is_beyond_repair(op, list) || !sgi_op_is_ours(op))
         status = SEGUE_E_TERMINAL;
     while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, entry, link);
@@ -372,7 +372,7 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     sgi_op_fire(op, SEGUE_OK);
     if (changed)
         tell_watches(op);
-    if (op->elsewhere)
+    if (sgi_op_is_elsewhere(op))
         sgi_asks_follow(op);
     sgi_op_trim(op);
     sgi_op_unref(op);

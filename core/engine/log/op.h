@@ -76,6 +76,16 @@ typedef enum sgi_state {
     SGI_STATE_CANCELLED
 } sgi_state;
 
+/* Whose an operation is. All that writes, runs or shows one asks for this. */
+typedef enum sgi_hold {
+    SGI_HOLD_NEW = 0,   /* ours; a keyed one, or one that can be resumed, runs when it is
+                           durable */
+    SGI_HOLD_HERE,      /* ours; it was started here, or need not be */
+    SGI_HOLD_ELSEWHERE, /* another server on the store runs it: following.h */
+    SGI_HOLD_UNREAD     /* its log is being read back, and a part is still missing: only
+                           recovery.c has it */
+} sgi_hold;
+
 #define SGI_INPUT_KEY_MAX 64
 
 /* A question to the client. */
@@ -232,8 +242,8 @@ struct sgi_op {
     /* the store */
     TAILQ_ENTRY(sgi_op) dirty_link;
     bool dirty, committing, created, store_broken;
-    bool elsewhere;         /* another server on the store runs it: following.h */
-    bool follows;           /* ... and its growth is news */
+    sgi_hold hold;
+    bool follows;           /* another server has it, and its growth is news */
     bool reading, grew;     /* ... a read is under way; and is not the last */
     bool stale;             /* ... it was ours, and its head is to be read anew */
     bool claimed;           /* ... and is ours, once all of its log is here */
@@ -261,7 +271,6 @@ struct sgi_op {
     bool counted;              /* among the live tasks of its principal */
     bool known;                /* in the server's maps */
     bool lingers;              /* has ended, is in the store and in memory */
-    bool ran;                  /* a keyed one: its handler was started, or need not be */
     TAILQ_ENTRY(sgi_op) linger_link; /* of those that linger, or are followed */
 };
 
@@ -308,7 +317,8 @@ void sgi_op_give_up(sgi_op *op, const char *text);
 /* Ends it with a JSON-RPC error object made of these; data may be empty. */
 segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
                          sgi_json data);
-/* Applies an entry that comes from the store: rebuilds the state (R-C-1). */
+/* Applies an entry that comes from the store: rebuilds the state (R-C-1). The operation
+ * is another server's, or its log is being read; what the entry drops is only noted. */
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 
 /* From here on the operation goes to the store. */
@@ -334,6 +344,16 @@ void sgi_op_adopt(sgi_op *op, sgi_op *fresh);
 static inline uint64_t sgi_op_horizon(const sgi_op *op)
 {
     return op->logged && !op->store_broken ? op->durable : UINT64_MAX;
+}
+
+static inline bool sgi_op_is_ours(const sgi_op *op)
+{
+    return op->hold <= SGI_HOLD_HERE;
+}
+
+static inline bool sgi_op_is_elsewhere(const sgi_op *op)
+{
+    return op->hold == SGI_HOLD_ELSEWHERE;
 }
 
 static inline bool sgi_op_has_ended(const sgi_op *op)

@@ -54,7 +54,7 @@ void sgi_op_adopt(sgi_op *op, sgi_op *fresh)
 static void was_created(sgi_op *op)
 {
     sgi_record_written(op);
-    op->created = op->ran = true;
+    op->created = true;
     sgi_op_fire(op, SEGUE_OK);
 }
 
@@ -73,7 +73,8 @@ void sgi_op_fenced(sgi_op *op)
     sgi_op_drop_pending(op);
     op->releasing = op->deleting = op->doubted = false;
     op->letters_taken = op->letters_told; /* the others are dealt with by who has it */
-    op->elsewhere = op->stale = true;
+    op->hold = SGI_HOLD_ELSEWHERE;
+    op->stale = true;
     op->torn = false;
     op->behind_hole = 0;
     sgi_server_op_fenced(op);

@@ -1,12 +1,15 @@
 /* Where the next entry is: first in the chunk that the store returned, else in the tail
  * if the tail reaches back that far, else in the store. `at` remembers the place in the
- * tail, so that following costs nothing; trimming the tail clears it. */
+ * tail, so that following costs nothing; trimming the tail clears it.
+ *
+ * The store may know more of an operation than its head does, above all of another
+ * server's. Who is shown an entry looks at the head for what it means (the question of an
+ * ASK, the end), so what is behind the horizon waits in the chunk. */
 #include "engine/log/reader.h"
 
 #include "engine/log/dropping.h"
 #include "engine/serving/server.h"
 
-#define CHUNK_BYTES (256 * 1024)
 #define FOLD_ROOM (64 * 1024)
 
 void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
@@ -75,7 +78,7 @@ static void fetch(sgi_reader *reader)
     }
     memcpy(job->id, op->id, sizeof job->id);
     job->after = reader->seq;
-    job->max_bytes = CHUNK_BYTES;
+    job->max_bytes = op->server->read_bytes;
     reader->job = job;
     sgi_keeper_ask(&op->server->keeper, job);
 }
@@ -101,8 +104,9 @@ static sgi_entry *find_in_tail(const sgi_reader *reader)
 const sgi_entry *sgi_reader_next(sgi_reader *reader)
 {
     sgi_op *op = reader->op;
-    if (!TAILQ_EMPTY(&reader->chunk))
-        return TAILQ_FIRST(&reader->chunk);
+    const sgi_entry *first = TAILQ_FIRST(&reader->chunk);
+    if (first)
+        return first->seq <= sgi_op_horizon(op) ? first : NULL;
     if (reader->seq + 1 >= op->next_log || reader->seq >= sgi_op_horizon(op))
         return NULL;
     sgi_entry *entry = find_in_tail(reader);

@@ -196,6 +196,8 @@ segue_status sgi_record_read(segue_server *server, const segue_store_record *rec
         status = SEGUE_E_NOMEM;
     else
         status = fill(op, record, data);
+    if (op)
+        op->hold = SGI_HOLD_UNREAD;
     sgi_buf_free(&name);
     if (status != SEGUE_OK) {
         if (op)

@@ -13,7 +13,6 @@
 #include "engine/serving/resumable.h"
 #include "engine/serving/task.h"
 
-#define CHUNK_BYTES (1024 * 1024)
 #define CLAIM_AGAIN_MS 1000
 
 /* ---- one operation ---- */
@@ -25,7 +24,8 @@ typedef struct sgi_rebuilding {
     LIST_ENTRY(sgi_rebuilding) link;
     sgi_op *op;
     use purpose;
-    bool grew; /* news came meanwhile */
+    bool ended; /* as its record says */
+    bool grew;  /* news came meanwhile */
     sgi_found_fn done;
     void *user;
 } sgi_rebuilding;
@@ -34,19 +34,21 @@ static void read_more(sgi_rebuilding *build);
 
 static bool is_followed(const sgi_rebuilding *build)
 {
-    return build->purpose == FOR_GOOD && build->op->elsewhere;
+    return build->purpose == FOR_GOOD && !build->ended;
 }
 
-/* It is in the maps from here on, unless that was only a look. */
+/* All of its log is here: others may have it now. It is in the maps from here on, unless
+ * that was only a look. */
 static void hand_over(sgi_rebuilding *build)
 {
     sgi_op *op = build->op;
     segue_server *server = op->server;
-    bool is_mine = !op->elsewhere;
-    bool stays = is_mine || (is_followed(build) && server->stage < SGI_SERVER_DEAD);
-    op->ran = true;
+    bool is_mine = build->purpose == OURS || sgi_op_has_ended(op); /* that is nobody's */
+    bool follows = !is_mine && is_followed(build) && server->stage < SGI_SERVER_DEAD;
+    bool stays = is_mine || follows;
+    op->hold = is_mine ? SGI_HOLD_HERE : SGI_HOLD_ELSEWHERE;
     sgi_server_op_known(op);
-    if (is_followed(build) && stays)
+    if (follows)
         sgi_followed_known(op);
     sgi_op_ref(op);
     build->done(build->user, op, SEGUE_OK);
@@ -70,11 +72,8 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
     sgi_server_ref(server);
     if (status == SEGUE_OK && !op->resumable && !sgi_op_is_whole(op))
         status = SEGUE_E_STORE_CORRUPT; /* what is missing was not void */
-    if (sgi_op_has_ended(op)) {
-        if (is_followed(build) && !known)
-            sgi_followed_leave(server, op->id);
-        op->elsewhere = false; /* nobody's any more */
-    }
+    if (sgi_op_has_ended(op) && is_followed(build) && !known)
+        sgi_followed_leave(server, op->id);
     if (status == SEGUE_OK && build->purpose == APART)
         build->done(build->user, op, SEGUE_OK);
     else if (status == SEGUE_OK && known)
@@ -121,7 +120,7 @@ static void read_more(sgi_rebuilding *build)
     }
     memcpy(job->id, op->id, sizeof job->id);
     job->after = op->durable;
-    job->max_bytes = CHUNK_BYTES;
+    job->max_bytes = op->server->read_bytes;
     job->follows = is_followed(build) || build->purpose == APART;
     sgi_keeper_ask(&op->server->keeper, job);
 }
@@ -143,9 +142,12 @@ static void rebuild(segue_server *server, const segue_store_record *record, use 
         sgi_str_of(op->item_name));
     if (op->item)
         sgi_item_ref(op->item);
-    op->elsewhere = purpose != OURS && record->ended != SEGUE_STORE_ENDED;
     op->torn = purpose == OURS && record->ended == SEGUE_STORE_TORN;
-    *build = (sgi_rebuilding){.op = op, .purpose = purpose, .done = done, .user = user};
+    *build = (sgi_rebuilding){.op = op,
+                              .purpose = purpose,
+                              .ended = record->ended == SEGUE_STORE_ENDED,
+                              .done = done,
+                              .user = user};
     LIST_INSERT_HEAD(&server->rebuilds, build, link);
     read_more(build);
 }
@@ -168,26 +170,29 @@ void sgi_rebuild_apart(segue_server *server, const segue_store_record *record,
     rebuild(server, record, APART, done, user);
 }
 
-static sgi_rebuilding *find_rebuilding(const segue_server *server, const uint8_t *id)
+static bool is_of(const sgi_rebuilding *build, const uint8_t *id)
 {
-    sgi_rebuilding *build;
-    LIST_FOREACH(build, &server->rebuilds, link)
-        if (!memcmp(build->op->id, id, sizeof build->op->id))
-            return build;
-    return NULL;
+    return !memcmp(build->op->id, id, sizeof build->op->id);
 }
 
 bool sgi_is_rebuilt(const segue_server *server, const uint8_t *id)
 {
-    return find_rebuilding(server, id) != NULL;
+    const sgi_rebuilding *build;
+    LIST_FOREACH(build, &server->rebuilds, link)
+        if (is_of(build, id))
+            return true;
+    return false;
 }
 
+/* Several may want it at once, and each reads for itself. */
 bool sgi_rebuild_grew(segue_server *server, const uint8_t *id)
 {
-    sgi_rebuilding *build = find_rebuilding(server, id);
-    if (build)
-        build->grew = true;
-    return build != NULL;
+    sgi_rebuilding *build;
+    bool any = false;
+    LIST_FOREACH(build, &server->rebuilds, link)
+        if (is_of(build, id))
+            any = build->grew = true;
+    return any;
 }
 
 /* ---- those that are ours now ---- */
@@ -280,7 +285,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
         drop_claim(server, found);
     if (!op)
         one_done(server);
-    else if (op->elsewhere)
+    else if (sgi_op_is_elsewhere(op))
         sgi_followed_own(op); /* somebody has asked for it meanwhile */
     else
         sgi_recover_one(server, op);
@@ -295,7 +300,7 @@ static void take(segue_server *server, sgi_found *found)
         sgi_server_op_forget(op); /* the store has lost its end: what it has now counts */
         op = NULL;
     }
-    if (op && (!op->elsewhere || op->claimed)) {
+    if (op && (!sgi_op_is_elsewhere(op) || op->claimed)) {
         drop_claim(server, found); /* its lease had lapsed, and nobody wanted it */
         return;
     }

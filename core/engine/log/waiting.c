@@ -55,7 +55,7 @@ void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
 
 void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter)
 {
-    bool sent = op->elsewhere || !LIST_EMPTY(&op->errands);
+    bool sent = sgi_op_is_elsewhere(op) || !LIST_EMPTY(&op->errands);
     waiter->seq = sent ? SGI_WAIT_ERRAND : op->next_log - 1;
     waiter->errand = op->server->errand_number;
     begin(op, waiter);

@@ -80,7 +80,7 @@ static void let_next_go(sgi_asks *asks)
 /* The handler waits for it, peers may see it, and it is not on its way. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
-    return (input->bound || op->elsewhere) && !input->answered && !input->ask &&
+    return (input->bound || sgi_op_is_elsewhere(op)) && !input->answered && !input->ask &&
            input->asked <= sgi_op_horizon(op) && !sgi_errand_answers(op, input->key) &&
            !(input->asker && sgi_asker_is_over(input->asker));
 }
@@ -112,7 +112,7 @@ static bool has_words(const sgi_input *input)
 /* A handler, here or at another server. */
 static bool has_asker(const sgi_op *op)
 {
-    return op->elsewhere || (op->call && !op->call->cancelled);
+    return sgi_op_is_elsewhere(op) || (op->call && !op->call->cancelled);
 }
 
 bool sgi_asks_are_due(const sgi_op *op)
@@ -311,7 +311,7 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 /* The question has its answer, or what came instead. The caller holds the operation. */
 static void settle(sgi_op *op, segue_status status)
 {
-    if (op->elsewhere && sgi_task_is_put_off(op, status))
+    if (sgi_op_is_elsewhere(op) && sgi_task_is_put_off(op, status))
         sgi_asks_place(op);           /* it is asked again */
     else if (status == SEGUE_E_NOMEM) /* nobody can be told to send it again */
         sgi_op_give_up(op, "Out of memory for an answer");

@@ -23,6 +23,8 @@ static void queue(segue_call *call)
 segue_status sgi_call_start(sgi_op *op, bool again)
 {
     sgi_engine *engine = op->engine;
+    if (!sgi_op_is_ours(op))
+        return SEGUE_E_STATE;
     segue_call *call = sgi_zalloc(sgi_engine_mem(engine), sizeof *call);
     if (!call)
         return SEGUE_E_NOMEM;
@@ -45,6 +47,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     TAILQ_INIT(&call->decoded);
     TAILQ_INIT(&call->closing);
     sgi_op_ref(op);
+    op->hold = SGI_HOLD_HERE;
     op->call = call;
     LIST_INSERT_HEAD(&op->server->calls, call, link);
     op->server->call_count++;

@@ -18,7 +18,6 @@
 #define PURGE_MIN_MS 1000
 #define EXPIRE_RETRY_MS 1000
 #define LEAST_KEPT_MS 600000 /* of one that can be resumed, when it has ended */
-#define CATCH_UP_BYTES (1024 * 1024)
 
 /* ---- purging ---- */
 
@@ -182,9 +181,9 @@ void sgi_server_op_visible(sgi_op *op)
     /* a keyed call runs from here on: its key is known to be ours; and one that can be
      * resumed, whose client has been told of it */
     bool waited = op->key || (op->resumable && !op->is_task);
-    if (waited && !op->call && !sgi_op_has_ended(op) && !op->ran &&
+    if (waited && op->hold == SGI_HOLD_NEW && !op->call && !sgi_op_has_ended(op) &&
         op->server->stage < SGI_SERVER_DEAD) {
-        op->ran = true;
+        op->hold = SGI_HOLD_HERE; /* once, whatever comes of it */
         if (sgi_call_start(op, false) != SEGUE_OK)
             sgi_op_give_up(op, "Out of memory");
     }
@@ -192,9 +191,10 @@ void sgi_server_op_visible(sgi_op *op)
         sgi_call_progressed(op->call);
     if (!sgi_op_has_ended(op) || op->final_seq > sgi_op_horizon(op))
         return;
-    if (op->elsewhere) {
+    if (sgi_op_is_elsewhere(op)) {
         sgi_followed_end(op);
-        op->elsewhere = op->stale = false; /* nobody's any more */
+        op->hold = SGI_HOLD_HERE; /* nobody's any more */
+        op->stale = false;
     }
     uncount(op);
     sgi_asks_withdraw(op);         /* before its end is told */
@@ -300,6 +300,24 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
     sgi_keeper_ask(&server->keeper, job);
 }
 
+static void caught_up(sgi_job *job);
+
+/* False when out of memory. */
+static bool read_on(finding *find)
+{
+    const sgi_op *op = find->op;
+    sgi_keeper *keeper = &find->server->keeper;
+    sgi_job_kind kind = sgi_op_is_elsewhere(op) ? SGI_JOB_READ : SGI_JOB_NOTHING;
+    sgi_job *job = sgi_job_new(keeper, kind, caught_up, find);
+    if (!job)
+        return false;
+    memcpy(job->id, op->id, sizeof job->id);
+    job->after = op->durable;
+    job->max_bytes = find->server->read_bytes;
+    sgi_keeper_ask(keeper, job);
+    return true;
+}
+
 /* Its client may have seen more of it at another server: here it is to see no less. Of
  * one that is ours others may know of a commit before we do. */
 static void caught_up(sgi_job *job)
@@ -307,13 +325,16 @@ static void caught_up(sgi_job *job)
     finding *find = job->user;
     sgi_op *op = find->op;
     segue_status status = job->status;
-    if (op->elsewhere && op->known && status == SEGUE_OK)
+    bool is_followed = sgi_op_is_elsewhere(op) && op->known;
+    bool more = is_followed && job->bytes >= job->max_bytes;
+    if (is_followed && status == SEGUE_OK)
         status = sgi_op_grow(op, &job->entries);
-    if (op->elsewhere && op->known &&
-        (status != SEGUE_OK || job->bytes >= job->max_bytes))
+    sgi_job_free(job);
+    if (status == SEGUE_OK && more && read_on(find))
+        return;
+    if (sgi_op_is_elsewhere(op) && op->known && (status != SEGUE_OK || more))
         sgi_followed_look(op); /* the rest, or what became of it */
     sgi_followed_seen(op);
-    sgi_job_free(job);
     tell(find, status == SEGUE_E_NOT_FOUND ? NULL : op,
          status == SEGUE_E_NOT_FOUND ? status : SEGUE_OK);
     sgi_op_unref(op);
@@ -324,20 +345,15 @@ static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
     segue_server *server = op->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     finding *find = op->stale ? NULL : sgi_alloc(mem, sizeof *find);
-    sgi_job_kind kind = op->elsewhere ? SGI_JOB_READ : SGI_JOB_NOTHING;
-    sgi_job *job = find ? sgi_job_new(&server->keeper, kind, caught_up, find) : NULL;
-    if (!job) { /* what is known of it has been true */
+    if (find)
+        *find = (finding){.server = server, .op = op, .found = found, .user = user};
+    if (!find || !read_on(find)) { /* what is known of it has been true */
         sgi_release(mem, find, sizeof *find);
         found(user, op, SEGUE_OK);
         return;
     }
-    memcpy(job->id, op->id, sizeof job->id);
-    job->after = op->durable;
-    job->max_bytes = CATCH_UP_BYTES;
-    *find = (finding){.server = server, .op = op, .found = found, .user = user};
     sgi_op_ref(op);
     sgi_server_ref(server);
-    sgi_keeper_ask(&server->keeper, job);
 }
 
 static bool is_task_id(sgi_str id)
@@ -357,7 +373,7 @@ void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_st
 {
     sgi_map_node *node = sgi_map_find(&server->by_task, task_id);
     sgi_op *op = node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
-    if (op && op->who == who && (op->elsewhere || op->committing))
+    if (op && op->who == who && (sgi_op_is_elsewhere(op) || op->committing))
         catch_up(op, found, user);
     else if (op && op->who == who)
         found(user, op, SEGUE_OK);

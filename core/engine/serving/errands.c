@@ -84,7 +84,7 @@ static void fail(sgi_errand *errand, segue_status status)
     end_errand(errand);
     if (awaited)
         sgi_op_wait_failed(op, number, status);
-    if (op->elsewhere)
+    if (sgi_op_is_elsewhere(op))
         sgi_asks_follow(op); /* what it was to answer is still open */
     sgi_op_unref(op);
 }

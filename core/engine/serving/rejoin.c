@@ -34,7 +34,7 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_tool_call_wait(reply, op, caps);
     if (op->call && sgi_round_is_due(op))
         sgi_call_look(op->call); /* it is asked what the others were asked */
-    if (op->elsewhere)
+    if (sgi_op_is_elsewhere(op))
         sgi_round_follow(op);
     sgi_asks_place(op);
     sgi_op_unref(op);

@@ -233,7 +233,7 @@ static void arrived(sgi_resumable *r)
 {
     r->detached = false;
     sgi_resumable_end_clock(r);
-    if (r->away || r->op->elsewhere)
+    if (r->away || sgi_op_is_elsewhere(r->op))
         sgi_resumable_say(r, false);
 }
 

@@ -32,7 +32,7 @@ static void time_over(sgi_timer *timer)
 {
     sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
     sgi_op *op = r->op;
-    if (op->elsewhere)
+    if (!sgi_op_is_ours(op))
         return;
     sgi_op_ref(op);
     if (sgi_op_has_ended(op))
@@ -44,7 +44,7 @@ static void time_over(sgi_timer *timer)
 
 static void start_clock(sgi_resumable *r, int64_t wait)
 {
-    if (!r->closed && r->op->server->stage < SGI_SERVER_DEAD && !r->op->elsewhere)
+    if (!r->closed && r->op->server->stage < SGI_SERVER_DEAD && sgi_op_is_ours(r->op))
         sgi_engine_timer(r->op->engine, &r->clock, wait > 0 ? wait : 0, time_over);
 }
 
@@ -57,7 +57,7 @@ void sgi_resumable_begin_clock(sgi_resumable *r)
 static void still_here(sgi_timer *timer)
 {
     sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
-    if (!r->op->elsewhere || r->detached)
+    if (!sgi_op_is_elsewhere(r->op) || r->detached)
         return;
     sgi_resumable_say(r, false);
     sgi_resumable_end_clock(r);
@@ -67,7 +67,8 @@ void sgi_resumable_end_clock(sgi_resumable *r)
 {
     sgi_engine *engine = r->op->engine;
     sgi_engine_timer_clear(engine, &r->clock);
-    if (r->op->elsewhere && !r->detached && r->op->server->stage < SGI_SERVER_DEAD)
+    if (sgi_op_is_elsewhere(r->op) && !r->detached &&
+        r->op->server->stage < SGI_SERVER_DEAD)
         sgi_engine_timer(engine, &r->clock, wait_of(r) / 3 + 1, still_here);
 }
 
@@ -78,7 +79,7 @@ void sgi_resumable_say(sgi_resumable *r, bool away)
     sgi_op *op = r->op;
     if (!op->logged || sgi_op_has_ended(op))
         return;
-    if (op->elsewhere)
+    if (sgi_op_is_elsewhere(op))
         sgi_errand_presence(op, away);
     else
         sgi_op_append(op, SGI_ENTRY_PRESENCE,

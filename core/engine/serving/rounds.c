@@ -69,7 +69,7 @@ void sgi_round_end(sgi_op *op)
 /* The handler, here or at another server, waits for it, and it has no answer. */
 static bool is_open(const sgi_op *op, const sgi_input *input)
 {
-    return (input->bound || op->elsewhere) && !input->answered &&
+    return (input->bound || sgi_op_is_elsewhere(op)) && !input->answered &&
            !sgi_errand_answers(op, input->key);
 }
 
@@ -84,7 +84,7 @@ static const sgi_input *first_open(const sgi_op *op)
 
 static bool has_handler(const sgi_op *op)
 {
-    return op->elsewhere || (op->call && !op->call->cancelled);
+    return sgi_op_is_elsewhere(op) || (op->call && !op->call->cancelled);
 }
 
 bool sgi_round_is_due(const sgi_op *op)
@@ -282,7 +282,7 @@ static void give_up_waiting(sgi_op *op)
 {
     sgi_op_ref(op);
     take_in(op->round);
-    if (sgi_op_has_ended(op) || op->elsewhere) /* its owner has a clock, too */
+    if (sgi_op_has_ended(op) || sgi_op_is_elsewhere(op)) /* its owner has a clock, too */
         sgi_round_end(op);
     else
         sgi_task_cancel(op);

@@ -8,6 +8,7 @@
 #include "engine/serving/wire_session.h"
 
 #define MAX_PARKED ((size_t)64 * 1024 * 1024)
+#define READ_BYTES ((size_t)256 * 1024)
 
 static int32_t run_free_user(sgi_ready *ready, int32_t budget);
 static int32_t run_idle(sgi_ready *ready, int32_t budget);
@@ -92,6 +93,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     TAILQ_INIT(&server->sessions_by_use);
     sgi_map_init(&server->sessions, &engine->env);
     server->max_parked = MAX_PARKED;
+    server->read_bytes = READ_BYTES;
     LIST_INIT(&server->calls);
     TAILQ_INIT(&server->lingering);
     TAILQ_INIT(&server->followed_ops);
@@ -293,9 +295,11 @@ void sgi_server_peer_left(segue_server *server)
 
 void sgi_server_op_release(sgi_op *op)
 {
-    if (op->claimed) /* it was ours, though not here yet */
-        op->claimed = op->elsewhere = false;
-    if (!sgi_op_has_ended(op) && !op->elsewhere) {
+    if (op->claimed) { /* it was ours, though not here yet */
+        op->claimed = false;
+        op->hold = SGI_HOLD_HERE;
+    }
+    if (!sgi_op_has_ended(op) && sgi_op_is_ours(op)) {
         op->releasing = true;
         sgi_keeper_dirty(&op->server->keeper, op);
     }

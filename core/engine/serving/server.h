@@ -102,6 +102,7 @@ struct segue_server {
     sgi_map principals;
     sgi_use use;
     sgi_counts counts;
+    size_t read_bytes; /* of a log, that are read back from the store at once */
     size_t call_count; /* in calls */
     size_t followed;   /* operations of other servers that are in the maps */
     sgi_map by_task;

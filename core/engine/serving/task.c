@@ -131,7 +131,7 @@ static void stop_handler(sgi_op *op, segue_status status)
 
 segue_status sgi_task_cancel(sgi_op *op)
 {
-    if (op->elsewhere)
+    if (sgi_op_is_elsewhere(op))
         return sgi_op_has_ended(op) ? SEGUE_OK : sgi_errand_cancel(op);
     sgi_op_ref(op); /* its call may be the last to hold it, and goes with the end */
     stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
@@ -337,7 +337,7 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
     input->answered = 0;
     segue_status status = SEGUE_E_NOMEM;
-    if (!payload.failed && op->elsewhere)
+    if (!payload.failed && sgi_op_is_elsewhere(op))
         status = sgi_errand_answer(op, input->key, sgi_buf_str(&payload), true);
     else if (!payload.failed)
         status =
@@ -439,7 +439,7 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response)
     sgi_input *input = open_input(op, key);
     if (!input)
         return SEGUE_OK;
-    if (!fits(input, response) && op->elsewhere)
+    if (!fits(input, response) && sgi_op_is_elsewhere(op))
         return send_misfit(op, input, response);
     if (!fits(input, response)) {
         refuse_answer(op, input);

@@ -34,7 +34,8 @@ segue_status sgi_task_answer(sgi_op *op, sgi_str key, sgi_json response);
 /* There was no memory for it, or too much waits for the server that runs it. */
 static inline bool sgi_task_is_put_off(const sgi_op *op, segue_status status)
 {
-    return status == SEGUE_E_NOMEM || (status == SEGUE_E_LIMIT && op->elsewhere);
+    return status == SEGUE_E_NOMEM ||
+           (status == SEGUE_E_LIMIT && sgi_op_is_elsewhere(op));
 }
 
 /* Would it be taken, or ignored? */
