@@ -22,6 +22,7 @@
 #include <segue/segue_ext.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <uchar.h>
 
 /* ---- kinds ---- */
 
@@ -280,8 +281,21 @@ napi_valuetype sgnode_typeof(sgnode_frame *frame, napi_value value);
  * `optional`. False with an exception for anything else. Good until the call ends. */
 bool sgnode_view(sgnode_frame *frame, napi_value value, bool optional, const char **text,
                  size_t *len);
-/* A string without NUL, for names. */
+/* A string without NUL and without half a surrogate pair, for names, keys and tokens:
+ * each string is another name. */
 bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const char **text);
+/* One for people: NUL and half a surrogate pair become U+FFFD. */
+bool sgnode_message(sgnode_frame *frame, napi_value value, bool optional,
+                    const char **text);
+
+/* What keeps a string from crossing as a name; text is its UTF-8. */
+typedef enum sgnode_flaw {
+    SGNODE_FLAWLESS,
+    SGNODE_HAS_NUL,
+    SGNODE_HAS_HALF_PAIR,
+    SGNODE_UNREADABLE
+} sgnode_flaw;
+sgnode_flaw sgnode_flaw_of(napi_env env, napi_value value, const char *text, size_t len);
 /* An array of names; ends with NULL. */
 bool sgnode_names(sgnode_frame *frame, napi_value value, const char *const **names,
                   size_t *count);
@@ -299,6 +313,8 @@ napi_value sgnode_type_error(sgnode_frame *frame, const char *wanted, const char
 
 napi_value sgnode_text(napi_env env, const char *text, size_t len); /* NULL is null */
 napi_value sgnode_string(napi_env env, const char *text);           /* NULL is null */
+/* Text that tells callers apart: what is no UTF-8 is an exception, not U+FFFD. */
+napi_value sgnode_exact(sgnode_frame *frame, const char *text, const char *what);
 napi_value sgnode_bytes(napi_env env, const void *data, size_t len);
 napi_value sgnode_number(napi_env env, double number);
 napi_value sgnode_bool(napi_env env, bool truth);

@@ -242,7 +242,7 @@ static napi_value request_answer_error(sgnode_frame *frame)
     REQUEST(request);
     if (!sgnode_name(frame, frame->arg[1], false, &key) ||
         !sgnode_int32(frame, frame->arg[2], 0, &code) ||
-        !sgnode_name(frame, frame->arg[3], false, &message) ||
+        !sgnode_message(frame, frame->arg[3], false, &message) ||
         !sgnode_view(frame, frame->arg[4], true, &data, &len))
         return NULL;
     return sgnode_done(

@@ -204,7 +204,7 @@ static napi_value call_progress(sgnode_frame *frame)
     CALL(call);
     if (!sgnode_double(frame, frame->arg[1], 0, &progress) ||
         !sgnode_double(frame, frame->arg[2], 0, &total) ||
-        !sgnode_name(frame, frame->arg[3], true, &message))
+        !sgnode_message(frame, frame->arg[3], true, &message))
         return NULL;
     return sgnode_done(frame, segue_call_progress(call, progress, total, message));
 }
@@ -224,7 +224,7 @@ static napi_value call_set_status(sgnode_frame *frame)
 {
     const char *message;
     CALL(call);
-    if (!sgnode_name(frame, frame->arg[1], false, &message))
+    if (!sgnode_message(frame, frame->arg[1], false, &message))
         return NULL;
     return sgnode_sent(frame, segue_call_set_status(call, message));
 }
@@ -384,7 +384,7 @@ static napi_value call_fail(sgnode_frame *frame)
     size_t len;
     CALL(call);
     if (!sgnode_int32(frame, frame->arg[1], 0, &code) ||
-        !sgnode_name(frame, frame->arg[2], false, &message) ||
+        !sgnode_message(frame, frame->arg[2], false, &message) ||
         !sgnode_view(frame, frame->arg[3], true, &data, &len))
         return NULL;
     return sgnode_done(frame, segue_call_fail(call, code, message, data, len));

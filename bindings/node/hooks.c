@@ -63,14 +63,35 @@ static bool is_none(question *self, napi_value value)
 }
 
 /* Says that a hook gave what it must not. */
-static void complain(question *self)
+static void complain(question *self, const char *why)
 {
-    napi_throw_type_error(self->env, "ERR_INVALID_RETURN_VALUE",
-                          "a string, null or undefined is needed (is it async?)");
+    napi_throw_type_error(self->env, "ERR_INVALID_RETURN_VALUE", why);
     sgnode_push_exception(self->user->host, self->where);
 }
 
-/* An answer that is a text, or none: NULL. Kept in the user. False when it is neither. */
+static const char *const another_type =
+    "a string, null or undefined is needed (is it async?)";
+
+/* Text that was read as UTF-8 has to be what the hook gave: no other text may become the
+ * same, and nobody may read less of it. */
+static bool is_exact(question *self, napi_value result, const char *text, size_t len)
+{
+    switch (sgnode_flaw_of(self->env, result, text, len)) {
+    case SGNODE_HAS_NUL:
+        complain(self, "a string without NUL is needed");
+        return false;
+    case SGNODE_HAS_HALF_PAIR:
+        complain(self, "a string without half a surrogate pair is needed");
+        return false;
+    case SGNODE_UNREADABLE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* An answer that is a text, or none: NULL. Kept in the user. False when it is neither, or
+ * cannot cross unchanged. */
 static bool keep_text(question *self, napi_value result, const char **text, size_t *len)
 {
     size_t size;
@@ -80,12 +101,13 @@ static bool keep_text(question *self, napi_value result, const char **text, size
         return true;
     if (type_of(self, result) != napi_string ||
         napi_get_value_string_utf8(self->env, result, NULL, 0, &size) != napi_ok) {
-        complain(self);
+        complain(self, another_type);
         return false;
     }
     char *answer = malloc(size + 1);
     if (!answer ||
-        napi_get_value_string_utf8(self->env, result, answer, size + 1, len) != napi_ok) {
+        napi_get_value_string_utf8(self->env, result, answer, size + 1, len) != napi_ok ||
+        !is_exact(self, result, answer, *len)) {
         free(answer);
         return false;
     }
@@ -119,9 +141,12 @@ segue_status sgnode_ask_principal(void *user, segue_transport *transport,
 
 static void tell_reason(question *self, napi_value result, char *reason, size_t size)
 {
-    size_t len;
+    size_t len = 0;
     if (size)
         napi_get_value_string_utf8(self->env, result, reason, size, &len);
+    for (size_t i = 0; i < len; i++)
+        if (!reason[i])
+            reason[i] = ' '; /* else the rest would not be read */
 }
 
 segue_status sgnode_ask_validate(void *user, const char *tool, int32_t what,
@@ -144,7 +169,7 @@ segue_status sgnode_ask_validate(void *user, const char *tool, int32_t what,
         tell_reason(&self, result, reason, size);
         status = SEGUE_E_INVALID;
     } else if (result && type != napi_boolean) {
-        complain(&self);
+        complain(&self, another_type);
     }
     return status;
 }

@@ -219,7 +219,7 @@ static napi_value bearer_refuse(sgnode_frame *frame)
 {
     const char *reason;
     segue_bearer *bearer = sgnode_unwrap(frame, frame->arg[0], SGNODE_BEARER);
-    if (!bearer || !sgnode_name(frame, frame->arg[1], true, &reason))
+    if (!bearer || !sgnode_message(frame, frame->arg[1], true, &reason))
         return NULL;
     return sgnode_done(frame, segue_bearer_refuse(bearer, reason));
 }

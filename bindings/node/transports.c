@@ -158,13 +158,14 @@ static napi_value transport_header(sgnode_frame *frame)
     segue_transport *transport = sgnode_unwrap(frame, frame->arg[0], SGNODE_TRANSPORT);
     if (!transport || !sgnode_name(frame, frame->arg[1], false, &name))
         return NULL;
-    return sgnode_string(frame->env, segue_transport_header(transport, name));
+    return sgnode_exact(frame, segue_transport_header(transport, name), name);
 }
 
 static napi_value transport_peer(sgnode_frame *frame)
 {
     segue_transport *transport = sgnode_unwrap(frame, frame->arg[0], SGNODE_TRANSPORT);
-    return transport ? sgnode_string(frame->env, segue_transport_peer(transport)) : NULL;
+    return transport ? sgnode_exact(frame, segue_transport_peer(transport), "peer")
+                     : NULL;
 }
 
 static napi_value transport_free(sgnode_frame *frame)

@@ -1,8 +1,10 @@
 /* Values that cross: text and numbers in and out, statuses as exceptions.
  *
- * Text comes in as UTF-8 in scratch memory; half a surrogate pair becomes U+FFFD, so that
- * the library never meets bad UTF-8 from here. Text that goes out is mostly ASCII, for
- * which V8 has a copy without decoding; what is no UTF-8 becomes U+FFFD too.
+ * Text comes in as UTF-8 in scratch memory. In payloads and in text for people half a
+ * surrogate pair becomes U+FFFD, so that the library never meets bad UTF-8 from here. A
+ * name with such a half is refused: two names must never become one. Text that goes out
+ * is mostly ASCII, for which V8 has a copy without decoding. What is no UTF-8 becomes
+ * U+FFFD there too; in what a caller is known by it is an exception (sgnode_exact).
  *
  * Exceptions are the SDK's (node/src/errors.ts): the module is told what makes them
  * (setErrorFactory), and throws plain errors until then. */
@@ -17,6 +19,9 @@
 #define FIRST_READ 1024
 /* Bytes of one character at most, and the NUL: less room than that may have cut it. */
 #define LAST_BYTES 5
+/* U+FFFD, which stands for what has no UTF-8. */
+#define REPLACEMENT "\xef\xbf\xbd"
+#define REPLACEMENT_LEN 3
 
 #define MAX_SAFE 9007199254740991.0
 
@@ -186,22 +191,89 @@ bool sgnode_view(sgnode_frame *frame, napi_value value, bool optional, const cha
     return false;
 }
 
-bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const char **text)
+/* Units of a string, of which those at odds with UTF-8 are half a surrogate pair. */
+static bool has_half_pair(const char16_t *units, size_t count)
 {
-    size_t len;
+    for (size_t i = 0; i < count; i++) {
+        bool first = (units[i] & 0xfc00) == 0xd800;
+        bool second = (units[i] & 0xfc00) == 0xdc00;
+        if (second || (first && (i + 1 == count || (units[i + 1] & 0xfc00) != 0xdc00)))
+            return true;
+        i += first;
+    }
+    return false;
+}
+
+sgnode_flaw sgnode_flaw_of(napi_env env, napi_value value, const char *text, size_t len)
+{
+    size_t count;
+    if (len && memchr(text, 0, len))
+        return SGNODE_HAS_NUL;
+    if (!len || !memmem(text, len, REPLACEMENT, REPLACEMENT_LEN))
+        return SGNODE_FLAWLESS;
+    if (napi_get_value_string_utf16(env, value, NULL, 0, &count) != napi_ok)
+        return SGNODE_UNREADABLE;
+    char16_t *units = malloc((count + 1) * sizeof *units);
+    bool good = units && napi_get_value_string_utf16(env, value, units, count + 1,
+                                                     &count) == napi_ok;
+    sgnode_flaw flaw = !good                         ? SGNODE_UNREADABLE
+                       : has_half_pair(units, count) ? SGNODE_HAS_HALF_PAIR
+                                                     : SGNODE_FLAWLESS;
+    free(units);
+    return flaw;
+}
+
+/* A string, or none: then *text is NULL. */
+static bool read_optional(sgnode_frame *frame, napi_value value, bool optional,
+                          const char **text, size_t *len)
+{
     *text = NULL;
+    *len = 0;
     if (optional && sgnode_is_none(frame, value))
         return true;
     if (sgnode_typeof(frame, value) != napi_string) {
         sgnode_type_error(frame, "a string", "argument");
         return false;
     }
-    if (!read_string(frame, value, text, &len))
+    return read_string(frame, value, text, len);
+}
+
+bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const char **text)
+{
+    static const char *const wanted[] = {
+        [SGNODE_HAS_NUL] = "a string without NUL",
+        [SGNODE_HAS_HALF_PAIR] = "a string without half a surrogate pair",
+        [SGNODE_UNREADABLE] = "a string that can be read",
+    };
+    size_t len;
+    if (!read_optional(frame, value, optional, text, &len))
         return false;
-    if (strlen(*text) != len) {
-        sgnode_type_error(frame, "a string without NUL", "argument");
+    sgnode_flaw flaw =
+        *text ? sgnode_flaw_of(frame->env, value, *text, len) : SGNODE_FLAWLESS;
+    if (flaw != SGNODE_FLAWLESS)
+        sgnode_type_error(frame, wanted[flaw], "argument");
+    return flaw == SGNODE_FLAWLESS;
+}
+
+bool sgnode_message(sgnode_frame *frame, napi_value value, bool optional,
+                    const char **text)
+{
+    size_t len;
+    if (!read_optional(frame, value, optional, text, &len))
         return false;
+    if (!*text || strlen(*text) == len)
+        return true;
+    char *place = sgnode_scratch(frame, len * REPLACEMENT_LEN + 1);
+    if (!place)
+        return false;
+    const char *from = *text;
+    *text = place;
+    for (size_t i = 0; i < len; i++) {
+        size_t size = from[i] ? 1 : REPLACEMENT_LEN;
+        memcpy(place, from[i] ? from + i : REPLACEMENT, size);
+        place += size;
     }
+    *place = '\0';
     return true;
 }
 
@@ -315,6 +387,22 @@ napi_value sgnode_text(napi_env env, const char *text, size_t len)
 napi_value sgnode_string(napi_env env, const char *text)
 {
     return sgnode_text(env, text, text ? strlen(text) : 0);
+}
+
+napi_value sgnode_exact(sgnode_frame *frame, const char *text, const char *what)
+{
+    napi_value value = sgnode_string(frame->env, text);
+    char *again;
+    size_t size, len = text ? strlen(text) : 0;
+    if (!value || !text || is_ascii(text, len))
+        return value;
+    if (napi_get_value_string_utf8(frame->env, value, NULL, 0, &size) != napi_ok ||
+        !(again = sgnode_scratch(frame, size + 1)) ||
+        napi_get_value_string_utf8(frame->env, value, again, size + 1, &size) != napi_ok)
+        return NULL;
+    if (size == len && !memcmp(again, text, len))
+        return value;
+    return sgnode_type_error(frame, "UTF-8", what);
 }
 
 napi_value sgnode_bytes(napi_env env, const void *data, size_t len)

@@ -33,11 +33,13 @@ static bool begin(const sgpy_user *user, int which, bool *entered)
     return true;
 }
 
-/* An answer that is text or None; kept in the user. False when it is neither. */
+/* An answer that is a str without NUL, or None; kept in the user. False when it is
+ * neither: nobody may read less of it than the hook gave. */
 static bool keep_text(sgpy_user *user, PyObject *result, const char *where,
                       const char **text, size_t *len)
 {
-    bool good = sgpy_view(result, true, text, len);
+    bool good = sgpy_name(result, true, text);
+    *len = good && *text ? strlen(*text) : 0;
     if (!good)
         sgpy_push_exception(user->host, where);
     PyObject *old = user->answer;
@@ -85,6 +87,9 @@ static void tell_reason(PyObject *result, char *reason, size_t size)
     while (len && ((unsigned char)text[len] & 0xC0) == 0x80)
         len--; /* not amidst a character */
     memcpy(reason, text, len);
+    for (size_t i = 0; i < len; i++)
+        if (!reason[i])
+            reason[i] = ' '; /* else the rest would not be read */
     reason[len] = '\0';
 }
 

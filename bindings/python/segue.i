@@ -142,6 +142,10 @@ SGPY_VIEW(const char, data, true)
 %typemap(out) const char *segue_call_params "$result = sgpy_bytes($1, size2);"
 %typemap(out) const char *segue_bearer_token "$result = sgpy_text($1, size2);"
 
+/* What a caller is known by: two texts never become one. */
+%typemap(out) const char *segue_transport_header "$result = sgpy_exact($1);"
+%typemap(out) const char *segue_transport_peer "$result = sgpy_exact($1);"
+
 /* What is absent is None. */
 %define SGPY_ABSENT_IS_NONE(FUNCTION)
 %typemap(out) segue_status FUNCTION {

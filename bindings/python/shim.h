@@ -206,6 +206,8 @@ bool sgpy_name(PyObject *object, bool optional, const char **text);
 PyObject *sgpy_bytes(const char *text, size_t len); /* NULL gives None */
 PyObject *sgpy_text(const char *text, size_t len);  /* what is no UTF-8 is escaped */
 PyObject *sgpy_string(const char *text);            /* NULL gives None */
+/* Text that tells callers apart: what is no UTF-8 is an exception, not escaped. */
+PyObject *sgpy_exact(const char *text);
 /* For generated code: `made` in the place of `old`, which is given up. */
 PyObject *sgpy_give(PyObject *old, PyObject *made);
 PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len);

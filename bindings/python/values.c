@@ -129,6 +129,12 @@ PyObject *sgpy_text(const char *text, size_t len)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "backslashreplace");
 }
 
+PyObject *sgpy_exact(const char *text)
+{
+    return text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "strict")
+                : Py_NewRef(Py_None);
+}
+
 PyObject *sgpy_string(const char *text)
 {
     return text ? sgpy_text(text, strlen(text)) : Py_NewRef(Py_None);

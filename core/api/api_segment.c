@@ -28,11 +28,11 @@ static const char *decode_member(sgi_buf *scratch, sgi_json value)
 
 const char *segue_segment_get_type(const segue_segment *segment)
 {
+    segue_segment *own = (segue_segment *)segment;
     const char *type = NULL;
     if (segment)
-        type = decode_member(&((segue_segment *)segment)->type,
-                             sgi_json_get(segment->block, "type"));
-    return type ? type : "";
+        type = decode_member(&own->type, sgi_json_get(segment->block, "type"));
+    return type && strlen(type) == own->type.len ? type : ""; /* no other type's name */
 }
 
 const char *segue_segment_data(const segue_segment *segment, size_t *len)

@@ -137,6 +137,9 @@ bool sgi_json_string_is(sgi_json value, sgi_str text);
 /* Appends a string value, decoded, to out. false when value is no string; out->failed
  * when out of memory. */
 bool sgi_json_decode(sgi_json value, sgi_buf *out);
+/* The same for text that people read, and programs as a C string: a NUL, which would hide
+ * what is behind it, becomes U+FFFD. */
+bool sgi_json_decode_shown(sgi_json value, sgi_buf *out);
 /* True when decoding changes nothing; then *text is the span between the quotes. */
 bool sgi_json_plain_string(sgi_json value, sgi_str *text);
 /* An integer of 64 bits; 2.0 and 20e-1 count as 2 (AS-18), 1.5 and 1e300 do not. */

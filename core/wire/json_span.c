@@ -331,6 +331,28 @@ bool sgi_json_decode(sgi_json value, sgi_buf *out)
     }
 }
 
+bool sgi_json_decode_shown(sgi_json value, sgi_buf *out)
+{
+    size_t mark = out->len;
+    if (!sgi_json_decode(value, out))
+        return false;
+    if (out->failed || out->len == mark || !memchr(out->p + mark, 0, out->len - mark))
+        return true;
+    sgi_buf raw;
+    sgi_buf_init(&raw, out->mem);
+    sgi_buf_add(&raw, out->p + mark, out->len - mark);
+    sgi_buf_cut(out, mark);
+    for (size_t i = 0; i < raw.len; i++) {
+        if (raw.p[i])
+            sgi_buf_add_char(out, raw.p[i]);
+        else
+            sgi_buf_add_str(out, SGI_STR("\xef\xbf\xbd"));
+    }
+    out->failed |= raw.failed;
+    sgi_buf_free(&raw);
+    return true;
+}
+
 bool sgi_json_plain_string(sgi_json value, sgi_str *text)
 {
     sgi_str inner;

@@ -54,7 +54,7 @@ static void take_progress(segue_request *request, sgi_json params)
     bool ok = sgi_json_double(sgi_json_get(params, "progress"), &head.progress);
     sgi_json_double(sgi_json_get(params, "total"), &head.total);
     if (message.n)
-        sgi_json_decode(message, &text);
+        sgi_json_decode_shown(message, &text);
     if (request->calling)
         sgi_emitter_touch(request->calling);
     ok = ok && request->events.on_progress && /* else nobody asked for it */

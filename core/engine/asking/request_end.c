@@ -58,7 +58,7 @@ static void end_with(segue_request *request, segue_status status, const char *wh
         sgi_buf_add_str(&text, sgi_str_of(what));
         sgi_buf_add_lit(&text, ": ");
     }
-    if (!sgi_json_decode(sgi_json_get(error, "message"), &text) || text.failed)
+    if (!sgi_json_decode_shown(sgi_json_get(error, "message"), &text) || text.failed)
         sgi_buf_cut(&text, 0);
     request->error = sgi_error_new(
         mem, status, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,

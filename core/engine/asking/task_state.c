@@ -50,7 +50,7 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     sgi_buf_add_str(&text, word);
     sgi_buf_add_char(&text, 0);
     if (message.n)
-        sgi_json_decode(message, &text);
+        sgi_json_decode_shown(message, &text);
     if (!text.failed)
         sgi_deliver(request, &head, sgi_buf_str(&text));
     sgi_buf_free(&text);

@@ -13,6 +13,10 @@ segue_status sgi_identify(segue_server *server, void *transport, sgi_principal *
     segue_status status =
         server->options.principal(server->options.user, transport, &name);
     sgi_user_end(engine);
+    if (status == SEGUE_OK && !sgi_utf8_valid(sgi_str_of(name), NULL)) {
+        engine->warnings++; /* a program that reads it back could not tell it apart */
+        status = SEGUE_E_INVALID;
+    }
     if (status == SEGUE_OK) {
         *named = name && *name;
         *who = sgi_server_principal(server, name);

@@ -398,7 +398,7 @@ static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
         sgi_json_decode(item, &uri);
         if (uri.failed)
             status = SEGUE_E_NOMEM;
-        else if (uri.len && uri.len <= SGI_URI_MAX &&
+        else if (uri.len && uri.len <= SGI_URI_MAX && !memchr(uri.p, 0, uri.len) &&
                  sgi_peer_may_use(peer, sgi_resource_of(peer->server, sgi_buf_str(&uri))))
             status = sgi_marks_add(listen->marks, sgi_buf_str(&uri));
     }

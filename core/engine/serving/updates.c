@@ -22,7 +22,7 @@ static bool read_uri(const sgi_inbound *in, sgi_buf *uri)
     bool ok = sgi_json_decode(value, uri);
     if (uri->failed)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
-    else if (!ok || !uri->len || uri->len > SGI_URI_MAX)
+    else if (!ok || !uri->len || uri->len > SGI_URI_MAX || memchr(uri->p, 0, uri->len))
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "params.uri is not a URI of at most 8192 bytes", NULL);
     else

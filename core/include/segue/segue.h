@@ -545,7 +545,8 @@ SEGUE_API segue_status segue_transport_set_header(segue_transport *transport,
  *
  * name      in any case.
  * Returns   the value, which dies with the callback; NULL when it is missing, was sent
- *           more than once, or the transport is not HTTP.
+ *           more than once, or the transport is not HTTP. HTTP allows bytes in it that
+ *           are no UTF-8.
  * Thread    dispatch
  * Callback  allowed
  * Since     0.1
@@ -925,8 +926,9 @@ SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *l
  * segue_transport_peer tell what it says of itself. Operations belong to the principal
  * that made them; another one cannot see that they exist.
  *
- * principal receives a stable name; NULL or "" means "nobody in particular". The text
- *           must live until the callback returns.
+ * principal receives a stable name in UTF-8; NULL or "" means "nobody in particular". A
+ *           name that is no UTF-8 refuses. The text must live until the callback
+ *           returns.
  * Returns   SEGUE_OK; anything else refuses: the connection is closed, an HTTP request
  *           answered 401. */
 typedef segue_status (*segue_principal_fn)(void *user, segue_transport *transport,

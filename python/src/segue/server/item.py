@@ -288,7 +288,7 @@ class Item(ABC):
             return
         code = getattr(told, "code", 0) or -32603
         data = getattr(told, "data_json", None)
-        message = _said(getattr(told, "message", str(told)))
+        message = message_of(getattr(told, "message", str(told)))
         try:
             _segue.call_fail(call, code, message, data)
         except errors.InvalidError:
@@ -320,6 +320,11 @@ def _said(text: str) -> str:
     """Names of files and output of programs may hold bytes that are no UTF-8: what is
     told of a failure must not fail because of them."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def message_of(text: str) -> str:
+    """The same for a message, which crosses as a name does: without NUL."""
+    return _said(text).replace("\0", "\ufffd")
 
 
 def rpc_error(error: Exception) -> Exception:

@@ -13,7 +13,7 @@ from ..content import Annotations, Icon
 from ..failures import McpError
 from .completion import Suggestions
 from .context import Context
-from .item import Item, log, named, rpc_error
+from .item import Item, log, message_of, named, rpc_error
 from .signature import BadArguments
 from .tool import joined, seconds
 from .values import contents_of, messages_of
@@ -58,7 +58,8 @@ class Completing(Item):
             log.debug("%s %r: no suggestions: %s", self.what, self.key, error)
         except Exception as error:
             log.exception("%s %r: suggestions failed", self.what, self.key)
-            _segue.call_fail(call, -32603, str(error) or type(error).__name__)
+            message = message_of(str(error) or type(error).__name__)
+            _segue.call_fail(call, -32603, message)
         finally:
             _segue.call_free(call)
 
