@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,12 @@ def build() -> tuple[dict[str, Any], list[str], str]:
     (plain,) = [code for code in fragments if "segue.sync" in code]
     fragments.remove(plain)
     return names, fragments, plain
+
+
+@pytest.fixture(autouse=True)
+def a_directory_with_a_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("seal.key").write_bytes(os.urandom(32))
 
 
 async def run_fragments(names: dict[str, Any], fragments: list[str]) -> int:

@@ -6,9 +6,10 @@ in Python's spelling. Both roles use these classes.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal
 
 import msgspec
+from typing_extensions import TypeVar
 
 from .content import Text, decode_block
 
@@ -21,7 +22,7 @@ __all__ = [
     "SampleResult",
 ]
 
-T = TypeVar("T")
+T = TypeVar("T", default=dict[str, Any])
 
 
 class ElicitRequest(msgspec.Struct, omit_defaults=True):

@@ -1,7 +1,7 @@
 """The command ``segue``: look at MCP servers, call their tools, come back to their tasks.
 
-It needs typer and rich, which ``import segue`` does not:
-``pip install 'segue-mcp[cli]'``. What the exit codes mean is in `segue.cli.codes`.
+It needs typer and rich, which ``import segue`` does not. What the exit codes mean is in
+`segue.cli.codes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def main() -> None:
         import typer  # noqa: F401
     except ImportError as error:
         print(
-            f"segue: the command needs {error.name}: pip install 'segue-mcp[cli]'",
+            f"segue: the command needs {error.name}: pip install typer rich",
             file=sys.stderr,
         )
         sys.exit(2)
