@@ -35,17 +35,12 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
 
 static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
 {
-    char text[160];
     request->tool = sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, request->name);
     if (request->tool) {
         request->name = sgi_str_of(request->tool->key); /* it was perhaps decoded */
         return true;
     }
-    snprintf(text, sizeof text, "Unknown tool: %.*s",
-             (int)(request->name.n < 120 ? request->name.n : 120), request->name.p);
-    sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
-                     sgi_utf8_valid(sgi_str_of(text), NULL) ? text : "Unknown tool",
-                     NULL);
+    sgi_refuse_which(in, SGI_RPC_INVALID_PARAMS, "Unknown tool", NULL, request->name);
     return false;
 }
 

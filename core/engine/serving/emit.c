@@ -338,23 +338,29 @@ static bool may_send_code(int32_t code)
            code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
 }
 
-/* Each revision has a code of its own for it; the data are the URI in all of them. */
+/* Each revision has a code of its own for it; the message and the data name the URI in
+ * all of them. */
 static segue_status fail_not_found(segue_call *call, const char *message)
 {
     const sgi_op *op = call->op;
-    sgi_buf data;
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    sgi_buf data, text;
     if (!sgi_utf8_valid(sgi_str_of(message), NULL))
         return SEGUE_E_INVALID;
-    sgi_buf_init(&data, sgi_engine_mem(call->handle.engine));
+    sgi_buf_init(&text, mem);
+    sgi_buf_init(&data, mem);
+    sgi_say_which(&text, sgi_str_of(message), sgi_str_of(op->item_name));
     sgi_jw w = sgi_jw_on(&data);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "uri", sgi_str_of(op->item_name));
     sgi_jw_close(&w, '}');
     segue_status status =
-        data.failed ? SEGUE_E_NOMEM
-                    : sgi_op_fail(call->op, SGI_ENTRY_ERROR,
-                                  sgi_not_found_code(!op->reply || op->reply->modern),
-                                  sgi_str_of(message), sgi_buf_str(&data));
+        data.failed || text.failed
+            ? SEGUE_E_NOMEM
+            : sgi_op_fail(call->op, SGI_ENTRY_ERROR,
+                          sgi_not_found_code(!op->reply || op->reply->modern),
+                          sgi_buf_str(&text), sgi_buf_str(&data));
+    sgi_buf_free(&text);
     sgi_buf_free(&data);
     return status;
 }

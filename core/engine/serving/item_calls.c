@@ -7,6 +7,8 @@
 #include "engine/serving/grant.h"
 #include "engine/serving/tool_call.h"
 
+#define WHICH_MAX 120 /* bytes of a name in a message */
+
 /* ---- refusals ---- */
 
 static void refuse(const sgi_inbound *in, const char *why)
@@ -14,18 +16,46 @@ static void refuse(const sgi_inbound *in, const char *why)
     sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, why, NULL);
 }
 
-/* {"<name>":<text>} as the data of an error. */
-static void refuse_with(const sgi_inbound *in, int32_t code, const char *why,
-                        const char *name, sgi_str text)
+static bool contains(sgi_str text, sgi_str part)
 {
-    sgi_buf data;
-    sgi_buf_init(&data, sgi_engine_mem(in->peer->server->engine));
-    sgi_jw w = sgi_jw_on(&data);
-    sgi_jw_open(&w, '{');
-    sgi_jw_member_string(&w, name, text);
-    sgi_jw_close(&w, '}');
-    sgi_send_error(in->peer->conn, in->id, code, sgi_str_of(why),
+    for (size_t i = 0; i + part.n <= text.n; i++)
+        if (!memcmp(text.p + i, part.p, part.n))
+            return true;
+    return false;
+}
+
+void sgi_say_which(sgi_buf *message, sgi_str why, sgi_str which)
+{
+    size_t n = which.n < WHICH_MAX ? which.n : WHICH_MAX;
+    while (n > 0 && n < which.n && ((unsigned char)which.p[n] & 0xc0) == 0x80)
+        n--; /* no character is cut */
+    sgi_buf_add(message, why.p, why.n);
+    if (!which.n || contains(why, which))
+        return;
+    sgi_buf_add_lit(message, ": ");
+    sgi_buf_add(message, which.p, n);
+    if (n < which.n)
+        sgi_buf_add_lit(message, "...");
+}
+
+void sgi_refuse_which(const sgi_inbound *in, int32_t code, const char *why,
+                      const char *member, sgi_str which)
+{
+    const sgi_mem *mem = sgi_engine_mem(in->peer->server->engine);
+    sgi_buf data, message;
+    sgi_buf_init(&data, mem);
+    sgi_buf_init(&message, mem);
+    if (member) {
+        sgi_jw w = sgi_jw_on(&data);
+        sgi_jw_open(&w, '{');
+        sgi_jw_member_string(&w, member, which);
+        sgi_jw_close(&w, '}');
+    }
+    sgi_say_which(&message, sgi_str_of(why), which);
+    sgi_send_error(in->peer->conn, in->id, code,
+                   message.failed ? sgi_str_of(why) : sgi_buf_str(&message),
                    data.failed ? (sgi_json){0} : sgi_buf_str(&data));
+    sgi_buf_free(&message);
     sgi_buf_free(&data);
 }
 
@@ -160,8 +190,8 @@ static void read_resource(const sgi_inbound *in, sgi_str uri)
     else if (status == SEGUE_OK)
         run(in, &request, arguments);
     else if (status == SEGUE_E_NOT_FOUND)
-        refuse_with(in, sgi_not_found_code(sgi_version_is_modern(in->version)),
-                    "Resource not found", "uri", uri);
+        sgi_refuse_which(in, sgi_not_found_code(sgi_version_is_modern(in->version)),
+                         "Resource not found", "uri", uri);
     else
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
 }
@@ -221,7 +251,7 @@ static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
         return;
     request.tool = sgi_item_find(in->peer->server, SEGUE_ITEM_PROMPT, name);
     if (!request.tool)
-        refuse_with(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name", name);
+        sgi_refuse_which(in, SGI_RPC_INVALID_PARAMS, "Unknown prompt", "name", name);
     else if (!sgi_item_is_open_to(in, request.tool))
         return;
     else if (!are_texts(in->arguments))
@@ -232,8 +262,8 @@ static void get_prompt(const sgi_inbound *in, sgi_str name, sgi_buf *room)
     else if (room->failed)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
     else
-        refuse_with(in, SGI_RPC_INVALID_PARAMS, "A required argument is missing",
-                    "argument", sgi_buf_str(room));
+        sgi_refuse_which(in, SGI_RPC_INVALID_PARAMS, "A required argument is missing",
+                         "argument", sgi_buf_str(room));
 }
 
 void sgi_prompts_get(const sgi_inbound *in)
@@ -282,8 +312,8 @@ static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
     if (!request.tool && !is_prompt)
         request.tool = sgi_item_find(server, SEGUE_ITEM_RESOURCE, name);
     if (!request.tool)
-        refuse_with(in, SGI_RPC_INVALID_PARAMS, "Unknown reference",
-                    is_prompt ? "name" : "uri", name);
+        sgi_refuse_which(in, SGI_RPC_INVALID_PARAMS, "Unknown reference",
+                         is_prompt ? "name" : "uri", name);
     else if (!sgi_item_is_open_to(in, request.tool))
         return;
     else if (!is_completable(in, argument, sgi_json_get(in->params, "context")))

@@ -156,6 +156,13 @@ void sgi_reply_cancel(sgi_reply *reply);
 /* Answers at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
                       const char *data);
+/* Answers that an item, or an argument, is not there: the message says which, and so do
+ * the data, {"<member>":"<which>"}. member NULL = there are none. */
+void sgi_refuse_which(const sgi_inbound *in, int32_t code, const char *why,
+                      const char *member, sgi_str which);
+/* Writes "<why>: <which>", of a long name its beginning; a why that has the name already
+ * stays as it is. */
+void sgi_say_which(sgi_buf *message, sgi_str why, sgi_str which);
 /* Begins a result; resultType is added in the modern era. End with sgi_send_end. */
 void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
                        const char *result_type);
