@@ -10,29 +10,43 @@ static void more_to_read(sgi_reader *reader);
 static void turned(sgi_reply *reply, sgi_op *op);
 static void withdrawn(sgi_reply *reply);
 
+static void leave(sgi_reply *reply, sgi_pieces *pieces)
+{
+    sgi_op *op = pieces->cursor.reader.op;
+    if (!op)
+        return;
+    if (reply->turned == turned)
+        reply->turned = NULL;
+    if (reply->cancelled == withdrawn)
+        reply->cancelled = NULL;
+    pieces->open = false;
+    sgi_op_ref(op);
+    sgi_source_remove(pieces->conn, &pieces->source);
+    sgi_cursor_end(&pieces->cursor);
+    op->passes = false;
+    if (op->call)
+        sgi_call_progressed(op->call); /* nobody holds it up any more */
+    sgi_op_unref(op);
+}
+
+void sgi_pieces_leave(sgi_reply *reply)
+{
+    if (reply->pieces)
+        leave(reply, reply->pieces);
+}
+
 void sgi_pieces_drop(sgi_reply *reply)
 {
     sgi_pieces *pieces = reply->pieces;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     if (!pieces)
         return;
-    sgi_op *op = pieces->cursor.reader.op;
     reply->pieces = NULL;
     reply->parked = NULL;
-    if (reply->turned == turned)
-        reply->turned = NULL;
-    if (reply->cancelled == withdrawn)
-        reply->cancelled = NULL;
-    sgi_op_ref(op);
-    sgi_source_remove(pieces->conn, &pieces->source);
+    leave(reply, pieces);
     sgi_conn_unref(pieces->conn);
-    sgi_cursor_end(&pieces->cursor);
     sgi_buf_free(&pieces->head);
     sgi_release(mem, pieces, sizeof *pieces);
-    op->passes = false;
-    if (op->call)
-        sgi_call_progressed(op->call); /* nobody holds it up any more */
-    sgi_op_unref(op);
 }
 
 /* ---- the end ---- */
@@ -177,6 +191,8 @@ static bool is_deserted(const sgi_pieces *pieces)
 static void parked(sgi_reply *reply)
 {
     sgi_pieces *pieces = reply->pieces;
+    if (!pieces->cursor.reader.op)
+        return;
     if (!is_deserted(pieces) || pieces->resumes)
         sgi_reader_rest(&pieces->cursor.reader);
     else if (pieces->ended)
@@ -211,7 +227,7 @@ static bool write_head(sgi_pieces *pieces, sgi_json token)
 }
 
 /* NULL when out of memory. */
-static sgi_pieces *make(sgi_reply *reply, sgi_op *op, const sgi_pieces_form *form)
+static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     sgi_pieces *pieces = sgi_zalloc(mem, sizeof *pieces);
@@ -223,29 +239,40 @@ static sgi_pieces *make(sgi_reply *reply, sgi_op *op, const sgi_pieces_form *for
     pieces->conn = reply->peer->conn;
     sgi_conn_ref(pieces->conn);
     sgi_buf_init(&pieces->head, mem);
-    sgi_cursor_init(&pieces->cursor, op, more_to_read);
-    pieces->cursor.reader.conn = pieces->conn;
     reply->pieces = pieces;
     reply->parked = parked;
     return pieces;
 }
 
-void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
-                      bool again)
+static void look_at(sgi_pieces *pieces, sgi_op *op)
+{
+    sgi_cursor_init(&pieces->cursor, op, more_to_read);
+    pieces->cursor.reader.conn = pieces->conn;
+}
+
+void sgi_pieces_want(sgi_reply *reply, const sgi_call_request *request)
 {
     reply->tells_void = request->pieces != NULL;
-    if (!request->pieces || !takes_pieces(reply) || !sgi_op_is_whole(op))
+    if (!request->pieces || !takes_pieces(reply))
         return;
-    sgi_pieces *pieces = make(reply, op, request->pieces);
+    sgi_pieces *pieces = make(reply, request->pieces);
+    if (pieces && !write_head(pieces, request->token))
+        sgi_pieces_drop(reply);
+}
+
+void sgi_pieces_of(sgi_reply *reply, sgi_op *op, bool again)
+{
+    sgi_pieces *pieces = reply->pieces;
     if (!pieces)
         return;
-    pieces->again = again;
-    if (!write_head(pieces, request->token)) {
+    if (!reply->peer || !sgi_op_is_whole(op) || is_deserted(pieces)) {
         sgi_pieces_drop(reply);
         return;
     }
+    look_at(pieces, op);
+    pieces->again = again;
     op->passes = pieces->form->passes && !op->logged && !(op->caps & SGI_CAP_TASKS);
-    if (op->call && !op->call->turned && !op->reply)
+    if (!again && op->call && !op->call->turned)
         reply->turned = turned;
     else
         turned(reply, op);
@@ -254,12 +281,14 @@ void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *requ
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
 {
     const sgi_resumable *r = op->resumable;
-    sgi_pieces *pieces = make(reply, op, r->partial ? &sgi_pieces_partial : NULL);
+    sgi_pieces_drop(reply);
+    sgi_pieces *pieces = make(reply, r->partial ? &sgi_pieces_partial : NULL);
     if (!pieces) {
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
         sgi_conn_close(reply->peer->conn);
         return;
     }
+    look_at(pieces, op);
     reply->tells_void = r->partial;
     pieces->resumes = pieces->open = true;
     pieces->cursor.from = r->confirmed;

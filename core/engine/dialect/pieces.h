@@ -5,7 +5,11 @@
  * The pieces of a call are a source of its conversation, like every stream: as fast as
  * the client reads. They hang on the reply, whose owner goes on to be who answers the
  * call, until the operation has ended: from then on the reply is theirs, and is answered
- * behind the last piece. */
+ * behind the last piece.
+ *
+ * A reply knows what its client wants before it knows of which operation: a creation may
+ * meet the key of another one. So the pieces are wanted first (sgi_pieces_want), and then
+ * those of an operation, or of another one (sgi_pieces_of). */
 #ifndef SGI_PIECES_H
 #define SGI_PIECES_H
 
@@ -45,11 +49,14 @@ struct sgi_pieces {
     sgi_buf head; /* PN: what each of its messages begins with */
 };
 
-/* Begins the pieces of a call, if that was negotiated for the request; before the reply
- * waits for the operation. again: the operation was asked for before. Without memory
+/* The reply is to have pieces, if that was negotiated for the request. Without memory
  * there are none. */
-void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, const sgi_call_request *request,
-                      bool again);
+void sgi_pieces_want(sgi_reply *reply, const sgi_call_request *request);
+/* Begins them, if there are to be any; before the reply waits for the operation. again:
+ * the operation was asked for before. */
+void sgi_pieces_of(sgi_reply *reply, sgi_op *op, bool again);
+/* The operation is not the one that there is: they are still wanted. */
+void sgi_pieces_leave(sgi_reply *reply);
 /* The same for the channel of a request that can be resumed (Z): from where its client
  * has all. Without memory the conversation closes: its client comes again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op);

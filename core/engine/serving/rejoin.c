@@ -17,9 +17,9 @@ static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
-/* request: NULL where it is gone by then, and with it what it said of pieces. */
+/* The reply has the pieces that its request wants. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
-                 uint32_t caps, const sgi_call_request *request)
+                 uint32_t caps)
 {
     if (!is_same(op, digest)) {
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
@@ -29,8 +29,7 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
         return;
     }
     sgi_op_ref(op);
-    if (request)
-        sgi_pieces_begin(reply, op, request, true);
+    sgi_pieces_of(reply, op, true);
     sgi_tool_call_wait(reply, op, caps);
     if (op->call && sgi_round_is_due(op))
         sgi_call_look(op->call); /* it is asked what the others were asked */
@@ -71,7 +70,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
         sgi_op_ref(op);
         if (again->made && is_same(op, again->digest))
             pass_answers(again->made, op);
-        join(reply, op, again->digest, again->caps, NULL);
+        join(reply, op, again->digest, again->caps);
         sgi_op_unref(op);
     } else if (again->retries && status == SEGUE_E_NOT_FOUND) {
         sgi_answer_not_found(reply, UNKNOWN_STATE);
@@ -107,12 +106,14 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 {
     sgi_rejoin wanted = {.caps = op->caps, .made = op};
     memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
+    sgi_pieces_leave(reply); /* the one that was made has none */
     rejoin_by(reply, &wanted, op->server, op->key->key);
 }
 
 void sgi_rejoin_known(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
 {
-    join(reply, op, request->digest, request->caps, request);
+    sgi_pieces_want(reply, request);
+    join(reply, op, request->digest, request->caps);
 }
 
 sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
@@ -153,7 +154,7 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
         sgi_reply_close(reply);
     } else {
         sgi_round_settle(known);
-        join(reply, known, request->digest, in->caps, request);
+        join(reply, known, request->digest, in->caps);
         if (known->call)
             sgi_call_look(known->call);
     }
@@ -168,10 +169,11 @@ static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
     sgi_reply *reply = sgi_reply_open(in, false);
     if (!reply)
         return;
+    sgi_pieces_want(reply, request);
     if (known && elsewhere) {
         bring_answers(in, reply, known, request);
     } else if (known) {
-        join(reply, known, request->digest, in->caps, request);
+        join(reply, known, request->digest, in->caps);
     } else if (request->has_key) {
         sgi_rejoin wanted = {.caps = in->caps, .retries = true};
         memcpy(wanted.digest, request->digest, sizeof wanted.digest);

@@ -184,7 +184,7 @@ void sgi_reply_cancel(sgi_reply *reply)
     reply->cancelled = NULL;
     if (op)
         sgi_op_ref(op); /* it may go with them, and this reply with it */
-    if (op && !reply->pieces->ended)
+    if (reply->pieces && !reply->pieces->ended)
         sgi_pieces_drop(reply); /* nobody sees them, and they hold the operation */
     if (cancelled)
         cancelled(reply);

@@ -242,7 +242,8 @@ void sgi_round_settle(sgi_op *op)
 static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
 {
     sgi_round_settle(op);
-    sgi_pieces_begin(reply, op, request, true);
+    sgi_pieces_want(reply, request);
+    sgi_pieces_of(reply, op, true);
     sgi_call_attach(reply, op);
     if (op->call)
         sgi_call_look(op->call);

@@ -391,11 +391,13 @@ void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
 static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
 {
     if (op->resumable && !op->is_task) {
-        reply->tells_void = request->pieces != NULL; /* it may join another by its key */
+        if (op->key)
+            sgi_pieces_want(reply, request); /* it may join another one */
         reply->waiter.fire = resumable_created;
         sgi_op_wait(op, &reply->waiter, 0);
     } else {
-        sgi_pieces_begin(reply, op, request, false);
+        sgi_pieces_want(reply, request);
+        sgi_pieces_of(reply, op, false);
         sgi_call_attach(reply, op);
     }
 }
