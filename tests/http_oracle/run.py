@@ -29,7 +29,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-CORPUS = TOP / "tests/fuzz/corpus/http1"
+sys.path.insert(0, str(TOP / "tests/fuzz"))
+import corpus  # noqa: E402
 CONTROL_BYTES = 4  # of a fuzz input, in front of the bytes of the connection
 BATCH = 10000
 TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -407,9 +408,7 @@ def mutate(chance, document, other):
 
 
 def documents(count, seed, until):
-    stored = [path.read_bytes()[CONTROL_BYTES:] for path in sorted(CORPUS.iterdir())]
-    if not stored:
-        sys.exit("http_oracle: the corpus is empty")
+    stored = [data[CONTROL_BYTES:] for data in corpus.read("http1").values()]
     yield from stored
     chance = random.Random(seed)
     for _ in range(count):
