@@ -3,11 +3,12 @@
 What is no C test, but a list of what a suite of others must not fail, says its name in a
 comment of tests/conformance/verdicts.py: "# AS-124: what it is".
 
-It has one row for each acceptance scenario: id, tests ("file: name", <br> between
-them), transports, stores, and its state: "pass", "pass; <what>: <issue>" when a part is
-owed by another issue, or the issue that owes all of it ("3 of 8"). A test belongs to the
-scenarios its name begins with: "AS-33 a task is created". Every such test stands in its
-rows, every test of a row is there, and a row passes exactly when it has tests.
+It has one row for each acceptance scenario: id, a sentence that says what must hold,
+tests ("file: name", <br> between them), transports, stores, and its state: "pass",
+"pass; <what>: <issue>" when a part is owed by another issue, or the issue that owes all
+of it ("3 of 8"). A test belongs to the scenarios its name begins with: "AS-33 a task is
+created". Every such test stands in its rows, every test of a row is there, and a row
+passes exactly when it has tests.
 
 With --write the columns of tests, transports and stores are made anew from the sources.
 """
@@ -27,6 +28,8 @@ ID = r"AS-\d+[ab]?"
 FLAGS = r"\s*,\s*\w+\s*,\s*([A-Z_|\s0]+)[,}]"
 TITLE = re.compile(rf'"({ID}(?:,? {ID})*) ([^"\n]+)"(?:{FLAGS})?')
 ISSUE = r"[1-8] of 8"
+SENTENCE = re.compile(r"[A-Z][^|]*\w[)\"]?\.$")
+LEAST_WORDS = 6
 STATE = re.compile(rf"(?:pass(?:; [\w, ]+: {ISSUE})*|{ISSUE})$")
 
 
@@ -91,7 +94,7 @@ def rows_of(page):
 
 
 def check(page, found):
-    findings = []
+    findings, sentences = [], set()
     rows = rows_of(page)
     names = [cells[0] for _, cells in rows]
     for name in IDS:
@@ -100,10 +103,15 @@ def check(page, found):
     for name in sorted(set(names + list(found)) - set(IDS)):
         findings.append(f"{PAGE}:1: there is no scenario {name}")
     for number, cells in rows:
-        if len(cells) != 5:
-            findings.append(f"{PAGE}:{number}: {len(cells)} cells, not 5")
+        if len(cells) != 6:
+            findings.append(f"{PAGE}:{number}: {len(cells)} cells, not 6")
             continue
-        name, tests, _, _, state = cells
+        name, sentence, tests, _, _, state = cells
+        if not SENTENCE.match(sentence) or len(sentence.split()) < LEAST_WORDS:
+            findings.append(f"{PAGE}:{number}: no sentence says what must hold in {name}")
+        if sentence in sentences:
+            findings.append(f"{PAGE}:{number}: {name} has the sentence of another row")
+        sentences.add(sentence)
         named = set(filter(None, tests.replace("<br>", "\n").split("\n"))) - {"-"}
         there = {test for test, _, _ in found.get(name, [])}
         for test in sorted(named - there):
@@ -131,17 +139,19 @@ def written(page, found):
         transports = set().union(*(t for _, t, _ in tests))
         stores = set().union(*(s for _, _, s in tests))
         names = "<br>".join(sorted({test for test, _, _ in tests})) or "-"
-        lines[number - 1] = (f"| {cells[0]} | {names} | {column(transports)} | "
-                             f"{column(stores)} | {cells[4]} |")
+        lines[number - 1] = (f"| {cells[0]} | {cells[1]} | {names} | "
+                             f"{column(transports)} | {column(stores)} | {cells[5]} |")
     return "\n".join(lines)
 
 
 def self_check():
     source = 'scenarios_run {"AS-1 one", f, ONLY_HERE | NOT_HTTP, NULL}'
     found = tests_in("scenarios/test_x.c", source)
-    good = "\n".join(f"| {name} | - | - | - | 5 of 8 |" for name in IDS[1:])
-    row = "| AS-1 | scenarios/test_x.c: one | pair | memory, SQLite | pass; L: 3 of 8 |\n"
-    unowned = good.replace("| AS-2 | - | - | - | 5 of 8", "| AS-2 | - | - | - | pass")
+    good = "\n".join(f"| {name} | What holds in {name} is this. | - | - | - | 5 of 8 |"
+                     for name in IDS[1:])
+    row = ("| AS-1 | All of it holds at all times. | scenarios/test_x.c: one | pair | "
+           "memory, SQLite | pass; L: 3 of 8 |\n")
+    unowned = good.replace("5 of 8", "pass", 1)
     lint.expect(lists_in("a.py", "# AS-2: two\nAS-3: x") ==
                 {"AS-2": [("a.py: two", {"http"}, {"memory"})]}, "a list is not found")
     lint.expect(not check(row + good, found), "a true page is refused")
@@ -149,7 +159,10 @@ def self_check():
     for wrong in (good, row + row + good, row.replace("one", "two") + good,
                   row.replace("pass; L: 3 of 8", "3 of 8") + good,
                   row.replace("pass; L: 3 of 8", "soon") + good,
-                  row + unowned, row + good + "\n| AS-200 | - | - | - | 5 of 8 |"):
+                  row.replace("All of it holds at all times.", "-") + good,
+                  row.replace("All of it holds at all times.", "It holds.") + good,
+                  row + good.replace("in AS-3 ", "in AS-2 "), row + unowned,
+                  row + good + "\n| AS-200 | There is no such row. | - | - | - | - |"):
         lint.expect(check(wrong, found), f"let pass: {wrong[:60]!r}")
 
 
