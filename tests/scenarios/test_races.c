@@ -15,22 +15,18 @@
 #include <cmocka.h>
 // clang-format on
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SHORT_RUN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SHORT_RUN 1
-#endif
-#endif
-#ifdef SHORT_RUN
-#define RUNS(n) ((n) / 10)
-#else
-#define RUNS(n) (n)
-#endif
+/* Runs of the long form (SEGUE_LONG); the short form has a tenth. */
+#define MANY 10000
+#define MOST 100000 /* where a run is cheap */
 
 #define BATCH 50
 
 static fault_store *faults;
+
+static int runs_of(int many)
+{
+    return getenv("SEGUE_LONG") ? many : many / 10;
+}
 
 static void open_again(world *w)
 {
@@ -139,7 +135,7 @@ static void check_store(bulk *b, int seen[3])
 static void cancel_against_completion(world *w)
 {
     int seen[3] = {0};
-    for (int run = 0; run < RUNS(10000); run += BATCH) {
+    for (int run = 0; run < runs_of(MANY); run += BATCH) {
         bulk b = {.wire = world_connect(w, NULL)};
         make_all(&b, w, "stubborn", 10, 0);
         w->clock_ms += 10;
@@ -170,7 +166,7 @@ static void cancel_against_completion(world *w)
 typedef struct finisher {
     pthread_mutex_t lock;
     pthread_cond_t more;
-    segue_call *calls[RUNS(10000)];
+    segue_call *calls[MANY];
     int count;
     int stop;
 } finisher;
@@ -222,7 +218,7 @@ static void cancel_against_a_thread(world *w)
                                       &options, NULL),
                      SEGUE_OK);
     pthread_create(&thread, NULL, finish_calls, &f);
-    for (int run = 0; run < RUNS(10000); run += BATCH) {
+    for (int run = 0; run < runs_of(MANY); run += BATCH) {
         bulk b = {.wire = world_connect(w, NULL)};
         make_all(&b, w, "threaded", 0, 0);
         for (int i = BATCH; i-- > 0;) { /* they meet in the middle */
@@ -265,8 +261,8 @@ static void everything_at_once(world *w)
 {
     int seen[3] = {0};
     /* the whole number where a run is cheap, a tenth where it takes sockets or commits */
-    int runs = w->place == WORLD_PAIR && w->store_kind == WORLD_MEMORY ? RUNS(100000)
-                                                                       : RUNS(10000);
+    int is_cheap = w->place == WORLD_PAIR && w->store_kind == WORLD_MEMORY;
+    int runs = runs_of(is_cheap ? MOST : MANY);
     for (int run = 0; run < runs; run += BATCH) {
         bulk b = {.wire = world_connect(w, NULL)};
         int restart_at = (int)world_chance(w, 24);

@@ -56,10 +56,16 @@ static int32_t fake_random(void *user, void *bytes, size_t len)
     return 0;
 }
 
+/* The clock goes on by so much; over HTTP the network has a moment of real time. */
+static void turn_by(stage *s, int64_t ms)
+{
+    s->clock_ms += ms;
+    segue_runtime_dispatch(s->runtime, s->place == PAIR ? 0 : 5, 0, NULL);
+}
+
 static void turn(stage *s)
 {
-    s->clock_ms += 5;
-    segue_runtime_dispatch(s->runtime, s->place == PAIR ? 0 : 5, 0, NULL);
+    turn_by(s, 5);
 }
 
 #define UNTIL(s, condition)                                                              \
@@ -229,7 +235,7 @@ static void watch(stage *s, segue_task *task)
 static void pass_time(stage *s, int64_t ms)
 {
     for (int64_t until = s->clock_ms + ms; s->clock_ms < until;)
-        turn(s);
+        turn_by(s, 100);
 }
 
 /* ---- what is told ---- */

@@ -3,9 +3,10 @@
  * caller who only wants a quick answer, must not notice; the ten must miss nothing.
  *
  * Three threads: the server's loop, one that reads all that the reading connections get,
- * and the test itself, which calls and measures. The machine may be busy with other
- * things, which only makes a measurement worse: the best of several is compared with the
- * best. */
+ * and the test itself, which calls and measures. The long form (SEGUE_LONG), which CI
+ * runs alone, compares the latencies of the quick caller. The machine may be busy with
+ * other things, which only makes a measurement worse: the best of several is compared
+ * with the best. The short form compares no times. */
 #include "support/fixtures.h"
 #include "support/world.h"
 
@@ -266,9 +267,8 @@ static int64_t measure(int slow)
     return times[PROBES * 99 / 100];
 }
 
-static void slow_readers_hurt_nobody(void **state)
+static void compare_latencies(void)
 {
-    (void)state;
     int64_t with = INT64_MAX, without = INT64_MAX;
     for (int i = 0; i < ATTEMPTS && (i < 2 || with >= 2 * without); i++) {
         int64_t quiet = measure(0), busy = measure(SLOW);
@@ -279,6 +279,15 @@ static void slow_readers_hurt_nobody(void **state)
     }
     if (with >= 2 * without)
         fail_msg("p99 %lld us became %lld us", (long long)without, (long long)with);
+}
+
+static void slow_readers_hurt_nobody(void **state)
+{
+    (void)state;
+    if (getenv("SEGUE_LONG"))
+        compare_latencies();
+    else
+        measure(SLOW);
 }
 
 int main(void)

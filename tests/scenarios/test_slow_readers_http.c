@@ -1,10 +1,12 @@
-/* AS-121 over HTTP: 1,000 streaming operations, each on a connection of its own, in real
+/* AS-121 over HTTP: many streaming operations, each on a connection of its own, in real
  * time. Ten of them are not read: the others, and a caller who only wants a quick answer,
  * must not notice; the ten are cut off in the end and ask again for what they missed.
  *
  * Three threads: the server's loop, one that reads the streams that are read, and the
- * test itself, which calls and measures. The machine may be busy with other things, which
- * only makes a measurement worse: the best of several is compared with the best. */
+ * test itself, which calls and measures. The long form (SEGUE_LONG), which CI runs alone,
+ * has 1,000 streams and compares the latencies of the quick caller. The machine may be
+ * busy with other things, which only makes a measurement worse: the best of several is
+ * compared with the best. The short form has fewer streams and compares no times. */
 #include "support/fixtures.h"
 #include "support/reply_reader.h"
 #include "support/wire_mirror.h"
@@ -30,6 +32,7 @@
 // clang-format on
 
 #define STREAMS 1000
+#define FEW_STREAMS 200
 #define SLOW 10
 #define EVENTS 30
 #define DELAY_MS 100
@@ -40,6 +43,7 @@
 #define PROBES 500
 #define ATTEMPTS 8 /* of some 7 s */
 #define WRITE_TIMEOUT_MS 3000
+#define CUT_MS 120000 /* from then on nobody is cut off any more: it hangs */
 #define DESCRIPTORS (2 * STREAMS + 200) /* both ends are in this process */
 
 typedef struct client {
@@ -53,6 +57,7 @@ typedef struct client {
 } client;
 
 typedef struct stage {
+    int count; /* of streams */
     segue_runtime *runtime;
     segue_server *server;
     fixtures *fixtures;
@@ -195,11 +200,11 @@ static void *read_all(void *user)
     stage *s = user;
     struct epoll_event events[64];
     int set = epoll_create1(EPOLL_CLOEXEC);
-    for (int i = s->from; i < STREAMS; i++) {
+    for (int i = s->from; i < s->count; i++) {
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = &s->clients[i]};
         epoll_ctl(set, EPOLL_CTL_ADD, s->clients[i].fd, &e);
     }
-    for (int left = STREAMS - s->from; left;) {
+    for (int left = s->count - s->from; left;) {
         int n = epoll_wait(set, events, 64, -1);
         for (int i = 0; i < n; i++) {
             client *c = events[i].data.ptr;
@@ -230,7 +235,7 @@ static int events_of(int i)
 static void start_streams(stage *s)
 {
     char params[200];
-    for (int i = STREAMS; i-- > 0;) { /* those that fill their socket come last */
+    for (int i = s->count; i-- > 0;) { /* those that fill their socket come last */
         client *c = &s->clients[i];
         snprintf(
             params, sizeof params,
@@ -247,7 +252,7 @@ static void start_streams(stage *s)
 
 static void finish_streams(stage *s)
 {
-    for (int i = 0; i < STREAMS; i++) {
+    for (int i = 0; i < s->count; i++) {
         client *c = &s->clients[i];
         while (!c->ended) {
             while (!c->broken && !c->ended)
@@ -267,7 +272,7 @@ static void finish_streams(stage *s)
 
 static void free_stage(stage *s)
 {
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < s->count; i++)
         drop_client(&s->clients[i]);
     drop_client(&s->probe);
     atomic_store(&s->stop_loop, 1);
@@ -289,7 +294,7 @@ static int compare_times(const void *a, const void *b)
 static int count_cut(stage *s)
 {
     int cut = 0;
-    for (int64_t until = now_ms(NULL) + 10000; cut < SLOW && now_ms(NULL) < until;) {
+    for (int64_t until = now_ms(NULL) + CUT_MS; cut < SLOW && now_ms(NULL) < until;) {
         struct pollfd polls[SLOW];
         for (int i = 0; i < SLOW; i++)
             polls[i] = (struct pollfd){.fd = s->clients[i].fd};
@@ -301,11 +306,12 @@ static int count_cut(stage *s)
     return cut;
 }
 
-/* p99 of quick calls beside the streams; the first `slow` do not read meanwhile. */
-static int64_t measure(int slow)
+/* p99 of quick calls beside so many streams; the first `slow` do not read meanwhile. */
+static int64_t measure(int streams, int slow)
 {
     static int64_t times[PROBES];
     stage *s = calloc(1, sizeof *s);
+    s->count = streams;
     make_server(s);
     pthread_create(&s->loop, NULL, run_loop, s);
     start_streams(s);
@@ -327,10 +333,8 @@ static int64_t measure(int slow)
     return times[PROBES * 99 / 100];
 }
 
-static void slow_readers_hurt_nobody(void **state)
+static void need_descriptors(void)
 {
-    (void)state;
-    int64_t with = INT64_MAX, without = INT64_MAX;
     struct rlimit files;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
     if (files.rlim_cur < DESCRIPTORS && files.rlim_max >= DESCRIPTORS) {
@@ -342,8 +346,13 @@ static void slow_readers_hurt_nobody(void **state)
                       (int)files.rlim_cur);
         skip();
     }
+}
+
+static void compare_latencies(void)
+{
+    int64_t with = INT64_MAX, without = INT64_MAX;
     for (int i = 0; i < ATTEMPTS && (i < 2 || with >= 2 * without); i++) {
-        int64_t quiet = measure(0), busy = measure(SLOW);
+        int64_t quiet = measure(STREAMS, 0), busy = measure(STREAMS, SLOW);
         print_message("p99 without %lld us, with ten slow readers %lld us\n",
                       (long long)quiet, (long long)busy);
         without = quiet < without ? quiet : without;
@@ -353,10 +362,20 @@ static void slow_readers_hurt_nobody(void **state)
         fail_msg("p99 %lld us became %lld us", (long long)without, (long long)with);
 }
 
+static void slow_readers_hurt_nobody(void **state)
+{
+    (void)state;
+    need_descriptors();
+    if (getenv("SEGUE_LONG"))
+        compare_latencies();
+    else
+        measure(FEW_STREAMS, SLOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-121 ten slow readers among 1,000 streams over HTTP are cut off and miss "
+        {"AS-121 ten slow readers among many streams over HTTP are cut off and miss "
          "nothing",
          slow_readers_hurt_nobody, NULL, NULL, NULL},
     };

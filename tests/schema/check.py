@@ -10,6 +10,7 @@ its rules on messages that must be refused (wrong.json) and ones that must not
 (right.json).
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -80,9 +81,18 @@ class Findings:
         entry = self.faults.setdefault((why, program), [0, test, text])
         entry[0] += 1
 
+    def take(self, other):
+        """What was found elsewhere, in other programs."""
+        self.count += other.count
+        self.faults.update(other.faults)
+
+
+def program_of(path):
+    return path.name.rsplit(".", 2)[0]
+
 
 def check_file(path, judge, findings):
-    program = path.name.rsplit(".", 2)[0]
+    program = program_of(path)
     conversations, known = {}, {}
     with open(path, "rb") as lines:
         for line in lines:
@@ -164,14 +174,48 @@ def run_example(judge, example):
     return whys
 
 
-def report(judge, findings, least):
+def report(findings, kinds, least):
     for (why, program), (times, test, text) in list(findings.faults.items())[:MOST_SHOWN]:
         print(f"{program}: {test}: {why} ({times} times)\n    {text[:600]}")
-    print(f"{findings.count} messages of {len(judge.seen)} shapes and "
-          f"{len(judge.kinds)} kinds, {len(findings.faults)} faults")
+    print(f"{findings.count} messages of {len(kinds)} "
+          f"kinds, {len(findings.faults)} faults")
     if findings.count < least:
         print(f"there should be {least} messages at least")
     return 1 if findings.faults or findings.count < least else 0
+
+
+def check_files(paths):
+    """(findings, kinds) of these."""
+    judge, findings = Judge(), Findings()
+    for path in paths:
+        check_file(path, judge, findings)
+    return findings, judge.kinds
+
+
+def shares_of(paths, count):
+    """The files in so many shares of about one size. Those of one program stay together:
+    what it said first may be in another file."""
+    programs = {}
+    for path in paths:
+        programs.setdefault(program_of(path), []).append(path)
+    shares = [[0, []] for _ in range(count)]
+    sized = [(sum(path.stat().st_size for path in of), of) for of in programs.values()]
+    for size, of in sorted(sized, key=lambda pair: -pair[0]):
+        share = min(shares, key=lambda share: share[0])
+        share[0] += size
+        share[1] += of
+    return [share for _, share in shares if share]
+
+
+def check_all(paths, count):
+    """The same of all files, each share in a process of its own."""
+    findings, kinds = Findings(), {}
+    with concurrent.futures.ProcessPoolExecutor(count) as pool:
+        for found, judged in pool.map(check_files, shares_of(paths, count)):
+            findings.take(found)
+            for name, times in judged.items():
+                kinds[name] = kinds.get(name, 0) + times
+    return findings, kinds
 
 
 def main():
@@ -180,17 +224,14 @@ def main():
     arguments.add_argument("--least", type=int, default=1)
     arguments.add_argument("--kinds", action="store_true", help="list what was judged")
     options = arguments.parse_args()
-    judge = Judge()
-    self_check(judge)
-    judge.forget()
-    findings = Findings()
-    for path in sorted(options.directory.glob("*.jsonl")):
-        check_file(path, judge, findings)
+    self_check(Judge())
+    paths = sorted(options.directory.glob("*.jsonl"))
+    findings, kinds = check_all(paths, len(os.sched_getaffinity(0)))
     sys.stdout.reconfigure(errors="backslashreplace")
     if options.kinds:
-        for name, times in sorted(judge.kinds.items()):
+        for name, times in sorted(kinds.items()):
             print(f"{times:8} {' '.join(name)}")
-    sys.exit(report(judge, findings, options.least))
+    sys.exit(report(findings, kinds, options.least))
 
 
 if __name__ == "__main__":

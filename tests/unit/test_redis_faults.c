@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#define HANG_MS 120000
+
 static redis_server *server;
 
 static int set_up(void **state)
@@ -512,8 +514,8 @@ typedef struct writer {
     pthread_t thread;
     segue_store *store;
     atomic_int stop;
-    uint64_t last; /* that was answered */
-    segue_status status;
+    atomic_uint last; /* that was answered */
+    _Atomic segue_status status;
 } writer;
 
 static void *write_on(void *arg)
@@ -527,6 +529,16 @@ static void *write_on(void *arg)
     return NULL;
 }
 
+/* Until it has been answered once more; it has not when it has failed. */
+static void await_answer(writer *w)
+{
+    unsigned before = w->last;
+    for (int i = 0; i < HANG_MS && w->last == before && !w->status; i++)
+        redis_kit_sleep_ms(1);
+    assert_int_equal(w->status, SEGUE_OK);
+    assert_true(w->last > before);
+}
+
 static void restarts_amid_commits_lose_and_double_nothing(void **state)
 {
     (void)state;
@@ -538,11 +550,12 @@ static void restarts_amid_commits_lose_and_double_nothing(void **state)
     test_must_create(w.store, 1);
     assert_int_equal(pthread_create(&w.thread, NULL, write_on, &w), 0);
     for (int i = 0; i < 8; i++) {
-        redis_kit_sleep_ms(30 + 7 * i);
+        await_answer(&w);
+        redis_kit_sleep_ms(7 * i);
         redis_server_signal(own, SIGKILL);
         assert_true(redis_server_again(own));
     }
-    redis_kit_sleep_ms(50);
+    await_answer(&w);
     w.stop = 1;
     pthread_join(w.thread, NULL);
     assert_int_equal(w.status, SEGUE_OK);

@@ -4,7 +4,8 @@
  * the file must hold one of these states, entry for entry: with `full` that of the last
  * commit that was acknowledged (or of the one under way), with `normal` one no older than
  * the last checkpoint. SEGUE_SEEDS and SEGUE_FIRST say which lives are played; every
- * SEGUE_FAULT_STEP-th call is made to fail. */
+ * SEGUE_FAULT_STEP-th call is made to fail. The long form (SEGUE_LONG) has more of
+ * both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +23,11 @@ enum {
     LIVES = 3,
     FAULT_COMMITS = 90,
     SMALL = 400,
-    LARGE = 400000
+    LARGE = 400000,
+    SEEDS = 10,
+    MORE_SEEDS = 30,
+    FAULT_STEP = 149,
+    SMALLER_STEP = 59
 };
 
 /* The length of each log; -1 = there is none. */
@@ -235,12 +240,18 @@ static uint64_t number_of(const char *variable, uint64_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static bool is_long(void)
+{
+    return getenv("SEGUE_LONG") != NULL;
+}
+
 static void lose_power(int32_t durability)
 {
     uint64_t first = number_of("SEGUE_FIRST", 1), lives = 0;
+    uint64_t end = first + number_of("SEGUE_SEEDS", is_long() ? MORE_SEEDS : SEEDS);
     int lost = 0, with_loss = 0;
     checkpoints = 0;
-    for (uint64_t seed = first; seed < first + number_of("SEGUE_SEEDS", 30); seed++) {
+    for (uint64_t seed = first; seed < end; seed++) {
         begin_seed(seed);
         for (int i = 0; i < LIVES; i++, lives++) {
             int gone = live_and_die(durability, seed * LIVES + (uint64_t)i);
@@ -326,7 +337,8 @@ static bool play_with_fault(int32_t durability, power_plan plan)
 
 static void fail_each_call(int32_t durability, uint64_t fail_for)
 {
-    uint64_t played = 0, step = number_of("SEGUE_FAULT_STEP", 59);
+    uint64_t played = 0;
+    uint64_t step = number_of("SEGUE_FAULT_STEP", is_long() ? SMALLER_STEP : FAULT_STEP);
     for (int fault = 0; fault < POWER_FAULTS; fault++) {
         /* In `normal` a sync that forgets is the one thing that nothing can mend: see
          * core/README.md. */
