@@ -114,6 +114,21 @@ int sgpy_forks(void)
     return forks;
 }
 
+static bool is_inherited(const sgpy_handle *handle)
+{
+    return handle->born != forks;
+}
+
+static void raise_closed(const sgpy_handle *handle)
+{
+    if (!is_inherited(handle))
+        sgpy_raise(SEGUE_E_CLOSED);
+    else
+        sgpy_raise_text(SEGUE_E_CLOSED,
+                        "it was opened before this process was forked, and works in the "
+                        "parent only: open a new one here");
+}
+
 static PyTypeObject *types[SGPY_KINDS];
 
 static void free_one(sgpy_kind kind, void *ptr, sgpy_host *host)
@@ -142,10 +157,10 @@ static void dealloc_handle(PyObject *object)
             kind++;
         void *ptr = handle->ptr;
         handle->ptr = NULL;
-        if (handle->born == forks)
+        if (!is_inherited(handle))
             free_one(kind, ptr, handle->host);
     }
-    if (handle->host && handle->born == forks)
+    if (handle->host && !is_inherited(handle))
         sgpy_host_unref(handle->host);
     PyErr_Restore(error, value, trace);
     freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -194,9 +209,9 @@ void *sgpy_unwrap(PyObject *object, sgpy_kind kind)
         return NULL;
     }
     sgpy_handle *handle = (sgpy_handle *)(void *)object;
-    if (!handle->ptr || handle->born != forks ||
+    if (is_inherited(handle) || !handle->ptr ||
         (handle->host && !handle->host->runtime)) {
-        sgpy_raise(SEGUE_E_CLOSED);
+        raise_closed(handle);
         return NULL;
     }
     return handle->ptr;
@@ -226,8 +241,8 @@ int sgpy_release(PyObject *object, sgpy_kind kind)
     }
     sgpy_handle *handle = (sgpy_handle *)(void *)object;
     void *ptr = handle->ptr;
-    if (!ptr || handle->born != forks) {
-        sgpy_raise(SEGUE_E_CLOSED);
+    if (!ptr || is_inherited(handle)) {
+        raise_closed(handle);
         return -1;
     }
     handle->ptr = NULL;

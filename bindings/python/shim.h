@@ -188,6 +188,8 @@ PyObject *sgpy_live_handles(void);
 /* Raises for a status; takes the detail of the calling thread's slot, if there is one.
  * Returns NULL. */
 PyObject *sgpy_raise(segue_status status);
+/* The same for a failure of the binding's own. */
+PyObject *sgpy_raise_text(segue_status status, const char *message);
 /* Where a call of this thread shall put its segue_error. */
 segue_error **sgpy_error_slot(void);
 /* What functions that send return: True, False for SEGUE_E_WOULD_BLOCK, or an

@@ -57,6 +57,17 @@ static void raise_plain(segue_status status, const segue_error *error)
                  *message ? ": " : "", message);
 }
 
+/* Takes the arguments of the factory over. */
+static PyObject *raise_made(PyObject *arguments)
+{
+    PyObject *made = arguments ? PyObject_CallObject(factory, arguments) : NULL;
+    Py_XDECREF(arguments);
+    if (made)
+        PyErr_SetObject((PyObject *)Py_TYPE(made), made);
+    Py_XDECREF(made);
+    return NULL;
+}
+
 PyObject *sgpy_raise(segue_status status)
 {
     segue_error *error = slot;
@@ -71,11 +82,14 @@ PyObject *sgpy_raise(segue_status status)
     if (arguments && !error) /* the exception knows whether its status is */
         PyTuple_SetItem(arguments, 4, Py_NewRef(Py_None));
     segue_error_free(error);
-    PyObject *made = arguments ? PyObject_CallObject(factory, arguments) : NULL;
-    Py_XDECREF(arguments);
-    if (made)
-        PyErr_SetObject((PyObject *)Py_TYPE(made), made);
-    Py_XDECREF(made);
+    return raise_made(arguments);
+}
+
+PyObject *sgpy_raise_text(segue_status status, const char *message)
+{
+    if (factory)
+        return raise_made(Py_BuildValue("(is)", (int)status, message));
+    PyErr_SetString(PyExc_RuntimeError, message);
     return NULL;
 }
 

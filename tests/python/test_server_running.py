@@ -275,3 +275,62 @@ def test_a_task_goes_on_in_the_next_process(
     assert re.search(r"\S", token)
     with Program(*options, port=port) as program:
         run(lambda: second(program))
+
+
+def test_the_children_of_a_fork_serve_and_end(tmp_path: Path) -> None:
+    """The parent has used threads, a store and a loop of the server before."""
+    (tmp_path / "program.py").write_text(
+        f"""
+import asyncio, os, signal, warnings
+import segue
+import segue.sync
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of 3.12: threads and fork
+server = segue.Server("forked", store={str(tmp_path / "tasks.db")!r})
+
+
+@server.tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+async def ask(target):
+    async with segue.connect(target) as session:
+        return (await session.call("add", a=1, b=2, timeout={SECONDS})).text
+
+
+def serve(told):
+    os.dup2(told, 2)
+    try:
+        plain.call("add", a=1, b=2, timeout={SECONDS})
+    except segue.ClosedError as error:
+        assert "forked" in str(error), error
+    server.run(http="127.0.0.1:0")
+    os._exit(0)
+
+
+assert asyncio.run(ask(server)) == "3"
+plain = segue.sync.connect(server)
+assert plain.call("add", a=1, b=2).text == "3"
+for child in range(2):
+    reading, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        serve(told)
+    line = os.read(reading, 4096).decode()
+    assert asyncio.run(ask(line.split(": ")[1].strip())) == "3", line
+    os.kill(pid, signal.SIGTERM)
+    assert os.waitpid(pid, 0)[1] == 0
+print("both")
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        timeout=3 * SECONDS,
+        check=False,
+    )
+    assert done.stdout == "both\n", done.stderr
+    assert done.returncode == 0

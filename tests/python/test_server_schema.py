@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal, Optional
 import msgspec
 import pydantic
 import pytest
+from typing_extensions import TypedDict
 
 import segue
 from segue import schema
 from segue.server import docstring
 from segue.server.pool import Pool
+from segue.server.signature import Signature
 from server_worlds import ServerWorld, nothing_left, world  # noqa: F401
 
 # ruff: noqa: F811
@@ -223,3 +225,42 @@ def test_a_pool_has_so_many_threads() -> None:
     go.set()
     assert done.acquire(timeout=10)
     pool.close()
+
+
+@dataclasses.dataclass
+class Beside:
+    width: int
+    model: int = 3
+
+
+class Typed(TypedDict):
+    height: int
+
+
+def test_a_model_beside_a_dataclass_and_a_dict_of_types() -> None:
+    """The names of the arguments are not those of their members."""
+
+    def function(model: Model, beside: Beside, typed: Typed, short: int = 7) -> None:
+        pass
+
+    signature = Signature(function)
+    properties = signature.schema["properties"]
+    assert list(properties) == ["model", "beside", "typed", "short"]
+    parts = signature.schema["$defs"]
+    assert list(parts["Beside"]["properties"]) == ["width", "model"]
+    assert list(parts["Typed"]["properties"]) == ["height"]
+    model, beside, typed, short = signature.decode(
+        b'{"arguments":{"model":{"when":"2026-07-28"},"beside":{"width":1},'
+        b'"typed":{"height":2}}}'
+    )
+    assert model.when == datetime.date(2026, 7, 28)
+    assert (beside, typed, short) == (Beside(1, 3), {"height": 2}, 7)
+
+
+def test_an_alias_of_ones_own_wins() -> None:
+    def function(
+        model: Model, size: Annotated[int, pydantic.Field(alias="breadth", ge=1)]
+    ) -> None:
+        pass
+
+    assert list(Signature(function).schema["properties"]) == ["model", "breadth"]

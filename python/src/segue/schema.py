@@ -223,6 +223,19 @@ def described(tp: Any, text: str | None) -> Any:
     ]
 
 
+def aliased(tp: Any, alias: str) -> Any:
+    """The type of a field of a pydantic model that is called otherwise in JSON. An alias
+    that the type brings along wins."""
+    import pydantic
+
+    field: Any = pydantic.Field(alias=alias)
+    if get_origin(tp) is Annotated:
+        annotated: Any = Annotated
+        parts = (tp.__origin__, field, *tp.__metadata__)
+        return annotated[parts]
+    return Annotated[tp, field]
+
+
 # ---- forms
 
 

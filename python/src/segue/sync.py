@@ -160,6 +160,15 @@ def _loop() -> _Loop:
         return _loops[-1]
 
 
+def _forget_lock() -> None:
+    """In the child of a fork: another thread of the parent may have held it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_lock)
+
+
 def _run(work: Coroutine[Any, Any, T]) -> T:
     return _loop().run(work)
 

@@ -81,11 +81,17 @@ class Server:
         self._list = {"list_ttl_ms": seconds(list_ttl), "list_scope": _SCOPES[list_scope]}
         self._options = options or {}
         self._items: dict[tuple[int, str], Item] = {}
+        self._threads = threads
+        self._begin()
+        _servers.add(self)
+
+    def _begin(self) -> None:
+        """What belongs to one process: where it serves, open stores, threads."""
         self._hosts: dict[tuple[Any, ...], Hosting] = {}
         self._closed: weakref.WeakSet[Hosting] = weakref.WeakSet()
         self._stores: weakref.WeakValueDictionary[str, _Store]
         self._stores = weakref.WeakValueDictionary()
-        self._pool = Pool(threads)
+        self._pool = Pool(self._threads)
 
     def __repr__(self) -> str:
         return f"<segue.Server {self.name!r}, {len(self._items)} items>"
@@ -367,3 +373,15 @@ class _Store:
     def __init__(self, path: str) -> None:
         is_url = path.startswith(("redis://", "rediss://", "unix://"))
         self.handle = _segue.store_redis(path) if is_url else _segue.store_sqlite(path)
+
+
+_servers: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def _begin_again() -> None:
+    """In the child of a fork: threads, stores and hostings are the parent's."""
+    for server in list(_servers):
+        server._begin()
+
+
+os.register_at_fork(after_in_child=_begin_again)

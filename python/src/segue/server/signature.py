@@ -199,10 +199,9 @@ class Signature:
         for number, parameter in enumerate(self._fields):
             # By an alias: a name of ours may be one that the model has for itself.
             default = ... if parameter.default is _EMPTY else parameter.default
-            hint = self.types[parameter.name]
+            hint = schema.aliased(self.types[parameter.name], parameter.name)
             fields[f"argument{number}"] = (hint, default)
-        names = dict(zip(fields, self.names, strict=True))
-        config = pydantic.ConfigDict(extra=extra, alias_generator=names.__getitem__)
+        config = pydantic.ConfigDict(extra=extra)
         model: Any = pydantic.create_model("Arguments", __config__=config, **fields)
         self.schema = model.model_json_schema(by_alias=True)
         self.schema.pop("title", None)
