@@ -5,12 +5,18 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 
 all: release
 
+# What users run, in build/release: the library, its examples and the demo.
+release:
+	@.ci/setup library
+	@.ci/release
+
 # The lanes of .ci/lanes: before each commit; all that runs within ten minutes; all that
 # CI runs; the long forms, for the night. Each ends with "N passed, M failed".
 check:
 	@.ci/lane check
 
-test: setup
+test:
+	@.ci/setup test
 	@.ci/lane test
 
 ci:
@@ -19,11 +25,8 @@ ci:
 nightly: setup
 	@.ci/lane nightly
 
-demo: setup release
-	@.ci/python ready
-	@.ci/node ready
-	@. .ci/path && SEGUE_DEMO_PYTHON=build/python/venv/bin/python \
-	    SEGUE_DEMO_NODE=build/node/env/tests/demo/reader.js build/release/tests/demo/demo
+demo:
+	@.ci/demo
 
 # The Python package: a wheel in build/python/dist, and an environment that has it,
 # build/python/venv.
@@ -37,7 +40,7 @@ node:
 	@.ci/setup sdk
 	@.ci/node pack install
 
-bench: release
+bench: build-release
 	@.ci/setup-peers
 	@.ci/python ready
 	@.ci/node ready
@@ -51,17 +54,17 @@ fuzz: build-fuzz
 soak: build-asan build-release build-fuzz
 	@.ci/soak
 
-interop: release
+interop: build-release
 	@.ci/setup-peers
 	@tests/interop/run
 
 # Servers killed with -9 a thousand times, and more; an hour. Each half runs whatever came
 # of the other.
-kill-matrix: release
+kill-matrix: build-release
 	@.ci/lane kill-matrix-long servers-long
 
 # The official conformance suites against our server and our client, over HTTP.
-conformance: release
+conformance: build-release
 	@.ci/setup-peers
 	@python3 -B tests/conformance/run.py
 
@@ -75,7 +78,7 @@ format:
 abi: debug
 	@python3 -B tests/lint/abi.py --library build/debug/libsegue.so --update
 
-debug release: %: build-%
+debug: build-debug
 
 build-%:
 	@cmake --preset $* >/dev/null

@@ -12,9 +12,15 @@
 #include "shim.h"
 %}
 
+/* The function that this is put into returns a module, from SWIG 4.3 on a status. */
 %init %{
+#if SWIG_VERSION >= 0x040300
+    if (sgpy_init(m) < 0)
+        return -1;
+#else
     if (sgpy_init(m) < 0)
         return NULL;
+#endif
 %}
 
 %feature("kwargs");

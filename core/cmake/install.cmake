@@ -1,12 +1,17 @@
-# What is installed: two headers, both libraries, segue.pc and a CMake package. The shared
-# and the static target are exported apart, so that users of the shared library need no
-# development package of what is inside it.
+# What is installed: two headers, both libraries, segue.pc, a CMake package and the licence.
+# The shared and the static target are exported apart, so that users of the shared library
+# need no development package of what is inside it.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Segue)
 
 install(FILES core/include/segue/segue.h core/include/segue/segue_ext.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/segue)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/segue)
+# As `cmake --install --strip` does. Who builds with debug information keeps it.
+install(CODE "if(CMAKE_INSTALL_CONFIG_NAME MATCHES \"^(Release|MinSizeRel)$\")
+    set(CMAKE_INSTALL_DO_STRIP ON)
+endif()")
 install(TARGETS segue EXPORT SegueTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS segue_static EXPORT SegueStaticTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -29,6 +34,12 @@ install(FILES
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+set(pc_private -lwebsockets -lcurl -lsqlite3 -lhiredis)
+if(Hiredis_TLS)
+    list(APPEND pc_private -lhiredis_ssl)
+endif()
+list(APPEND pc_private -lssl -lcrypto -lev -pthread -lm)
+list(JOIN pc_private " " pc_private)
 configure_file(core/cmake/segue.pc.in ${PROJECT_BINARY_DIR}/segue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/segue.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
