@@ -1,4 +1,4 @@
-# What is installed: two headers, both libraries, segue.pc, a CMake package and the licence.
+# What is installed: two headers, both libraries, segue.pc, a CMake package, the licence.
 # The shared and the static target are exported apart, so that users of the shared library
 # need no development package of what is inside it.
 include(CMakePackageConfigHelpers)
