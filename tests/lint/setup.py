@@ -1,0 +1,149 @@
+"""The set-up installs what is lacking, all of it or nothing, and says so in one line.
+
+.ci/setup runs in a directory of its own with a PATH on which there are a few programs and
+an apt-get, a sudo and an id that do as they are told: no package is looked for or
+installed.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lint
+
+TOOLS = ("bash cat cut date dirname env grep head ls mkdir printf sed sleep sort stat "
+         "stty tail touch tr uname").split()
+APT = """echo "$*" >>"$PLACE/calls"
+[ "$1" = update ] && exit
+[ "$APT" = fails ] && { echo "E: no such package"; exit 100; }
+[ "$APT" = nothing ] && exit
+for name in gcc g++ make cmake ninja pkg-config node npm python3 abidw clang-format \\
+    curl openssl redis-server clang setarch; do
+    printf '#!/bin/sh\\necho v22.0.0\\n' >"$PLACE/bin/$name"
+    /bin/chmod 755 "$PLACE/bin/$name"
+done
+"""
+# The last three would write to a file of the system that keeps services from starting.
+STAND_INS = {
+    "apt-get": APT,
+    "sudo": '[ "$SUDO" = yes ] || exit 1\n[ "$1" != -n ] || exit 0\n'
+            'echo sudo >>"$PLACE/calls"\nexec "$@"\n',
+    "id": 'echo "${ROLE:-1000}"\n',
+    "tee": "cat >/dev/null\n",
+    "chmod": "",
+    "rm": "",
+}
+BARE_PYTHON = 'case $2 in *ensurepip*) exit 1 ;; esac\n'  # as Debian's python3 alone
+SAID = "setup: as root, run: apt-get install --no-install-recommends "
+ONLY_TESTS = {"abigail-tools", "clang", "clang-format", "haproxy", "libclang-rt-dev",
+              "libcmocka-dev", "libjansson-dev", "nginx-light", "redis-server"}
+
+
+class Machine:
+    """A place with a copy of the set-up, and a PATH."""
+
+    def __init__(self, place, **programs):
+        self.place = pathlib.Path(place)
+        self.programs = self.place / "bin"
+        self.programs.mkdir()
+        shutil.copytree(lint.ROOT / ".ci", self.place / "tree/.ci")
+        for tool in TOOLS:
+            path = shutil.which(tool)
+            if path:
+                (self.programs / tool).symlink_to(path)
+        for name, text in {**STAND_INS, **programs}.items():
+            program = self.programs / name
+            program.write_text("#!/bin/sh\n" + text)
+            program.chmod(0o755)
+
+    def run(self, *arguments, **told):
+        environment = {"PATH": str(self.programs), "PLACE": str(self.place), **told}
+        return subprocess.run(
+            [str(self.place / "tree/.ci/setup"), *arguments], env=environment, text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+
+    def calls(self):
+        calls = self.place / "calls"
+        return calls.read_text() if calls.exists() else ""
+
+    def has_begun(self):
+        return bool(self.calls()) or (self.place / "tree/build").exists()
+
+
+def named(machine, *arguments):
+    """The packages that one line names to who may install nothing."""
+    ran = machine.run(*arguments)
+    lines = (ran.stdout + ran.stderr).splitlines()
+    if ran.returncode != 1 or len(lines) != 1 or not lines[0].startswith(SAID):
+        raise AssertionError(f"status {ran.returncode}: {lines}")
+    if machine.has_begun():
+        raise AssertionError(f"something was begun: {machine.calls()}")
+    return set(lines[0].removeprefix(SAID).split())
+
+
+def refusals(machine):
+    library = named(machine, "library")
+    demo = named(machine, "demo")
+    yield "gcc" in library and "python3" not in library, f"library: {library}"
+    yield {"python3", "python3-venv", "python3-dev", "nodejs", "npm"} <= demo, \
+        f"demo on a machine without Python: {demo}"
+    yield not demo & ONLY_TESTS, f"demo: only tests need {demo & ONLY_TESTS}"
+    everything = named(machine)
+    yield "clang" in everything, f"everything: {everything}"
+    yield named(machine, "--check", "ci") == everything, "--check names something else"
+    numbered = [name for name in everything if re.search(r"-[\d.]+(-|$)", name)]
+    yield not numbered, f"named by a version: {numbered}"
+
+
+def installs(machine):
+    ran = machine.run("demo", SUDO="yes")
+    yield ran.returncode == 0, f"with sudo: {ran.stdout}{ran.stderr}"
+    lines = machine.calls().splitlines()
+    installed = [line for line in lines if line.startswith("install ")]
+    yield len(installed) == 1 and "python3-venv" in installed[0], f"with sudo: {lines}"
+    again = machine.run("demo")
+    yield (again.returncode, again.stdout, again.stderr) == (0, "", ""), \
+        f"once more: {again.stdout}{again.stderr}"
+
+
+def fails(machine, how, words):
+    ran = machine.run("library", ROLE="0", APT=how)
+    yield ran.returncode != 0 and words in ran.stderr, \
+        f"apt-get {how}: {ran.returncode}, {ran.stdout}{ran.stderr}"
+
+
+def half_a_python(machine):
+    lacking = named(machine, "sdk")
+    yield "python3-venv" in lacking and "python3" not in lacking, \
+        f"python3 without venv: {lacking}"
+
+
+def main():
+    cases = [
+        (refusals, {}, ()),
+        (installs, {}, ()),
+        (fails, {}, ("fails", "E: no such package")),
+        (fails, {}, ("nothing", "not found by the commands on PATH")),
+        (half_a_python, {"python3": BARE_PYTHON}, ()),
+    ]
+    findings = count = 0
+    for case, programs, arguments in cases:
+        with tempfile.TemporaryDirectory() as place:
+            try:
+                for holds, text in case(Machine(place, **programs), *arguments):
+                    count += 1
+                    if not holds:
+                        findings += 1
+                        print(f".ci/setup: {text}")
+            except AssertionError as error:
+                findings += 1
+                print(f".ci/setup: {case.__name__}: {error}")
+    print(f"{findings} findings in {count} cases of the set-up")
+    return 1 if findings else 0
+
+
+sys.exit(main())
