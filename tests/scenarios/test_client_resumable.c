@@ -265,6 +265,107 @@ static void a_token_is_good_in_another_process(void **state)
     kit_end(&second);
 }
 
+static void say_pieces(kit *k, const char *id, int seq, int count, bool more)
+{
+    char content[512] = "";
+    for (int i = 0; i < count; i++)
+        snprintf(content + strlen(content), sizeof content - strlen(content),
+                 "%s{\"type\":\"text\",\"text\":\"%d\"}", i ? "," : "", seq + i);
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[%s],\"_meta\":{"
+            "\"hasMore\":%s,\"index\":%d,\"dev.segue/seq\":%d}}}",
+            id, content, more ? "true" : "false", seq - 1, seq);
+}
+
+/* What a server is told that makes clear what is here: `after` of requests/resume. */
+static const char *expect_behind(kit *k, const char *after)
+{
+    const char *again = kit_expect(k, "requests/resume");
+    const char *at = strstr(again, "\"dev.segue/after\":");
+    assert_non_null(at);
+    at += strlen("\"dev.segue/after\":");
+    assert_int_equal(strspn(at, "0123456789"), strlen(after));
+    assert_memory_equal(at, after, strlen(after));
+    return again;
+}
+
+/* Behind the cut all is here; in another process nothing is, and what was handled there
+ * is not shown again. */
+static void a_token_has_the_position(void **state)
+{
+    (void)state;
+    char token[4096], id[32];
+    kit first = {0}, second = {.chance = 99};
+    begin(&first);
+    record *r = kit_call(&first, "t");
+    const char *call = kit_expect(&first, "tools/call");
+    snprintf(id, sizeof id, "%s", json_at(call, "id"));
+    say_policy(&first, call, "");
+    say_pieces(&first, id, 1, 3, true);
+    kit_cut(&first);
+    kit_handshake_2025(&first, CAPS_SERVER);
+    expect_behind(&first, "3");
+    say_pieces(&first, id, 4, 2, true);
+    assert_int_equal(r->segments, 5);
+    snprintf(token, sizeof token, "%s", r->token);
+    kit_end(&first);
+    begin(&second);
+    r = kit_resume(&second, token, NULL);
+    expect_behind(&second, "0");
+    say_pieces(&second, id, 1, 4, true);
+    say_pieces(&second, id, 5, 2, true);
+    assert_string_equal(r->log, "segment 6 6\n");
+    say_pieces(&second, id, 7, 1, false);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    assert_at(r->result, "content.0.text", "\"1\"");
+    assert_at(r->result, "content.6.text", "\"7\"");
+    kit_end(&second);
+}
+
+/* The server has dropped what was confirmed. That is the end, not a failure that passes:
+ * it says what is missing and what to do, as often as the token is tried. */
+static void what_is_gone_is_said_once_and_for_all(void **state)
+{
+    (void)state;
+    static const struct {
+        int first; /* that the server has */
+        const char *said;
+    } rows[] = {
+        {3, "segments 1 to 2 are kept neither here nor at the server, so the result is "
+            "not whole: make the call anew, without the token"},
+        {9, "segments 1 to 8 are kept neither here nor at the server, so the result is "
+            "not whole, and segments 6 to 8 never came: make the call anew, without the "
+            "token"},
+    };
+    char token[4096], id[32];
+    kit first = {0};
+    begin(&first);
+    record *r = kit_call(&first, "t");
+    const char *call = kit_expect(&first, "tools/call");
+    snprintf(id, sizeof id, "%s", json_at(call, "id"));
+    say_policy(&first, call, "");
+    say_pieces(&first, id, 1, 5, true);
+    snprintf(token, sizeof token, "%s", r->token);
+    kit_end(&first);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kit k = {.chance = 99};
+        begin(&k);
+        for (int tries = 0; tries < 2; tries++) {
+            r = kit_resume(&k, token, NULL);
+            expect_behind(&k, "0");
+            say_pieces(&k, id, rows[i].first, 10 - rows[i].first, true);
+            say_pieces(&k, id, 10, 1, false);
+            assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+            assert_string_equal(r->message, rows[i].said);
+            assert_int_equal(r->retryable, 0);
+            assert_int_equal(r->last_segment, 10);
+            assert_int_equal(r->segments, rows[i].first > 6 ? 2 : 5);
+        }
+        kit_end(&k);
+    }
+}
+
 /* R-975-31: no URL and no header has it, and no message but the one that needs it. */
 static void assert_only_in_bodies(const http_script *s, const char *token)
 {
@@ -386,6 +487,8 @@ int main(void)
               who_never_meets_it_is_told),
         cmocka_unit_test(bad_policies_are_passed_over),
         cmocka_unit_test(a_token_is_good_in_another_process),
+        cmocka_unit_test(a_token_has_the_position),
+        cmocka_unit_test(what_is_gone_is_said_once_and_for_all),
         {"AS-108 over HTTP the position goes with it, and no header has the token",
          over_http_the_position_goes_with_it, NULL, NULL, NULL},
         cmocka_unit_test(a_call_that_gets_on_is_resumed_more_often),

@@ -33,6 +33,15 @@ static void call_for_token(wire *c, const char *tool, const char *arguments,
              json_at(wire_notification(c, POLICY), "params.resumeToken"));
 }
 
+/* A client that says how many segments it has. */
+static void ask_behind(wire *c, int segments)
+{
+    char params[256];
+    snprintf(params, sizeof params,
+             "\"resumeToken\":%s,\"_meta\":{\"dev.segue/after\":%d}", token, segments);
+    wire_ask_plain(c, "123", "requests/resume", params);
+}
+
 static void ask_resume(wire *c)
 {
     char params[256];
@@ -253,6 +262,74 @@ static void a_replacement_before_a_note_is_told(world *w)
               w->place == WORLD_HTTP ? "\"replace\"" : "");
 }
 
+/* ---- what died with the client ---- */
+
+/* The pieces of one answer after the other, to the last; the number of the first. */
+static int64_t first_piece(wire *c)
+{
+    const char *piece;
+    int64_t first = 0;
+    int64_t next = 0;
+    do {
+        piece = wire_response(c, "123");
+        const char *number = strstr(piece, SEQ);
+        if (number) {
+            int64_t told = atoll(number + strlen(SEQ));
+            if (!first)
+                first = next = told;
+            assert_int_equal(told, next);
+        }
+        next += count_of(piece, "\"type\":\"text\"");
+    } while (!strcmp(json_at(piece, "result._meta.hasMore"), "true"));
+    assert_int_equal(next, 7);
+    return first;
+}
+
+/* A byte stream took them, and whoever was to read them is dead: they come again to the
+ * one that says how far it is. */
+static void what_was_written_comes_again(world *w)
+{
+    for (int has = 0; has < 4; has += 3) {
+        wire *c = legacy_connect(w, NULL, CAPS_Z);
+        call_for_token(c, "story", "\"n\":6,\"delayMs\":100", PIECES);
+        world_advance(w, 450);
+        wire_cut(c);
+        c = legacy_connect(w, NULL, CAPS_Z);
+        ask_behind(c, has);
+        world_advance(w, 2000);
+        assert_int_equal(first_piece(c), has + 1);
+        wire_cut(c);
+    }
+}
+
+/* So does what has ended and was delivered, if it has a key: it is kept for that. */
+static void what_has_a_key_comes_again(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    call_for_token(c, "story", "\"n\":6,\"delayMs\":0",
+                   ",\"_meta\":{\"allowPartial\":true,\"dev.segue/idempotencyKey\":"
+                   "\"0123456789abcdef\"}");
+    world_advance(w, 100);
+    first_piece(c);
+    wire_cut(c);
+    for (int i = 0; i < 2; i++) {
+        c = legacy_connect(w, NULL, CAPS_Z);
+        if (w->place != WORLD_HTTP) {
+            ask_resume(c);
+            assert_at(wire_response(c, "123"), "error.data.reason", "\"completed\"");
+        }
+        ask_behind(c, i ? 4 : 0);
+        world_advance(w, 100);
+        if (i)
+            assert_int_equal(first_piece(c), 5);
+        else
+            assert_at(wire_response(c, "123"), "result.content.5.text",
+                      "\"segment 6 of the story\"");
+        wire_cut(c);
+    }
+    assert_int_equal(world_runs(w, "story"), 1);
+}
+
 static const scenario replacements[] = {
     {"AS-110 R-776-11 a replacement before a note is told",
      a_replacement_before_a_note_is_told, ONLY_HERE | ONE_DRIVE, NULL},
@@ -265,6 +342,10 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-5 who was there has all the time", who_was_there_has_all_the_time,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-110 R-975-20 what was written comes again", what_was_written_comes_again,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-110 R-975-14 what has a key comes again", what_has_a_key_comes_again,
+     ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
 };
 
 static const scenario rooms[] = {

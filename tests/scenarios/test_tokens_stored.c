@@ -35,6 +35,7 @@ static const talk rows[] = {
     {"a task of the draft", SEGUE_ERA_LEGACY, 0, SEGUE_DIALECT_DRAFT_TASKS},
     {"a keyed call with notifications", SEGUE_ERA_MODERN, 1, 0},
     {"a keyed call in pieces", SEGUE_ERA_LEGACY, 1, 0},
+    {"a call that can be resumed", SEGUE_ERA_LEGACY, 1, SEGUE_DIALECT_RESUMABLE},
 };
 
 #define ROWS (sizeof rows / sizeof *rows)
@@ -302,17 +303,18 @@ static void assert_whole(const app *a)
     assert_at(a->result, path, "");
 }
 
-/* All has arrived, the end as well, and not all has been handled. */
-static void stored_and_resumed(const talk *row, place where, int handled)
+/* Not all has been handled when it dies. Until then all has arrived, the end as well, or
+ * the tool still runs. */
+static void stored_and_resumed(const talk *row, place where, int handled, bool ends)
 {
     stage s;
     begin(&s, row, where);
     app *first = start_app(&s, 0);
     call(first, handled);
     UNTIL(&s, first->handled == handled);
-    for (int i = 0; i < 4 * SEGMENTS; i++)
+    for (int i = 0; i < 4 * SEGMENTS && ends; i++)
         turn(&s); /* the rest arrives */
-    assert_int_equal(fixtures_jobs(s.fixtures), 0);
+    assert_true(!ends || !fixtures_jobs(s.fixtures));
     assert_int_equal(first->completed, 0);
     assert_int_equal(
         segue_request_token(first->request, first->token, &(size_t){sizeof first->token}),
@@ -336,7 +338,9 @@ static void what_was_handled_is_covered(void **state)
         for (size_t i = 0; i < sizeof handled / sizeof *handled; i++) {
             print_message("%s: %s, %d handled\n", row->name,
                           where == PAIR ? "pair" : "http", handled[i]);
-            stored_and_resumed(row, (place)where, handled[i]);
+            stored_and_resumed(row, (place)where, handled[i], true);
+            if (handled[i] < HANDLED * 2)
+                stored_and_resumed(row, (place)where, handled[i], false);
         }
 }
 

@@ -33,6 +33,7 @@ typedef struct record {
     int32_t rpc_code;
     char *result; /* JSON or NULL */
     char *message;
+    int retryable;
     char *last_key;                       /* of the last question */
     char token[4096];                     /* taken in on_task and after each segment */
     void (*on_segment)(struct record *r); /* hooks of the test; may be NULL */

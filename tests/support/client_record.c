@@ -112,6 +112,7 @@ static void rec_complete(void *user, segue_request *request, segue_status status
     r->rpc_code = segue_error_rpc_code(error);
     r->result = json ? strndup(json, len) : NULL;
     r->message = strdup(segue_error_message(error));
+    r->retryable = segue_error_is_retryable(error);
     assert_int_equal(segue_error_status(error), status);
     if (r->on_complete)
         r->on_complete(r);

@@ -76,7 +76,7 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
     return true;
 }
 
-/* The position of a token: behind this one. */
+/* A token goes on behind this one. */
 static void note_delivered(segue_request *request, const sgi_inbox_head *head)
 {
     request->delivered_segment = head->covered;

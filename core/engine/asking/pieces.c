@@ -200,9 +200,8 @@ void sgi_pieces_finish(segue_request *request, sgi_json result)
     sgi_jw_close(&w, '}');
     if (merged.failed)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
-    else if (request->partial)
-        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
-                         "the beginning of the result went to an earlier process");
+    else if (request->gone)
+        sgi_resume_fail_partial(request);
     else
         sgi_request_finish(request, sgi_buf_str(&merged));
     sgi_buf_free(&merged);

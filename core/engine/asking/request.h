@@ -174,6 +174,8 @@ struct segue_request {
     int64_t resume_due_ms; /* monotonic: not before */
     char *last_event;      /* over HTTP: of the last message that was taken, or NULL */
     bool taken_over;       /* it was another process's */
+    uint64_t gone;    /* ... and the server keeps no segment up to this one any more, */
+    uint64_t handled; /* ... of which the other process has handled so many */
     bool has_progress;
     double last_progress;
 
@@ -424,6 +426,8 @@ void sgi_resume_lost(segue_request *request);
 void sgi_resume_send(segue_request *request);
 /* It is only the end of a result. */
 bool sgi_resume_lacks(const segue_request *request, sgi_json result);
+/* The end of such a result. */
+void sgi_resume_fail_partial(segue_request *request);
 /* The first of several answers came, or the only one that is merged. */
 void sgi_resume_begin_merge(segue_request *request, sgi_json result);
 bool sgi_resume_is_repeat(segue_request *request, double progress);

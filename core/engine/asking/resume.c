@@ -8,6 +8,8 @@
 #include "engine/asking/merge.h"
 #include "engine/asking/request.h"
 
+#include <stdio.h>
+
 #define WAIT_MOST_S 86400 /* what asks for more is no wait */
 
 /* A bound that is none is passed over, and told (R-975-3). */
@@ -140,7 +142,25 @@ void sgi_resume_begin_merge(segue_request *request, sgi_json result)
         return;
     sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "index"),
                  &request->merge->base);
-    request->partial = true;
+    request->gone = (uint64_t)first_of(result) - 1;
+    request->handled = request->delivered_segment;
+}
+
+/* It ends so as often as its token is tried: what is gone stays gone. */
+void sgi_resume_fail_partial(segue_request *request)
+{
+    char text[200];
+    size_t n = (size_t)snprintf(
+        text, sizeof text,
+        "segments 1 to %llu are kept neither here nor at the server, so the result is "
+        "not whole",
+        (unsigned long long)request->gone);
+    if (request->gone > request->handled)
+        n += (size_t)snprintf(
+            text + n, sizeof text - n, ", and segments %llu to %llu never came",
+            (unsigned long long)request->handled + 1, (unsigned long long)request->gone);
+    snprintf(text + n, sizeof text - n, ": make the call anew, without the token");
+    sgi_request_fail(request, SEGUE_E_INCOMPLETE, text);
 }
 
 /* A token may have come from anywhere, and its server be another by now. */
@@ -153,6 +173,30 @@ bool sgi_resume_fits(segue_request *request)
         sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
                          "in this session no request can be asked for again");
     return fits;
+}
+
+/* Which segments are here: a server of this library sends those behind, whatever was
+ * confirmed, as far as it has them. Nobody knows where they are not numbered. */
+static void write_has(const segue_request *request, sgi_buf *out)
+{
+    const sgi_merge *merge = request->merge;
+    if (merge && !merge->next)
+        return;
+    sgi_buf_add_lit(out, ",\"dev.segue/after\":");
+    sgi_buf_add_int(out, merge ? merge->next - 1 : 0);
+}
+
+static bool send_resume(segue_request *request, sgi_emitter *emitter,
+                        sgi_sending *sending)
+{
+    sgi_buf extra;
+    sgi_buf_init(&extra, sgi_engine_mem(request->engine));
+    write_has(request, &extra);
+    sgi_jw_member_raw(&sending->w, "resumeToken", sgi_str_of(request->resume_token));
+    sending->w.buf->failed |= extra.failed;
+    bool sent = sgi_emitter_send(emitter, sending, sgi_buf_str(&extra), (sgi_json){0});
+    sgi_buf_free(&extra);
+    return sent;
 }
 
 void sgi_resume_send(segue_request *request)
@@ -177,8 +221,7 @@ void sgi_resume_send(segue_request *request)
         emitter->done = resumed;
         emitter->more = request->may_stream ? sgi_follow_2025_more : take_more;
         request->calling = emitter; /* its head names the last event */
-        sgi_jw_member_raw(&sending.w, "resumeToken", sgi_str_of(request->resume_token));
-        if (sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        if (send_resume(request, emitter, &sending))
             return;
         request->calling = NULL;
     }
@@ -205,7 +248,8 @@ bool sgi_resume_is_repeat(segue_request *request, double progress)
 
 /* ---- tokens ---- */
 
-/* Of pieces the server is to send all again: they are not in the token. */
+/* Of pieces the server is to send all again, as the result is made of all: those that
+ * were handled are not shown. */
 void sgi_resume_write(const segue_request *request, sgi_jw *w)
 {
     sgi_jw_member_string(w, "m", sgi_str_of(request->method));

@@ -1,11 +1,10 @@
 /* A resume token: "sg1." and base64url of a checksum and a JSON object. Of a task:
  * {"t":id,"e":next event,"s":next segment,"v":void segments}, with "d":1 of one of
  * 2025-11-25, which has no events, and with "d":2 and perhaps "r":requestState of one of
- * DRAFT-2026-v1. Of a call whose answer has
- * not come: {"m":method,"p":params,"k":idempotency key}, with
- * "s" and "v" when pieces of it have: sent again it finds its
- * operation; or, of one that can be resumed, {"m":method,"z":token of the server,"i":id,
- * "w":minWait,"l":last event}.
+ * DRAFT-2026-v1. Of a call whose answer has not been handled:
+ * {"m":method,"p":params,"k":idempotency key}: sent again it finds its operation; or, of
+ * one that can be resumed, {"m":method,"z":token of the server,"i":id,"w":minWait,
+ * "l":last event}. Both have "s" and "v" when pieces of it were handled.
  *
  * An application that reads segments from a queue of its own has not seen all that was
  * delivered when it asks for a token. It keeps the token from before what stands in the
@@ -33,6 +32,15 @@ static bool is_over(const segue_request *request)
            request->status != SEGUE_E_DISCONNECTED && request->status != SEGUE_E_TIMEOUT;
 }
 
+/* Of pieces that were handled. */
+static void write_position(const segue_request *request, sgi_jw *w)
+{
+    if (!request->delivered_segment)
+        return;
+    sgi_jw_member_int(w, "s", (int64_t)request->delivered_segment + 1);
+    sgi_jw_member_int(w, "v", (int64_t)request->delivered_void);
+}
+
 static void write_state(const segue_request *request, sgi_buf *out)
 {
     sgi_jw w = sgi_jw_on(out);
@@ -50,15 +58,13 @@ static void write_state(const segue_request *request, sgi_buf *out)
             sgi_jw_member_raw(&w, "r", sgi_task_echo(request));
     } else if (request->resume_token) {
         sgi_resume_write(request, &w);
+        write_position(request, &w);
     } else {
         sgi_jw_member_string(&w, "m", sgi_str_of(request->method));
         sgi_jw_member_string(&w, "k", sgi_str_of(request->key));
         if (request->params)
             sgi_jw_member_raw(&w, "p", (sgi_str){request->params, request->params_len});
-        if (request->delivered_segment) { /* as pieces; they come again */
-            sgi_jw_member_int(&w, "s", (int64_t)request->delivered_segment + 1);
-            sgi_jw_member_int(&w, "v", (int64_t)request->delivered_void);
-        }
+        write_position(request, &w);
     }
     sgi_jw_close(&w, '}');
 }
@@ -192,7 +198,9 @@ static segue_status open_token(sgi_engine *engine, sgi_str text, opened *o)
     if (sgi_json_get(state, "t").n)
         return read_task(state, &o->spec, &o->id);
     if (sgi_json_get(state, "z").n)
-        return sgi_resume_read(state, &o->spec) ? SEGUE_OK : SEGUE_E_INVALID;
+        return sgi_resume_read(state, &o->spec) && read_position(state, &o->spec)
+                   ? SEGUE_OK
+                   : SEGUE_E_INVALID;
     return read_call(state, &o->spec);
 }
 

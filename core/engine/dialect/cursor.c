@@ -4,8 +4,8 @@ void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *)
 {
     sgi_fold_init(&cursor->fields, sgi_engine_mem(op->engine));
     cursor->fields.only_objects = op->only_objects;
-    cursor->voided = cursor->replaced = cursor->from = 0;
-    cursor->mute = false;
+    cursor->voided = cursor->replaced = cursor->from = cursor->has = 0;
+    cursor->mute = cursor->counts = false;
     cursor->other = NULL;
     sgi_reader_init(&cursor->reader, op, 0, ready);
 }
@@ -45,7 +45,9 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
 
 static bool is_shown(const sgi_cursor *cursor, const sgi_entry *entry)
 {
-    return entry->kind == SGI_ENTRY_SEGMENT && !cursor->mute && entry->seq > cursor->from;
+    if (entry->kind != SGI_ENTRY_SEGMENT || cursor->mute)
+        return false;
+    return cursor->counts ? entry->segment > cursor->has : entry->seq > cursor->from;
 }
 
 const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)

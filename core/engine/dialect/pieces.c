@@ -278,7 +278,7 @@ void sgi_pieces_of(sgi_reply *reply, sgi_op *op, bool again)
         turned(reply, op);
 }
 
-void sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
+void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
 {
     const sgi_resumable *r = op->resumable;
     sgi_pieces_drop(reply);
@@ -294,7 +294,13 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op)
     pieces->cursor.from = r->confirmed;
     pieces->cursor.mute = !r->partial;
     pieces->cursor.other = sgi_channel_send;
-    pieces->begun = r->partial && r->confirmed;
+    if (has) {
+        pieces->cursor.counts = true;
+        pieces->cursor.has = *has;
+    }
+    /* else the answer is whole, as if there had been no pieces */
+    pieces->begun =
+        r->partial && (has ? *has > 0 || !sgi_op_is_whole(op) : r->confirmed > 0);
     more_to_read(&pieces->cursor.reader);
 }
 

@@ -58,8 +58,9 @@ void sgi_pieces_of(sgi_reply *reply, sgi_op *op, bool again);
 /* The operation is not the one that there is: they are still wanted. */
 void sgi_pieces_leave(sgi_reply *reply);
 /* The same for the channel of a request that can be resumed (Z): from where its client
- * has all. Without memory the conversation closes: its client comes again. */
-void sgi_pieces_resume(sgi_reply *reply, sgi_op *op);
+ * has all. has: so many segments it says to have; NULL = what is confirmed counts.
+ * Without memory the conversation closes: its client comes again. */
+void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
 /* Somebody carries its conversation again. */
 void sgi_pieces_wake(sgi_reply *reply);
 /* The operation has ended, its reply has pieces: takes the reply. */

@@ -22,6 +22,8 @@ typedef struct looking {
     uint8_t hash[SGI_DIGEST_SIZE];
     char after_tag[9]; /* a client that comes by HTTP has it up to there */
     uint64_t after_seq;
+    bool says_has; /* it says how many segments it has: */
+    uint64_t has;
     void (*known)(struct looking *looking, sgi_op *op);
 } looking;
 
@@ -51,6 +53,16 @@ static const char *what_became(const sgi_op *op)
     return visible && !op->is_task && op->final == SGI_FINAL_EXPIRED ? "expired" : NULL;
 }
 
+/* ... or there is for this client: what was delivered to a process that has died is told
+ * again to the one that says how far it is, as long as it is kept: what has a key is. */
+static const char *refusal_of(const looking *look, const sgi_op *op)
+{
+    const char *closed = op->resumable->closed;
+    bool again = look->says_has && op->key && !op->is_task && closed &&
+                 !strcmp(closed, "completed");
+    return again ? NULL : what_became(op);
+}
+
 static void found(void *user, sgi_op *op, segue_status status)
 {
     looking *look = user;
@@ -59,8 +71,8 @@ static void found(void *user, sgi_op *op, segue_status status)
     bool known = r && sgi_resumable_knows(r, look->hash) && !strcmp(r->id, look->id);
     if (!reply->peer) {
         sgi_reply_close(reply);
-    } else if (known && what_became(op)) {
-        refuse(reply, "There is nothing more of this request", what_became(op));
+    } else if (known && refusal_of(look, op)) {
+        refuse(reply, "There is nothing more of this request", refusal_of(look, op));
     } else if (known) {
         look->known(look, op);
     } else if (op || status == SEGUE_E_NOT_FOUND) {
@@ -88,6 +100,15 @@ static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGE
     return sgi_engine_digest(in->peer->server->engine, hash, &secret, 1);
 }
 
+/* Whoever merges the pieces knows what it has, whatever was confirmed. */
+static bool read_has(const sgi_inbound *in, uint64_t *has)
+{
+    int64_t number = -1;
+    sgi_json_int(sgi_json_get(in->meta, "dev.segue/after"), &number);
+    *has = number > 0 ? (uint64_t)number : 0;
+    return number >= 0;
+}
+
 /* What is malformed takes the way of what there is not (R-0-5). */
 static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
                     void (*known)(looking *, sgi_op *))
@@ -108,6 +129,7 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
     look->known = known;
     memcpy(look->after_tag, in->peer->after_tag, sizeof look->after_tag);
     look->after_seq = in->peer->after_seq;
+    look->says_has = read_has(in, &look->has);
     sgi_server_find_task(server, in->peer->who, id, found, look);
 }
 
@@ -126,14 +148,15 @@ static void pass_over(sgi_reply *reply)
     sgi_reply_close(reply);
 }
 
-static void go_on(sgi_reply *reply, sgi_op *op)
+static void go_on(const looking *look, sgi_op *op)
 {
+    sgi_reply *reply = look->reply;
     sgi_send_open_events(reply->peer->conn);
     if (op->is_task) {
         sgi_push_resume(reply, op);
         return;
     }
-    sgi_pieces_resume(reply, op);
+    sgi_pieces_resume(reply, op, look->says_has ? &look->has : NULL);
     sgi_call_attach(reply, op);
 }
 
@@ -151,12 +174,12 @@ static void resume_known(looking *look, sgi_op *op)
     sgi_op_ref(op);
     if (!strcmp(look->after_tag, r->tag))
         sgi_resumable_confirm(r, look->after_seq);
-    if (r->closed)
-        refuse(reply, "There is nothing more of this request", r->closed);
+    if (refusal_of(look, op))
+        refuse(reply, "There is nothing more of this request", refusal_of(look, op));
     else if (!sgi_resumable_attach(r, reply))
         pass_over(reply);
     else
-        go_on(reply, op);
+        go_on(look, op);
     sgi_op_unref(op);
 }
 

@@ -157,9 +157,8 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
         bytes += entry->len;
         segments += entry->kind == SGI_ENTRY_SEGMENT;
     }
-    while (op->log_bytes + bytes > limit && op->resumable &&
-           sgi_notes_drop(&op->resumable->notes, &op->log_bytes))
-        sgi_op_drop(op, SGI_DROP_NOTES, op->resumable->notes.dropped);
+    if (op->resumable)
+        sgi_resumable_make_room(op->resumable, bytes, limit);
     bool fits = op->log_bytes + bytes <= limit && segments <= op->limits.max_segments;
     return fits && (op->logged || sgi_budget_allows(op, bytes)) ? SEGUE_OK
                                                                 : SEGUE_E_LIMIT;

@@ -285,15 +285,27 @@ void sgi_resumable_mark(sgi_reply *reply, uint64_t seq)
         reply->peer->conn->replay->at = seq;
 }
 
-/* What is confirmed nobody asks for again (R-975-19), but for a task's own handle
- * (C-12). */
+/* Notes that are confirmed nobody asks for again (R-975-19). Segments stay while there is
+ * room: what its client has received, and not handled, dies with its process, and the
+ * next one makes the whole result of all of them. */
 static void drop_confirmed(sgi_resumable *r)
 {
     sgi_op *op = r->op;
     if (sgi_notes_drop_upto(&r->notes, r->confirmed, &op->log_bytes))
         sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
-    if (!op->is_task && sgi_notes_drop_upto(&r->pieces, r->confirmed, &op->log_bytes))
+}
+
+/* Half of the log is for what is not confirmed: after a restart, when nothing is known to
+ * be, the handler goes on before its client comes. Of a task, its own handle asks for
+ * segments as well (C-12). */
+void sgi_resumable_make_room(sgi_resumable *r, size_t bytes, size_t limit)
+{
+    sgi_op *op = r->op;
+    if (op->log_bytes + bytes > limit / 2 && !op->is_task &&
+        sgi_notes_drop_upto(&r->pieces, r->confirmed, &op->log_bytes))
         sgi_op_drop(op, SGI_DROP_SEGMENTS, r->pieces.dropped);
+    while (op->log_bytes + bytes > limit && sgi_notes_drop(&r->notes, &op->log_bytes))
+        sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
 }
 
 void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq)

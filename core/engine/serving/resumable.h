@@ -32,7 +32,7 @@ typedef struct sgi_resumable {
     int32_t log_level;
     bool partial; /* P */
     sgi_notes notes;
-    sgi_notes pieces;      /* P: segments, which leave when they are confirmed */
+    sgi_notes pieces;      /* P: segments, which may leave when they are confirmed */
     uint64_t last_message; /* position of the newest that is a message */
     uint64_t confirmed;    /* positions: up to here it was delivered, */
     uint64_t handed;       /* ... given to the transport, */
@@ -86,6 +86,8 @@ void sgi_resumable_adopt(sgi_resumable *r, const sgi_resumable *fresh);
 segue_status sgi_resumable_note(sgi_op *op, sgi_str message);
 /* An entry joins its log. */
 void sgi_resumable_note_entry(sgi_resumable *r, const sgi_entry *entry);
+/* Its log is to take so many bytes more: what may go goes. */
+void sgi_resumable_make_room(sgi_resumable *r, size_t bytes, size_t limit);
 /* A message that ends at this position is about to be written on its channel. */
 void sgi_resumable_mark(sgi_reply *reply, uint64_t seq);
 /* Delivered up to here. */

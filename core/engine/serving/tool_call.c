@@ -155,7 +155,7 @@ static void resumable_created(sgi_waiter *waiter, sgi_op *op, segue_status statu
     } else if (reply->peer) {
         sgi_op_ref(op);
         begin_resumable(reply, op);
-        sgi_pieces_resume(reply, op);
+        sgi_pieces_resume(reply, op, NULL);
         sgi_call_attach(reply, op);
         sgi_op_unref(op);
     } else {
