@@ -54,6 +54,9 @@ static segue_status check(const char *info, char *fault, size_t size)
                       "this is a node of a Redis Cluster, over which one store cannot be "
                       "spread: name a server that runs by itself%s",
                       "");
+    if (is(info, "loading", "1")) /* it says aof_enabled:0 until that is over */
+        return refuse(fault, size, SEGUE_E_STORE, "LOADING Redis reads its file back%s",
+                      "");
     info_of(info, "redis_version", value, sizeof value);
     if (atoi(value) < MAJOR_LEAST)
         return refuse(fault, size, SEGUE_E_UNSUPPORTED,

@@ -199,6 +199,8 @@ static void servers_are_known_by_what_they_say(void **state)
         {VERSION("7.0.15") "maxmemory_policy:volatile-ttl\r\n", "volatile-ttl",
          SEGUE_E_STORE},
         {VERSION("7.0.15") "role:slave\r\n", "replica", SEGUE_E_STORE},
+        /* of its own file it then says that there is none */
+        {VERSION("7.0.15") "loading:1\r\naof_enabled:0\r\n", "LOADING", SEGUE_E_STORE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sgi_redis_peer peer;
