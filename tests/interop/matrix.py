@@ -134,7 +134,13 @@ def tell_failures():
 
 
 def is_wanted(row):
-    return all(word in " ".join(row) for word in sys.argv[1:] if word != "--short")
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    return all(word in " ".join(row) for word in words)
+
+
+def is_of_this_half(needs_more):
+    """needs_more: than packages of npm and pip."""
+    return ("--packages" if needs_more else "--others") not in sys.argv
 
 
 def judge(row, command, server, role, cut):
@@ -241,6 +247,8 @@ def round_of(cut):
             yield partial(judge_http, row, client, (command, "--http"), "client", cut)
 
     for at, peer in enumerate(peers.PEERS):
+        if not is_of_this_half(peer.place is not None):
+            continue
         if peer.lack:
             if is_wanted((peer.name,)):
                 show((peer.name,), "all cells", "missing", peer.lack)
@@ -259,7 +267,7 @@ def with_authorization():
              peers.AUTHORIZING_SERVERS.items()]
     rows = [((f"{name} {role}", "http authorization"), role, command)
             for name, role, command in rows]
-    rows = [row for row in rows if is_wanted(row[0])]
+    rows = [row for row in rows if is_wanted(row[0]) and is_of_this_half(False)]
     if not rows:
         return
     with child_that_prints(peers.AUTHORIZATION_SERVER) as (_, issuer):
@@ -275,10 +283,11 @@ def with_authorization():
 
 def segue_with_itself():
     """Our server and our client, with what stands or happens between them."""
-    for row, script in ((("segue", "http behind proxies"), "proxies/segue_test.py"),
-                        (("segue", "http in operation"), "operation.py"),
-                        (("segue", "http in a browser"), "browser.py")):
-        if is_wanted(row):
+    for row, script, needs_more in (
+            (("segue", "http behind proxies"), "proxies/segue_test.py", True),
+            (("segue", "http in operation"), "operation.py", False),
+            (("segue", "http in a browser"), "browser.py", True)):
+        if is_wanted(row) and is_of_this_half(needs_more):
             yield partial(cells, row, [*PYTHON, f"{HERE}/{script}", OUT])
 
 
