@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the error classes of the Node SDK, node/src/errors.ts, from the table of statuses,
-core/api/errors.def: everything between its two marks. --check only compares."""
+core/api/errors.def, and that of what a server says of its store, reasons.def: everything
+between its two marks. --check only compares."""
 
 import argparse
 import pathlib
@@ -9,10 +10,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / "core" / "api" / "errors.def"
+REASONS = ROOT / "core" / "api" / "reasons.def"
 TARGET = ROOT / "node" / "src" / "errors.ts"
 BEGIN = "// ---- from errors.def: begin ----\n"
 END = "// ---- from errors.def: end ----\n"
 ROW = re.compile(r'^SGI_STATUS\(SEGUE_(\w+), (-?\d+), "([^"]*)", ([01])\)$', re.MULTILINE)
+REASON = re.compile(
+    r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
+)
 
 # Where the mechanical name would read badly; as in the Python SDK.
 NAMES = {
@@ -53,6 +58,33 @@ def classes(rows: list[tuple[str, int, str, bool]]) -> str:
     return "\n".join(out)
 
 
+def reasons() -> str:
+    name = "ServerStoreError"
+    out = [
+        "/** The store of the server refused it, or cannot give it back. */\n"
+        f"export class {name} extends RemoteError {{\n"
+        f'    override readonly name: string = "{name}";\n'
+        "}\n"
+    ]
+    table = ""
+    for word, text in REASON.findall(REASONS.read_text()):
+        name = "".join(part.capitalize() for part in f"server_store_{word}".split("_"))
+        name += "Error"
+        out.append(
+            f"/** Said by the server: {text}. */\n"
+            f"export class {name} extends ServerStoreError {{\n"
+            f'    override readonly name = "{name}";\n'
+            "}\n"
+        )
+        table += f'    ["store_{word}", {name}],\n'
+    out.append(
+        "/** By data.reason of the peer's error. */\n"
+        "export const byReason: ReadonlyMap<string, ErrorClass> = new Map"
+        f"<string, ErrorClass>([\n{table}]);\n"
+    )
+    return "\n".join(out)
+
+
 def wrap(text: str) -> str:
     """As the formatter does: a call that is too wide has an argument a line."""
     lines = []
@@ -73,7 +105,7 @@ def render(old: str) -> str:
     ]
     head, _, rest = old.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{wrap(classes(rows))}\n{END}{tail}"
+    return f"{head}{BEGIN}\n{wrap(classes(rows))}\n{reasons()}\n{END}{tail}"
 
 
 def main() -> int:
@@ -83,7 +115,7 @@ def main() -> int:
     old = TARGET.read_text()
     new = render(old)
     if check and new != old:
-        print(f"{TARGET} is not what {TABLE} says: run {sys.argv[0]}")
+        print(f"{TARGET} is not what {TABLE.parent} says: run {sys.argv[0]}")
         return 1
     if not check:
         TARGET.write_text(new)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the exceptions of the Python SDK, python/src/segue/errors.py, from the table of
-statuses, core/api/errors.def: everything between its two marks. --check only compares."""
+statuses, core/api/errors.def, and that of what a server says of its store, reasons.def:
+everything between its two marks. --check only compares."""
 
 import argparse
 import pathlib
@@ -9,10 +10,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / "core" / "api" / "errors.def"
+REASONS = ROOT / "core" / "api" / "reasons.def"
 TARGET = ROOT / "python" / "src" / "segue" / "errors.py"
 BEGIN = "# ---- from errors.def: begin ----\n"
 END = "# ---- from errors.def: end ----\n"
 ROW = re.compile(r'^SGI_STATUS\(SEGUE_(\w+), (-?\d+), "([^"]*)", ([01])\)$', re.MULTILINE)
+REASON = re.compile(
+    r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
+)
 
 # Where the mechanical name would read badly or hide one of Python's own.
 NAMES = {
@@ -69,6 +74,26 @@ def classes(rows: list[tuple[str, int, str, bool]]) -> str:
     return "\n\n".join(out)
 
 
+def reasons() -> str:
+    out = [
+        "class ServerStoreError(RemoteError):\n"
+        '    """The store of the server refused it, or cannot give it back."""\n'
+    ]
+    table = ""
+    for word, text in REASON.findall(REASONS.read_text()):
+        name = "".join(part.capitalize() for part in f"server_store_{word}".split("_"))
+        out.append(
+            f"class {name}Error(ServerStoreError):\n"
+            f'    """Said by the server: {text}."""\n'
+        )
+        table += f'    "store_{word}": {name}Error,\n'
+    out.append(
+        "# By data.reason of the peer's error.\n"
+        f"BY_REASON: dict[str, type[RemoteError]] = {{\n{table}}}\n"
+    )
+    return "\n\n".join(out)
+
+
 def render(old: str) -> str:
     rows = [
         (status, int(value), text, retryable == "1")
@@ -76,7 +101,7 @@ def render(old: str) -> str:
     ]
     head, _, rest = old.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{classes(rows)}\n\n{END}{tail}"
+    return f"{head}{BEGIN}\n\n{classes(rows)}\n\n{reasons()}\n\n{END}{tail}"
 
 
 def main() -> int:
@@ -86,7 +111,7 @@ def main() -> int:
     old = TARGET.read_text()
     new = render(old)
     if check and new != old:
-        print(f"{TARGET} is not what {TABLE} says: run {sys.argv[0]}")
+        print(f"{TARGET} is not what {TABLE.parent} says: run {sys.argv[0]}")
         return 1
     if not check:
         TARGET.write_text(new)

@@ -284,7 +284,67 @@ describe(
 export class FatalError extends SegueError {}
 describe(FatalError, -900, "SEGUE_E_FATAL", "internal failure", false);
 
+/** The store of the server refused it, or cannot give it back. */
+export class ServerStoreError extends RemoteError {
+    override readonly name: string = "ServerStoreError";
+}
+
+/** Said by the server: its store fails. */
+export class ServerStoreFailedError extends ServerStoreError {
+    override readonly name = "ServerStoreFailedError";
+}
+
+/** Said by the server: its store is full. */
+export class ServerStoreFullError extends ServerStoreError {
+    override readonly name = "ServerStoreFullError";
+}
+
+/** Said by the server: its store is damaged. */
+export class ServerStoreCorruptError extends ServerStoreError {
+    override readonly name = "ServerStoreCorruptError";
+}
+
+/** Said by the server: its store has lost the operation. */
+export class ServerStoreLostError extends ServerStoreError {
+    override readonly name = "ServerStoreLostError";
+}
+
+/** Said by the server: its store has lost a part of the operation. */
+export class ServerStoreTornError extends ServerStoreError {
+    override readonly name = "ServerStoreTornError";
+}
+
+/** Said by the server: its store has such an operation already. */
+export class ServerStoreExistsError extends ServerStoreError {
+    override readonly name = "ServerStoreExistsError";
+}
+
+/** Said by the server: it is larger than its store takes. */
+export class ServerStoreTooLargeError extends ServerStoreError {
+    override readonly name = "ServerStoreTooLargeError";
+}
+
+/** By data.reason of the peer's error. */
+export const byReason: ReadonlyMap<string, ErrorClass> = new Map<string, ErrorClass>([
+    ["store_failed", ServerStoreFailedError],
+    ["store_full", ServerStoreFullError],
+    ["store_corrupt", ServerStoreCorruptError],
+    ["store_lost", ServerStoreLostError],
+    ["store_torn", ServerStoreTornError],
+    ["store_exists", ServerStoreExistsError],
+    ["store_too_large", ServerStoreTooLargeError],
+]);
+
 // ---- from errors.def: end ----
+
+function kindByReason(dataJson: string): ErrorClass {
+    const data: unknown = JSON.parse(dataJson);
+    const reason =
+        typeof data === "object" && data !== null && "reason" in data
+            ? data.reason
+            : undefined;
+    return (typeof reason === "string" ? byReason.get(reason) : undefined) ?? RemoteError;
+}
 
 /** What the addon throws (Native.setErrorFactory). */
 export function makeError(
@@ -294,7 +354,9 @@ export function makeError(
     dataJson: string | null,
     retryable: boolean | null,
 ): SegueError {
-    const Kind = byStatus.get(status) ?? FatalError;
+    let Kind = byStatus.get(status) ?? FatalError;
+    if (Kind === RemoteError && dataJson?.includes('"reason"') === true)
+        Kind = kindByReason(dataJson);
     return new Kind(message, { rpcCode, dataJson, retryable: retryable ?? undefined });
 }
 

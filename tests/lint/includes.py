@@ -25,7 +25,7 @@ ROOMS = {
 }
 
 # Tables without code: status names are needed lower than api.
-TABLES = {"api/errors.def"}
+TABLES = {"api/errors.def", "api/reasons.def"}
 
 # Libraries and the files that may see them.
 LIBRARIES = {

@@ -252,11 +252,19 @@ def test_a_store_made_in_python_keeps_a_task_over_a_restart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
-    [(errors.StoreFullError("full"), True), (ZeroDivisionError(), False)],
+    ("failure", "told", "kind", "reason"),
+    [
+        (errors.StoreFullError("full"), True, errors.ServerStoreFullError, "store_full"),
+        (errors.NotFoundError("gone"), True, errors.ServerStoreLostError, "store_lost"),
+        (ZeroDivisionError(), False, errors.ServerStoreFailedError, "store_failed"),
+    ],
 )
 def test_a_store_that_fails_fails_the_call(
-    failure: Exception, told: bool, monkeypatch: pytest.MonkeyPatch
+    failure: Exception,
+    told: bool,
+    kind: type[errors.Error],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the status of our exceptions; others go to sys.unraisablehook too."""
     lost: list[Any] = []
@@ -281,6 +289,10 @@ def test_a_store_that_fails_fails_the_call(
             status, _, info = await done.get(_segue.COMPLETE)
             assert status == -300
             assert info is not None
+            error = errors.from_info(info, status)
+            assert type(error) is kind
+            assert isinstance(error, errors.RemoteError)
+            assert error.data == {"reason": reason}
         CALLS.clear()
         del server, store
         await asyncio.get_running_loop().run_in_executor(None, thread.join)

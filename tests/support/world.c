@@ -63,6 +63,7 @@ static void count_errors(void *user, int32_t level, const char *text)
     world *w = user;
     if (getenv("SEGUE_TEST_LOG"))
         fprintf(stderr, "[%d] %s\n", (int)level, text);
+    w->warn_count += level == SEGUE_LOG_WARNING;
     if (level >= SEGUE_LOG_ERROR)
         w->log_count++;
 }

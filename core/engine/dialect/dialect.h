@@ -63,8 +63,6 @@ bool sgi_task_is_visible(const sgi_peer *peer, const sgi_op *op,
  * reply has been answered. */
 sgi_op *sgi_task_found(sgi_reply *reply, sgi_op *op, segue_status status,
                        const sgi_dialect *dialect);
-/* The reply says why what it asked for is not durable, or not known to be. */
-void sgi_task_answer_unstored(sgi_reply *reply, segue_status status);
 /* The reply says that the result is in the store and cannot be read. */
 void sgi_task_answer_unreadable(sgi_reply *reply);
 

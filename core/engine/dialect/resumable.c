@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/tool_call.h"
+#include "engine/refusal.h"
 
 #include <stdio.h>
 
@@ -81,8 +82,7 @@ static void found(void *user, sgi_op *op, segue_status status)
     } else {
         sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "resume: %s",
                        sgi_status_name(status));
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The request cannot be read back"), (sgi_json){0});
+        sgi_reply_refuse(reply, SGI_UNREADABLE, status);
         sgi_reply_close(reply);
     }
     end_looking(look);

@@ -11,6 +11,7 @@
 #include "engine/dialect/response_modes.h"
 #include "engine/serving/call.h"
 #include "engine/serving/resumable.h"
+#include "engine/refusal.h"
 
 #define BATCH_SEGMENTS 256
 #define BATCH_BYTES ((size_t)64 * 1024)
@@ -112,8 +113,7 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 
 static void send_error(sgi_push *push)
 {
-    sgi_reply_error(push->reply, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The log cannot be read back"), (sgi_json){0});
+    sgi_reply_refuse(push->reply, SGI_UNREADABLE, SEGUE_E_STORE);
 }
 
 static bool send_task_only(sgi_push *push)

@@ -6,6 +6,7 @@
 #include "engine/log/dropping.h"
 #include "engine/log/reader.h"
 #include "engine/serving/task.h"
+#include "engine/refusal.h"
 
 #include <stdio.h>
 
@@ -113,8 +114,7 @@ static void send_end(sgi_stream *stream)
 
 static void send_failure(sgi_stream *stream)
 {
-    sgi_reply_error(stream->reply, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The log cannot be read back"), (sgi_json){0});
+    sgi_reply_refuse(stream->reply, SGI_UNREADABLE, SEGUE_E_STORE);
 }
 
 /* What lies between the cursor and this event is no longer kept (R-E-3). */

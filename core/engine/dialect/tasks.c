@@ -1,6 +1,7 @@
 /* What the dialects of tasks have in common: how a task is named and found, and the
  * members that all of them show. */
 #include "engine/dialect/dialect.h"
+#include "engine/refusal.h"
 #include "engine/serving/task.h"
 
 #include <stdio.h>
@@ -87,8 +88,7 @@ sgi_op *sgi_task_found(sgi_reply *reply, sgi_op *op, segue_status status,
     if (op && sgi_task_is_visible(reply->peer, op, dialect))
         return op;
     if (!op && status != SEGUE_E_NOT_FOUND)
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The store cannot be read"), (sgi_json){0});
+        sgi_reply_refuse(reply, SGI_UNREADABLE, status);
     else
         sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     return NULL;
@@ -102,26 +102,7 @@ void sgi_task_refuse_cancel(sgi_reply *reply, const char *status)
     sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
 
-void sgi_task_answer_unstored(sgi_reply *reply, segue_status status)
-{
-    if (status == SEGUE_E_NOMEM)
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
-                        (sgi_json){0});
-    else if (status == SEGUE_E_LIMIT)
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("Too much waits for the server that runs the task"),
-                        SGI_STR("{\"reason\":\"limit\",\"retryAfterMs\":1000}"));
-    else if (status == SEGUE_E_TIMEOUT || status == SEGUE_E_FENCED)
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The server that runs the task does not answer now"),
-                        SGI_STR("{\"reason\":\"elsewhere\",\"retryAfterMs\":1000}"));
-    else
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The server cannot store the operation"), (sgi_json){0});
-}
-
 void sgi_task_answer_unreadable(sgi_reply *reply)
 {
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The result cannot be read back"), (sgi_json){0});
+    sgi_reply_refuse(reply, SGI_UNREADABLE, SEGUE_E_STORE);
 }

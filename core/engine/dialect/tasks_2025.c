@@ -7,6 +7,7 @@
 #include "engine/serving/call.h"
 #include "engine/serving/task.h"
 #include "engine/serving/tool_call.h"
+#include "engine/refusal.h"
 
 #define FALLBACK_MODE "io.modelcontextprotocol/fallback-mode"
 
@@ -136,8 +137,7 @@ static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     if (status != SEGUE_OK || !reply->peer) {
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The server cannot store the operation"), (sgi_json){0});
+        sgi_reply_refuse(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     } else if (op->immediate) {
         sgi_tasks_2025_answer_result(reply, op);
@@ -212,7 +212,7 @@ static void cancelled(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     if (status != SEGUE_OK)
-        sgi_task_answer_unstored(reply, status);
+        sgi_reply_refuse(reply, SGI_UNSTORED, status);
     else if (sgi_op_state(op) != SGI_STATE_CANCELLED)
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
                         SGI_STR("The task cannot be cancelled now"), (sgi_json){0});
@@ -236,7 +236,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
     if (status == SEGUE_OK) {
         sgi_op_wait_done(op, &reply->waiter);
     } else {
-        sgi_task_answer_unstored(reply, status);
+        sgi_reply_refuse(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     }
     sgi_op_unref(op);

@@ -9,6 +9,7 @@
 
 #include "engine/log/record.h"
 #include "engine/log/recovery.h"
+#include "engine/refusal.h"
 
 #define PAGE_MAX 50
 #define CHUNK 64          /* records asked for at once */
@@ -114,8 +115,7 @@ static void answer(listing *list)
     sgi_reply *reply = list->reply;
     sgi_sending sending;
     if (list->status != SEGUE_OK) {
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The tasks cannot be listed now"), (sgi_json){0});
+        sgi_reply_refuse(reply, "The tasks cannot be listed now", list->status);
     } else if (sgi_reply_result(&sending, reply, NULL)) {
         sgi_jw_key(&sending.w, "tasks");
         sgi_jw_open(&sending.w, '[');

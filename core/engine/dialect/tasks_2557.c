@@ -15,6 +15,7 @@
 #include "engine/log/reader.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/task.h"
+#include "engine/refusal.h"
 
 #define UNIT_MS 1000
 #define STATE_MAX 4096 /* bytes of a requestState that is looked at (R-2557-33) */
@@ -261,7 +262,7 @@ static void show(sgi_reply *reply, sgi_op *op)
 
 static void refuse_unstored(sgi_reply *reply, segue_status status)
 {
-    sgi_task_answer_unstored(reply, status);
+    sgi_reply_refuse(reply, SGI_UNSTORED, status);
     sgi_reply_close(reply);
 }
 

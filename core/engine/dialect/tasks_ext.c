@@ -5,6 +5,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/log/reader.h"
 #include "engine/serving/task.h"
+#include "engine/refusal.h"
 
 static const sgi_task_names names = {.ttl = "ttlMs", .poll = "pollIntervalMs"};
 
@@ -89,7 +90,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) { /* the letter is durable */
-        sgi_task_answer_unstored(reply, status);
+        sgi_reply_refuse(reply, SGI_UNSTORED, status);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
         sgi_send_meta(&sending, op->server);
         sgi_send_end(&sending);
@@ -117,7 +118,7 @@ static void cancel_found(void *user, sgi_op *op, segue_status status)
         ack_when_durable(reply, op);
         return;
     }
-    sgi_task_answer_unstored(reply, status);
+    sgi_reply_refuse(reply, SGI_UNSTORED, status);
     sgi_reply_close(reply);
 }
 
@@ -155,7 +156,7 @@ static void update_found(void *user, sgi_op *op, segue_status status)
         ack_when_durable(reply, op);
     } else {
         if (op) /* told to be sent again; what was taken is not taken twice */
-            sgi_task_answer_unstored(reply, status);
+            sgi_reply_refuse(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     }
     sgi_release(mem, update, sizeof *update + update->len);

@@ -13,6 +13,7 @@
 #include "engine/log/recovery.h"
 #include "engine/serving/budget.h"
 #include "engine/serving/resumable.h"
+#include "engine/refusal.h"
 
 #define KEEP_MS 30000
 #define RETRY_MS 250
@@ -107,13 +108,13 @@ void sgi_followed_end(sgi_op *op)
 
 /* The store has nothing of it any more, or nothing that can be read: it ends here, and
  * nothing is written. */
-static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text)
+static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json data)
 {
     sgi_followed_end(op);
     op->hold = SGI_HOLD_HERE;
     op->stale = false;
     op->logged = false;
-    if (sgi_op_fail(op, kind, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), (sgi_json){0}) ==
+    if (sgi_op_fail(op, kind, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), data) ==
         SEGUE_E_NOMEM)
         sgi_op_give_up(op, text);
 }
@@ -156,9 +157,10 @@ static void take_over(sgi_op *op)
 static void went_wrong(sgi_op *op, segue_status status)
 {
     if (status == SEGUE_E_NOT_FOUND) {
-        end_here(op, SGI_ENTRY_EXPIRED, "Task TTL expired");
+        end_here(op, SGI_ENTRY_EXPIRED, "Task TTL expired", (sgi_json){0});
     } else if (status == SEGUE_E_STORE_CORRUPT) {
-        end_here(op, SGI_ENTRY_ERROR, "The log cannot be read back");
+        sgi_refusal refusal = sgi_refusal_of(SGI_UNREADABLE, status);
+        end_here(op, SGI_ENTRY_ERROR, refusal.text, sgi_str_of(refusal.data));
     } else {
         op->grew = true;
         set_timer(op, RETRY_MS);

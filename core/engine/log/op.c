@@ -21,6 +21,7 @@
 #include "engine/log/record.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/server.h"
+#include "engine/refusal.h"
 
 #define TAIL_KEEP (256 * 1024)  /* kept for readers that follow */
 #define LINGER_KEEP (64 * 1024) /* kept of an ended operation while it stays in memory */
@@ -439,7 +440,10 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
             sgi_op_torn(op);
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
                        sgi_status_name(status));
-        sgi_op_give_up(op, "The server cannot store the operation");
+        sgi_refusal refusal = sgi_refusal_of(SGI_UNSTORED, status);
+        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                    sgi_str_of(refusal.text), sgi_str_of(refusal.data));
+        sgi_op_give_up(op, refusal.text); /* it may have had no memory to end */
     }
     sgi_op_unref(op);
 }

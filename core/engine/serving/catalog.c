@@ -219,8 +219,9 @@ void sgi_server_op_fenced(sgi_op *op)
 
 void sgi_server_op_lost(sgi_op *op, segue_status status)
 {
-    sgi_engine_log(op->engine, SEGUE_LOG_WARNING, "an operation was not created: %s",
-                   sgi_status_name(status));
+    if (status != SEGUE_E_EXISTS || !op->key) /* its key says it is a retry */
+        sgi_engine_log(op->engine, SEGUE_LOG_WARNING, "an operation was not created: %s",
+                       sgi_status_name(status));
     uncount(op);
     if (op->call)
         sgi_call_cancel(op->call);

@@ -8,6 +8,7 @@
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
 #include "engine/serving/tool_call.h"
+#include "engine/refusal.h"
 
 #define UNKNOWN_STATE "Unknown requestState"
 
@@ -78,8 +79,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     } else {
         sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "idempotency key: %s",
                        sgi_status_name(status));
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The operation cannot be read back"), (sgi_json){0});
+        sgi_reply_refuse(reply, SGI_UNREADABLE, status);
         sgi_reply_close(reply);
     }
     if (again->made)
@@ -150,7 +150,7 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
         status =
             sgi_recall_take(known, in) ? sgi_task_answer_recalled(known) : SEGUE_E_NOMEM;
     if (status != SEGUE_OK) {
-        sgi_task_answer_unstored(reply, status);
+        sgi_reply_refuse(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     } else {
         sgi_round_settle(known);

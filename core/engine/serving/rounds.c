@@ -12,6 +12,7 @@
 #include "engine/dialect/pieces.h"
 #include "engine/serving/request_state.h"
 #include "engine/serving/task.h"
+#include "engine/refusal.h"
 
 static void time_over(sgi_timer *timer);
 
@@ -271,7 +272,7 @@ void sgi_round_answer(sgi_op *op, const sgi_inbound *in, const sgi_call_request 
         op->dialect = dialect;
         go_on(op, reply, request);
     } else {
-        sgi_task_answer_unstored(reply, status);
+        sgi_reply_refuse(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     }
     sgi_op_unref(op);

@@ -13,6 +13,7 @@
 #include "engine/serving/grant.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
+#include "engine/refusal.h"
 
 #include <stdio.h>
 
@@ -74,11 +75,13 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
             sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id), error);
         return;
     }
-    if (op->final == SGI_FINAL_CANCELLED || !fold) {
+    if (!fold) {
+        sgi_reply_refuse(reply, SGI_UNREADABLE, SEGUE_E_STORE);
+        return;
+    }
+    if (op->final == SGI_FINAL_CANCELLED) {
         sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        fold ? SGI_STR("The operation was cancelled")
-                             : SGI_STR("The result cannot be read back"),
-                        (sgi_json){0});
+                        SGI_STR("The operation was cancelled"), (sgi_json){0});
         return;
     }
     if (!sgi_reply_result(&sending, reply, "complete"))
@@ -119,8 +122,7 @@ static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
         sgi_rejoin_by_key(reply, op);
         return;
     }
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The server cannot store the operation"), (sgi_json){0});
+    sgi_reply_refuse(reply, SGI_UNSTORED, status);
     sgi_reply_close(reply);
 }
 

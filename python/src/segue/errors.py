@@ -406,7 +406,57 @@ BY_STATUS: dict[int, type[Error]] = {
 }
 
 
+class ServerStoreError(RemoteError):
+    """The store of the server refused it, or cannot give it back."""
+
+
+class ServerStoreFailedError(ServerStoreError):
+    """Said by the server: its store fails."""
+
+
+class ServerStoreFullError(ServerStoreError):
+    """Said by the server: its store is full."""
+
+
+class ServerStoreCorruptError(ServerStoreError):
+    """Said by the server: its store is damaged."""
+
+
+class ServerStoreLostError(ServerStoreError):
+    """Said by the server: its store has lost the operation."""
+
+
+class ServerStoreTornError(ServerStoreError):
+    """Said by the server: its store has lost a part of the operation."""
+
+
+class ServerStoreExistsError(ServerStoreError):
+    """Said by the server: its store has such an operation already."""
+
+
+class ServerStoreTooLargeError(ServerStoreError):
+    """Said by the server: it is larger than its store takes."""
+
+
+# By data.reason of the peer's error.
+BY_REASON: dict[str, type[RemoteError]] = {
+    "store_failed": ServerStoreFailedError,
+    "store_full": ServerStoreFullError,
+    "store_corrupt": ServerStoreCorruptError,
+    "store_lost": ServerStoreLostError,
+    "store_torn": ServerStoreTornError,
+    "store_exists": ServerStoreExistsError,
+    "store_too_large": ServerStoreTooLargeError,
+}
+
+
 # ---- from errors.def: end ----
+
+
+def _by_reason(data: bytes) -> type[RemoteError]:
+    decoded = json.loads(data)
+    reason = decoded.get("reason") if isinstance(decoded, dict) else None
+    return BY_REASON.get(reason, RemoteError) if isinstance(reason, str) else RemoteError
 
 
 def make(
@@ -418,6 +468,8 @@ def make(
 ) -> Error:
     """Makes the exception of a status; of one that is unknown here, an :class:`Error`."""
     kind = BY_STATUS.get(status, Error)
+    if kind is RemoteError and data is not None and b'"reason"' in data:
+        kind = _by_reason(data)
     return kind(message, code=code, data=data, retryable=retryable)
 
 

@@ -1,0 +1,114 @@
+/* What a client is told when the server's store does not take what belongs to its
+ * operation: data.reason, one for each thing that a store says (core/api/reasons.def). */
+#include "support/fault_store.h"
+#include "support/scratch.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static fault_store *faults;
+
+static void with_faults(world *w)
+{
+    scratch_name(w->path, sizeof w->path, "/tmp/segue-refusals");
+    faults = fault_store_new(w->store_kind == WORLD_SQLITE ? w->path : NULL, &w->custom);
+}
+
+typedef struct told {
+    segue_status status;
+    const char *reason;
+    const char *message;
+} told;
+
+#define UNSTORED "The server cannot store the operation: "
+static const told all[] = {
+    {SEGUE_E_STORE, "store_failed", UNSTORED "its store fails"},
+    {SEGUE_E_STORE_FULL, "store_full", UNSTORED "its store is full"},
+    {SEGUE_E_STORE_CORRUPT, "store_corrupt", UNSTORED "its store is damaged"},
+    {SEGUE_E_NOT_FOUND, "store_lost", UNSTORED "its store has lost the operation"},
+    {SEGUE_E_STATE, "store_torn", UNSTORED "its store has lost a part of the operation"},
+    {SEGUE_E_EXISTS, "store_exists", UNSTORED "its store has such an operation already"},
+    {SEGUE_E_TOO_LARGE, "store_too_large",
+     UNSTORED "it is larger than its store takes"},
+    {SEGUE_E_NOMEM, "out_of_memory", UNSTORED "it is out of memory"},
+    {SEGUE_E_INVALID, "store_failed", UNSTORED "its store fails"},
+};
+
+static void must_say(const char *r, const char *path, const told *t)
+{
+    char at[80], quoted[160];
+    snprintf(at, sizeof at, "%s.data.reason", path);
+    snprintf(quoted, sizeof quoted, "\"%s\"", t->reason);
+    assert_at(r, at, quoted);
+    snprintf(at, sizeof at, "%s.message", path);
+    snprintf(quoted, sizeof quoted, "\"%s\"", t->message);
+    assert_at(r, at, quoted);
+    snprintf(at, sizeof at, "%s.code", path);
+    assert_at(r, at, "-32603");
+}
+
+static void a_creation_that_is_refused(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        fault_store_refuse(faults, all[i].status, 1);
+        const char *r = wire_do(c, "1", "tools/call", "\"name\":\"hang\"", CAPS_TASKS);
+        must_say(r, "error", &all[i]);
+    }
+    assert_int_equal(w->warn_count, sizeof all / sizeof *all);
+}
+
+static void an_end_that_is_refused(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *id =
+            wire_make_task(c, "1", "story", "\"n\":5,\"delayMs\":10", NULL);
+        fault_store_refuse(faults, all[i].status, 1);
+        const char *r = wire_get_until(c, id, "failed", NULL);
+        must_say(r, "result.error", &all[i]);
+    }
+}
+
+/* The same call with the same key, in another process: it finds its operation, which is
+ * nothing to be warned of. */
+static void a_retry_by_its_key(world *w)
+{
+    for (int run = 0; run < 3; run++) {
+        wire *c = world_connect(w, NULL);
+        char *line = wire_line("1", "tools/call", "\"name\":\"hang\"", CAPS_TASKS);
+        char *meta = strstr(line, "\"_meta\":{") + 9;
+        char *keyed = malloc(strlen(line) + 64);
+        sprintf(keyed, "%.*s\"dev.segue/idempotencyKey\":\"0123456789abcdef\",%s",
+                (int)(meta - line), line, meta);
+        wire_send(c, keyed);
+        assert_at(wire_response(c, "1"), "result.resultType", "\"task\"");
+        free(line);
+        free(keyed);
+        world_restart(w);
+    }
+    assert_null(fault_store_task(faults, 1));
+    assert_int_equal(w->warn_count, 0);
+}
+
+static const scenario scenarios[] = {
+    {"AS-114 a creation that is refused says why", a_creation_that_is_refused,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 an end that is refused says why", an_end_that_is_refused,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38a a retry by its key is nothing to be warned of", a_retry_by_its_key,
+     ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+int main(void)
+{
+    return scenarios_run_prepared(scenarios, sizeof scenarios / sizeof *scenarios,
+                                  with_faults);
+}
