@@ -225,6 +225,7 @@ SGPY_SHIM(task_cancel)
 %rename(runtime_side_fd) sgpy_runtime_side_fd;
 %rename(transport_took) sgpy_transport_took;
 %rename(store_serve) sgpy_store_serve;
+%rename(store_ring) sgpy_store_ring;
 %rename(set_error_factory) sgpy_set_error_factory;
 %rename(set_block_decoder) sgpy_set_block_decoder;
 %rename(live_handles) sgpy_live_handles;
@@ -258,6 +259,7 @@ PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options = Py_None);
 PyObject *sgpy_store_redis(PyObject *url, PyObject *options = Py_None);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options = Py_None);
 PyObject *sgpy_store_serve(PyObject *shelf);
+PyObject *sgpy_store_ring(PyObject *shelf);
 PyObject *sgpy_server_new(PyObject *runtime, PyObject *options = Py_None,
                           PyObject *handler = Py_None, PyObject *principal = Py_None,
                           PyObject *validate = Py_None);

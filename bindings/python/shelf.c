@@ -4,8 +4,10 @@
  *
  *   job       set by the store's thread, one at a time; its memory is that thread's
  *   answered  set by Python's thread: job->status and job->rows are there
+ *   served    a thread is in store_serve: no second one comes in
  *   closed    the table was freed: store_serve returns
  *   left      store_serve has returned, or raised: jobs fail at once
+ *   unheard   news that the library could not take: told again before others
  *
  * Records and entries cross as tuples, in the order of the structs' members; what Python
  * gives is copied, so that nothing of Python's is held on the other thread. */
@@ -14,14 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum shelf_op { COMMIT = 0, FIND, READ, CLAIM, PURGE, LIST } shelf_op;
+typedef enum shelf_op {
+    COMMIT = 0,
+    FIND,
+    READ,
+    CLAIM,
+    PURGE,
+    LIST,
+    FOLLOW,
+    POST,
+    NEWS,
+    STATS
+} shelf_op;
 
-static const char *const methods[] = {"commit", "find", "read", "claim", "purge", "list"};
+static const char *const methods[] = {"commit", "find",   "read", "claim", "purge",
+                                      "list",   "follow", "post", "news",  "stats"};
 
 typedef struct shelf_row {
     segue_store_record record;
     segue_store_entry entry;
-    char *texts; /* what the two point to */
+    segue_store_news news;
+    char *texts; /* what they point to */
 } shelf_row;
 
 typedef struct shelf_job {
@@ -33,9 +48,14 @@ typedef struct shelf_job {
     uint64_t after;
     int64_t at_ms;
     int64_t next_ms;
+    bool on;
+    const char *data; /* a letter */
+    size_t len;
+    segue_store_stats stats;
     segue_status status;
     shelf_row *rows;
     size_t row_count;
+    size_t told; /* rows that need not be told again */
 } shelf_job;
 
 struct sgpy_shelf {
@@ -45,8 +65,13 @@ struct sgpy_shelf {
     PyObject *store;
     shelf_job *job;
     bool answered;
+    bool served;
     bool closed;
     bool left;
+    shelf_job unheard; /* the store's thread's */
+    pthread_mutex_t bell;
+    void (*ring)(void *user);
+    void *ring_user;
 };
 
 static void free_rows(shelf_job *job)
@@ -60,6 +85,8 @@ static void unref_shelf(sgpy_shelf *shelf)
 {
     if (atomic_fetch_sub(&shelf->refs, 1) != 1)
         return;
+    free_rows(&shelf->unheard);
+    pthread_mutex_destroy(&shelf->bell);
     pthread_cond_destroy(&shelf->changed);
     pthread_mutex_destroy(&shelf->mutex);
     free(shelf);
@@ -143,6 +170,64 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return tell_records(&job, fn, user);
 }
 
+static void set_bell(void *self, void (*ring)(void *user), void *user)
+{
+    sgpy_shelf *shelf = self;
+    pthread_mutex_lock(&shelf->bell);
+    shelf->ring = ring;
+    shelf->ring_user = user;
+    pthread_mutex_unlock(&shelf->bell);
+}
+
+static segue_status follow(void *self, const uint8_t *id, int32_t on)
+{
+    shelf_job job = {.op = FOLLOW, .id = id, .on = on != 0};
+    return ask(self, &job);
+}
+
+static segue_status post(void *self, const uint8_t *id, const char *data, size_t len)
+{
+    shelf_job job = {.op = POST, .id = id, .data = data, .len = len};
+    return ask(self, &job);
+}
+
+/* False when the library has taken enough. */
+static bool tell_news(shelf_job *job, segue_store_news_fn fn, void *user)
+{
+    for (; job->told < job->row_count; job->told++)
+        if (fn(user, &job->rows[job->told].news))
+            return false;
+    free_rows(job);
+    *job = (shelf_job){0};
+    return true;
+}
+
+static segue_status news(void *self, segue_store_news_fn fn, void *user,
+                         int64_t *within_ms)
+{
+    sgpy_shelf *shelf = self;
+    shelf_job job = {.op = NEWS, .next_ms = -1};
+    *within_ms = 0;
+    if (!tell_news(&shelf->unheard, fn, user))
+        return SEGUE_OK;
+    segue_status status = ask(shelf, &job);
+    *within_ms = job.next_ms;
+    if (status != SEGUE_OK) {
+        free_rows(&job);
+        return status;
+    }
+    shelf->unheard = job;
+    tell_news(&shelf->unheard, fn, user);
+    return SEGUE_OK;
+}
+
+static void stats(void *self, segue_store_stats *out)
+{
+    shelf_job job = {.op = STATS, .stats = *out};
+    if (ask(self, &job) == SEGUE_OK)
+        *out = job.stats;
+}
+
 static void close_shelf(void *self)
 {
     sgpy_shelf *shelf = self;
@@ -169,7 +254,7 @@ static PyObject *give_record(const segue_store_record *record)
                          give_bytes(record->has_key ? record->idempotency_key : NULL,
                                     sizeof record->idempotency_key),
                          give_bytes(record->principal, sizeof record->principal),
-                         PyBool_FromLong(record->ended), (long long)record->created_ms,
+                         PyLong_FromLong(record->ended), (long long)record->created_ms,
                          (long long)record->purge_ms,
                          sgpy_bytes(record->data, record->data_len));
 }
@@ -177,7 +262,7 @@ static PyObject *give_record(const segue_store_record *record)
 static PyObject *give_entry(const segue_store_write *write)
 {
     const segue_store_entry *entry = &write->entry;
-    if (write->kind != SEGUE_STORE_APPEND)
+    if (!entry->seq && !entry->event)
         return Py_NewRef(Py_None);
     return Py_BuildValue(
         "(KKKiLN)", (unsigned long long)entry->seq, (unsigned long long)entry->segment,
@@ -217,6 +302,12 @@ static PyObject *give(const shelf_job *job)
                              (unsigned long long)job->after);
     case PURGE:
         return Py_BuildValue("(L)", (long long)job->at_ms);
+    case FOLLOW:
+        return Py_BuildValue("(NN)", give_bytes(job->id, SEGUE_STORE_ID_SIZE),
+                             PyBool_FromLong(job->on));
+    case POST:
+        return Py_BuildValue("(NN)", give_bytes(job->id, SEGUE_STORE_ID_SIZE),
+                             sgpy_bytes(job->data, job->len));
     case LIST:
         return Py_BuildValue("(NLN)", give_bytes(job->id, SEGUE_STORE_HASH_SIZE),
                              (long long)job->at_ms, sgpy_string(job->task_id));
@@ -271,7 +362,7 @@ static bool take_record(shelf_row *row, PyObject *item)
     long long created_ms, purge_ms;
     const char *name;
     segue_store_record *record = &row->record;
-    if (!PyArg_ParseTuple(item, "OOOOpLLO", &id, &task_id, &key, &principal, &ended,
+    if (!PyArg_ParseTuple(item, "OOOOiLLO", &id, &task_id, &key, &principal, &ended,
                           &created_ms, &purge_ms, &data) ||
         !sgpy_name(task_id, false, &name) ||
         !take_texts(row, name, data, &record->data, &record->data_len))
@@ -305,6 +396,27 @@ static bool take_entry(shelf_row *row, PyObject *item)
     return true;
 }
 
+static bool take_piece(shelf_row *row, PyObject *item)
+{
+    PyObject *id, *data;
+    int kind;
+    unsigned long long number;
+    segue_store_news *piece = &row->news;
+    if (!PyArg_ParseTuple(item, "iOKO", &kind, &id, &number, &data) ||
+        (data != Py_None && !take_texts(row, NULL, data, &piece->data, &piece->data_len)))
+        return false;
+    piece->kind = kind;
+    piece->number = number;
+    return id == Py_None || take_hash(piece->id, sizeof piece->id, id);
+}
+
+static bool take_row(shelf_op op, shelf_row *row, PyObject *item)
+{
+    if (op == READ)
+        return take_entry(row, item);
+    return op == NEWS ? take_piece(row, item) : take_record(row, item);
+}
+
 static bool take_rows(shelf_job *job, PyObject *items)
 {
     PyObject *tuple = PySequence_Tuple(items);
@@ -319,7 +431,7 @@ static bool take_rows(shelf_job *job, PyObject *items)
     for (Py_ssize_t i = 0; good && i < count; i++) {
         shelf_row *row = &job->rows[job->row_count++];
         PyObject *item = PyTuple_GetItem(tuple, i);
-        good = job->op == READ ? take_entry(row, item) : take_record(row, item);
+        good = take_row(job->op, row, item);
     }
     Py_XDECREF(tuple);
     return good;
@@ -333,11 +445,36 @@ static bool take_one(shelf_job *job, PyObject *result)
     return good;
 }
 
+static bool take_news(shelf_job *job, PyObject *result)
+{
+    PyObject *items;
+    long long within_ms;
+    if (!PyArg_ParseTuple(result, "OL", &items, &within_ms) || !take_rows(job, items))
+        return false;
+    job->next_ms = within_ms;
+    return true;
+}
+
+static bool take_stats(segue_store_stats *stats, PyObject *result)
+{
+    long long operations, bytes, evicted, purged;
+    if (!PyArg_ParseTuple(result, "LLLL", &operations, &bytes, &evicted, &purged))
+        return false;
+    *stats = (segue_store_stats){stats->struct_size, operations, bytes, evicted, purged};
+    return true;
+}
+
 static bool take(shelf_job *job, PyObject *result)
 {
     switch (job->op) {
     case COMMIT:
+    case FOLLOW:
+    case POST:
         return true;
+    case NEWS:
+        return take_news(job, result);
+    case STATS:
+        return take_stats(&job->stats, result);
     case FIND:
         return result == Py_None || take_one(job, result);
     case PURGE:
@@ -349,23 +486,34 @@ static bool take(shelf_job *job, PyObject *result)
     }
 }
 
-/* What an exception stands for: its status, if it has one as our own do. */
+/* The status that an exception has, if it has one as our own do; else 0. */
+static segue_status status_in(PyObject *value)
+{
+    int overflow = 0;
+    long number = 0;
+    PyObject *status = value ? PyObject_GetAttrString(value, "status") : NULL;
+    if (status && PyLong_Check(status))
+        number = PyLong_AsLongAndOverflow(status, &overflow);
+    Py_XDECREF(status);
+    PyErr_Clear();
+    if (overflow || number >= 0 || number <= -1000 ||
+        !strcmp(segue_status_name((segue_status)number), "SEGUE_E_UNKNOWN"))
+        return SEGUE_OK;
+    return (segue_status)number;
+}
+
+/* What an exception stands for. One that is not ours is shown, with its traceback. */
 static segue_status status_of_exception(void)
 {
     PyObject *type, *value, *trace;
-    long number = 0;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *status = value ? PyObject_GetAttrString(value, "status") : NULL;
-    if (status)
-        number = PyLong_AsLong(status);
-    Py_XDECREF(status);
-    PyErr_Clear();
-    if (number < 0 && number > -1000) {
+    segue_status number = status_in(value);
+    if (number) {
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(trace);
-        return (segue_status)number;
+        return number;
     }
     PyErr_Restore(type, value, trace);
     PyErr_WriteUnraisable(NULL);
@@ -412,12 +560,22 @@ static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
     Py_END_ALLOW_THREADS return next;
 }
 
+/* One thread serves a store, once: two would both answer one job. */
+static bool may_serve(sgpy_shelf *shelf)
+{
+    pthread_mutex_lock(&shelf->mutex);
+    bool may = !shelf->served;
+    shelf->served = true;
+    pthread_mutex_unlock(&shelf->mutex);
+    return may;
+}
+
 PyObject *sgpy_store_serve(PyObject *object)
 {
     sgpy_shelf *shelf = sgpy_unwrap(object, SGPY_SHELF);
     if (!shelf)
         return NULL;
-    if (!shelf->store)
+    if (!may_serve(shelf))
         return sgpy_raise(SEGUE_E_STATE);
     atomic_fetch_add(&shelf->refs, 1);
     for (shelf_job *job = next_job(shelf, false); job; job = next_job(shelf, true))
@@ -425,6 +583,51 @@ PyObject *sgpy_store_serve(PyObject *object)
     Py_CLEAR(shelf->store);
     unref_shelf(shelf);
     return Py_NewRef(Py_None);
+}
+
+PyObject *sgpy_store_ring(PyObject *object)
+{
+    sgpy_shelf *shelf = sgpy_unwrap(object, SGPY_SHELF);
+    if (!shelf)
+        return NULL;
+    pthread_mutex_lock(&shelf->bell);
+    if (shelf->ring)
+        shelf->ring(shelf->ring_user);
+    pthread_mutex_unlock(&shelf->bell);
+    return Py_NewRef(Py_None);
+}
+
+/* What a store says of itself: an attribute that is true. -1 with an exception. */
+static int says(PyObject *store, const char *name)
+{
+    if (!PyObject_HasAttrString(store, name))
+        return 0;
+    PyObject *value = PyObject_GetAttrString(store, name);
+    int is_true = value ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    return is_true;
+}
+
+/* False with an exception. */
+static bool fill_table(segue_store_vtable *table, PyObject *store)
+{
+    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_STORE_VTABLE);
+    table->blocking = 1;
+    table->leased = says(store, "leased");
+    table->forgets = says(store, "forgets");
+    table->commit = commit;
+    table->find = find;
+    table->read = read_log;
+    table->claim = claim;
+    table->free = close_shelf;
+    table->purge = PyObject_HasAttrString(store, "purge") ? purge : NULL;
+    table->list = PyObject_HasAttrString(store, "list") ? list : NULL;
+    table->follow = PyObject_HasAttrString(store, "follow") ? follow : NULL;
+    table->post = PyObject_HasAttrString(store, "post") ? post : NULL;
+    table->news = PyObject_HasAttrString(store, "news") ? news : NULL;
+    table->set_bell = table->follow || table->post || table->news ? set_bell : NULL;
+    table->stats = PyObject_HasAttrString(store, "stats") ? stats : NULL;
+    return table->leased >= 0 && table->forgets >= 0;
 }
 
 static sgpy_shelf *make_shelf(PyObject *store)
@@ -437,6 +640,7 @@ static sgpy_shelf *make_shelf(PyObject *store)
     shelf->refs = 1;
     shelf->store = Py_NewRef(store);
     pthread_mutex_init(&shelf->mutex, NULL);
+    pthread_mutex_init(&shelf->bell, NULL);
     pthread_cond_init(&shelf->changed, NULL);
     return shelf;
 }
@@ -450,18 +654,11 @@ PyObject *sgpy_store_custom(PyObject *store, PyObject *options)
     if (!sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
         return NULL;
     sgpy_options_free(&kept);
+    if (!fill_table(&table, store))
+        return NULL;
     sgpy_shelf *shelf = make_shelf(store);
     if (!shelf)
         return NULL;
-    segue_struct_init(&table, sizeof table, SEGUE_STRUCT_STORE_VTABLE);
-    table.blocking = 1;
-    table.commit = commit;
-    table.find = find;
-    table.read = read_log;
-    table.claim = claim;
-    table.free = close_shelf;
-    table.purge = PyObject_HasAttrString(store, "purge") ? purge : NULL;
-    table.list = PyObject_HasAttrString(store, "list") ? list : NULL;
     segue_status status = segue_store_custom(&table, shelf, &full, &made);
     if (status != SEGUE_OK) {
         Py_CLEAR(shelf->store);

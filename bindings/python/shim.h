@@ -299,6 +299,7 @@ PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options);
 PyObject *sgpy_store_redis(PyObject *url, PyObject *options);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options);
 PyObject *sgpy_store_serve(PyObject *shelf);
+PyObject *sgpy_store_ring(PyObject *shelf);
 void sgpy_shelf_free(void *shelf);
 PyObject *sgpy_server_new(PyObject *runtime, PyObject *options, PyObject *handler,
                           PyObject *principal, PyObject *validate);

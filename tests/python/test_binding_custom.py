@@ -251,9 +251,27 @@ def test_a_store_made_in_python_keeps_a_task_over_a_restart() -> None:
     run(main())
 
 
+class Odd(Exception):
+    """Its status is none of ours."""
+
+    def __init__(self, status: object) -> None:
+        super().__init__()
+        self._status = status
+
+    @property
+    def status(self) -> object:
+        if self._status is None:
+            raise OSError
+        return self._status
+
+
 @pytest.mark.parametrize(
     ("failure", "told", "kind", "reason"),
     [
+        (Odd("no"), False, errors.ServerStoreFailedError, "store_failed"),
+        (Odd(-50), False, errors.ServerStoreFailedError, "store_failed"),
+        (Odd(-(10**30)), False, errors.ServerStoreFailedError, "store_failed"),
+        (Odd(None), False, errors.ServerStoreFailedError, "store_failed"),
         (errors.StoreFullError("full"), True, errors.ServerStoreFullError, "store_full"),
         (errors.NotFoundError("gone"), True, errors.ServerStoreLostError, "store_lost"),
         (ZeroDivisionError(), False, errors.ServerStoreFailedError, "store_failed"),
@@ -298,4 +316,217 @@ def test_a_store_that_fails_fails_the_call(
         await asyncio.get_running_loop().run_in_executor(None, thread.join)
 
     run(main())
-    assert lost == ([] if told else [ZeroDivisionError])
+    assert lost == ([] if told else [type(failure)])
+
+
+def test_a_second_thread_that_serves_a_store_is_refused() -> None:
+    store, served = _segue.store_custom(Shelf())
+    refused: list[Exception] = []
+    ended = threading.Semaphore(0)
+
+    def serve() -> None:
+        try:
+            _segue.store_serve(served)
+        except errors.StateError as error:
+            refused.append(error)
+        ended.release()
+
+    threads = [threading.Thread(target=serve, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert ended.acquire(timeout=20)
+    assert len(refused) == 1
+    _segue.store_free(store)
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+
+
+class Place:
+    """What instances of a store share."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.records: dict[bytes, list[Any]] = {}
+        self.logs: dict[bytes, list[Any]] = {}
+        self.owners: dict[bytes, Leased | None] = {}
+        self.letters: list[tuple[bytes, int, bytes]] = []
+        self.posted = 0
+        self.all: list[Leased] = []
+
+
+class Leased:
+    """One instance of a store that servers share: an owner with a lease, which lapses at
+    once when it is away."""
+
+    leased = True
+    ASK_AGAIN_MS = 20
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.fails = 0
+        self.away = False
+        self.doubts = False
+        self.follows: set[bytes] = set()
+        self.grown: set[bytes] = set()
+        self.told: set[int] = set()
+        self.store, self.shelf = _segue.store_custom(self)
+        place.all.append(self)
+        thread = threading.Thread(target=_segue.store_serve, args=(self.shelf,))
+        thread.daemon = True
+        thread.start()
+        self.thread = thread
+
+    def reach(self) -> None:
+        if self.away:
+            raise errors.StoreError("away")
+
+    def commit(self, writes: list[Any]) -> None:
+        self.reach()
+        if self.fails:
+            self.fails -= 1
+            raise errors.StoreError("fails")
+        with self.place.lock:
+            for write in writes:
+                self.write(*write)
+
+    def write(self, kind: int, id: bytes, record: Any, entry: Any, purge_ms: int) -> None:
+        place = self.place
+        if kind in (2, 3, 6, 7) and place.owners.get(id, self) not in (None, self):
+            raise errors.FencedError
+        if kind == 1:
+            place.records[id], place.logs[id] = list(record), []
+            place.owners[id] = self
+        elif kind == 2:
+            if entry[0] <= len(place.logs[id]):
+                if place.logs[id][entry[0] - 1] != entry:
+                    raise errors.StateError
+                return
+            place.logs[id].append(entry)
+        elif kind == 3:
+            place.records[id][4], place.records[id][6] = 1, purge_ms
+        elif kind == 5 and place.owners.get(id) is self:
+            place.owners[id] = None
+        elif kind == 7:
+            gone = [one for one in place.letters if one[0] == id and one[1] <= entry[0]]
+            place.letters = [one for one in place.letters if one not in gone]
+        for other in place.all:
+            if other is not self and id in other.follows:
+                other.grown.add(id)
+                _segue.store_ring(other.shelf)
+
+    def find(self, task_id: str | None, key: bytes | None) -> Any:
+        self.reach()
+        for record in self.place.records.values():
+            if record[1] == task_id or (task_id is None and record[2] == key):
+                return tuple(record)
+        return None
+
+    def read(self, id: bytes, after: int) -> Any:
+        self.reach()
+        return [one for one in self.place.logs[id] if one[0] > after]
+
+    def claim(self) -> Any:
+        self.reach()
+        with self.place.lock:
+            claimed = []
+            for id, owner in self.place.owners.items():
+                if not self.place.records[id][4] and (owner is None or owner.away):
+                    self.place.owners[id] = self
+                    claimed.append(tuple(self.place.records[id]))
+            return claimed
+
+    def follow(self, id: bytes, on: bool) -> None:
+        self.reach()
+        self.follows = self.follows | {id} if on else self.follows - {id}
+
+    def post(self, id: bytes, data: bytes) -> None:
+        self.reach()
+        self.place.posted += 1
+        self.place.letters.append((id, self.place.posted, data))
+
+    def news(self) -> Any:
+        self.reach()
+        with self.place.lock:
+            told: list[Any] = [(1, id, 0, None) for id in self.grown]
+            self.grown.clear()
+            if self.doubts:
+                told.append((5, None, 0, None))
+            self.doubts = False
+            for id, number, data in self.place.letters:
+                if self.place.owners[id] is self and number not in self.told:
+                    self.told.add(number)
+                    told.append((2, id, number, data))
+            if any(other.away for other in self.place.all):
+                told.append((3, None, 0, None))
+            return told, self.ASK_AGAIN_MS
+
+    def stats(self) -> tuple[int, int, int, int]:
+        return len(self.place.records), -1, 0, 0
+
+
+async def until_ended(place: Place) -> None:
+    await until(lambda: any(record[4] for record in place.records.values()))
+
+
+def test_a_shared_store_made_in_python_loses_nothing() -> None:
+    """A commit that fails is repeated. An instance that is away loses its task to the
+    other one, which goes on with it."""
+    ran: list[int] = []
+
+    def steps(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
+        last, _ = _segue.call_resumed(call) or (0, None)
+        ran.append(last)
+        if last:
+            _segue.call_send_text(call, "two")
+            _segue.call_reply(call)
+        else:
+            _segue.call_send_text(call, "one")
+            CALLS.append(call)
+
+    async def main() -> None:
+        place = Place()
+        mine, theirs = Leased(place), Leased(place)
+        options: _segue.ItemOptions = {"flags": 3, "task": 2}
+        async with runtime() as here, runtime() as there:
+            servers, sessions = [], []
+            for made, leased in ((here, mine), (there, theirs)):
+                near, far = _segue.transport_pair(made.handle)
+                server = _segue.server_new(made.handle, {"store": leased.store})
+                _segue.store_free(leased.store)
+                _segue.server_add(server, 1, tool_json("t"), options, steps)
+                _segue.server_attach(server, far)
+                servers.append(server)
+                sessions.append(_segue.session_open(made.handle, near))
+            mine.fails = 2
+            done = Recorder()
+            params = '{"name":"t","arguments":{}}'
+            _segue.request_start(sessions[0], "tools/call", params, None, done)
+            await done.get(_segue.TASK)
+            await done.get(_segue.SEGMENTS)
+            assert mine.fails == 0
+            mine.away = True
+            await until_ended(place)
+            assert ran == [0, 1]
+            await until(lambda: b'"operations":1' in _segue.server_stats(servers[1]))
+            mine.away, mine.doubts = False, True
+            status, result, _ = await done.get(_segue.COMPLETE)
+            assert status == 0
+            texts = [one["text"] for one in json.loads(result)["content"]]
+            assert texts == ["one", "two"]
+            CALLS.clear()
+            servers.clear()
+            sessions.clear()
+            del server
+        for leased in (mine, theirs):
+            await asyncio.get_running_loop().run_in_executor(None, leased.thread.join)
+
+    run(main())
+
+
+def test_leases_need_news() -> None:
+    class Half(Shelf):
+        leased = True
+
+    with pytest.raises(errors.InvalidError):
+        _segue.store_custom(Half())

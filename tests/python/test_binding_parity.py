@@ -43,6 +43,7 @@ OWN = {
     "runtime_side_fd",
     "set_block_decoder",
     "set_error_factory",
+    "store_ring",
     "store_serve",
     "transport_took",
 }

@@ -462,6 +462,28 @@ static void who_is_away_for_a_lease_is_fenced(world *w)
     end();
 }
 
+/* A's handler says nothing, so nothing that it writes could be refused: A asks of its own
+ * accord when it is back, and its client hears how the task ended. */
+static void who_was_away_in_silence_hears_of_it(world *w)
+{
+    begin(w);
+    wire *a = world_connect(w, "Ada");
+    const char *made = wire_make_task(a, "1", "hang", NULL, NULL);
+    world_connect(&other, "Ada"); /* B is open */
+    char id[64], params[128];
+    snprintf(id, sizeof id, "%s", made);
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    wire_ask(a, "2", "tasks/stream", params, CAPS_TASKS);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 3 * LEASE_MS);
+    shared_store_away(instance_a, 0);
+    world_advance(w, 3 * LEASE_MS);
+    assert_int_equal(w->server->counts.fenced, 1);
+    assert_at(wire_response(a, "2"), "result.resultType", "\"complete\"");
+    assert_at(state_at(a, id), "result.error.message", "\"Server restarted\"");
+    end();
+}
+
 /* What is wished at B reaches A, although A's commits fail for a while. */
 static void a_cancel_comes_through(world *w)
 {
@@ -519,6 +541,8 @@ static const scenario leases[] = {
     {"AS-38 who is away for less than a lease goes on",
      who_is_away_for_less_than_a_lease_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 who is away for a lease is fenced", who_is_away_for_a_lease_is_fenced,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 who was away in silence hears of it", who_was_away_in_silence_hears_of_it,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},
 };

@@ -58,7 +58,7 @@ struct shared_store {
     int fail, applied, away;
     int64_t seen_ms;
     int lapsed;
-    int orphans; /* to be told */
+    int orphans, doubt; /* to be told */
     shared_follow *follows;
     size_t follow_count;
     void (*ring)(void *user);

@@ -219,6 +219,7 @@ static void look_for_lapsed(shared_store *s, int64_t now)
 {
     shared_store *other;
     s->seen_ms = now;
+    s->doubt |= s->lapsed; /* others may have what was its own */
     s->lapsed = 0;
     LIST_FOREACH(other, &s->place->all, link)
         if (!other->lapsed && has_gone(other, now)) {
@@ -233,6 +234,9 @@ static int tell(shared_store *s, segue_store_news_fn fn, void *user)
     if (s->orphans && fn(user, &(segue_store_news){.kind = SEGUE_STORE_ORPHANS}))
         return 1;
     s->orphans = 0;
+    if (s->doubt && fn(user, &(segue_store_news){.kind = SEGUE_STORE_DOUBT}))
+        return 1;
+    s->doubt = 0;
     for (size_t i = 0; i < s->follow_count; i++) {
         segue_store_news grew = {.kind = SEGUE_STORE_GREW};
         memcpy(grew.id, s->follows[i].id, sizeof grew.id);

@@ -166,8 +166,9 @@ enum segue_store_news_kind {
     SEGUE_STORE_LETTER = 2,  /* id, number, data: for its owner, which this instance is */
     SEGUE_STORE_ORPHANS = 3, /* owners have gone: claim will find something */
     SEGUE_STORE_MISSED = 4,  /* news were lost: as if all that is followed had grown */
-    SEGUE_STORE_DOUBT = 5    /* commits may be lost: who runs operations says of each how
-                                far it is, by a TAKEN */
+    SEGUE_STORE_DOUBT = 5    /* commits may be lost, or the lease has lapsed: who runs
+                                operations says of each how far it is, by a TAKEN, and
+                                is fenced from those that it has lost */
 };
 
 typedef struct segue_store_news {

@@ -368,18 +368,30 @@ class RequestOptions(TypedDict, total=False):
 
 # Of a store: id (16 bytes), task id, idempotency key (32 bytes) or None, principal (32
 # bytes), ended, created_ms, purge_ms, data; and seq, segment, event, kind, at_ms, data.
-StoreRecord = tuple[bytes, str, bytes | None, bytes, bool, int, int, bytes]
+StoreRecord = tuple[bytes, str, bytes | None, bytes, int, int, int, bytes]
 StoreEntry = tuple[int, int, int, int, int, bytes]
-# kind (1 create, 2 append, 3 end, 4 delete, 5 release), id, record of a create, entry of
-# an append, purge_ms of an end. segue_ext.h says what each has to do.
+# kind (1 create, 2 append, 3 end, 4 delete, 5 release, 6 drop, 7 taken), id, record of a
+# create, entry of an append, and of another that has numbers, purge_ms of an end.
+# segue_ext.h says what each has to do.
 StoreWrite = tuple[int, bytes, StoreRecord | None, StoreEntry | None, int]
+
+# kind (1 grew, 2 letter, 3 orphans, 4 missed, 5 doubt), id or None, number, data or None.
+StoreNews = tuple[int, bytes | None, int, bytes | None]
 
 class CustomStore(Protocol):
     def commit(self, writes: list[StoreWrite], /) -> object: ...
     def find(self, task_id: str | None, key: bytes | None, /) -> StoreRecord | None: ...
     def read(self, id: bytes, after: int, /) -> Iterable[StoreEntry]: ...
     def claim(self) -> Iterable[StoreRecord]: ...
-    # and, both optional:
+    # and, all of it optional:
+    # leased: bool    others take over what this one cannot reach; needs the next three
+    # forgets: bool   what it keeps ends with the process
+    # def follow(self, id: bytes, on: bool, /) -> object: ...
+    # def post(self, id: bytes, data: bytes, /) -> object: ...
+    # def news(self) -> tuple[Iterable[StoreNews], int]: ...   and within how many ms to
+    #     ask again; store_ring says when to ask before
+    # def stats(self) -> tuple[int, int, int, int]: ...   operations, bytes, evicted,
+    #     purged
     # def purge(self, now_ms: int, /) -> int | None: ...
     # def list(
     #     self, principal: bytes, created_ms: int, task_id: str | None, /
@@ -506,11 +518,16 @@ def store_custom(
 ) -> tuple[Store, Shelf]:
     """A store of your own. Its methods run in store_serve. One that raises fails with the
     ``status`` of its exception, which ours have (ExistsError, NotFoundError, ...), or
-    with StoreError. Without ``list`` a server has no tasks/list."""
+    with StoreError, and then its traceback goes to sys.unraisablehook. Without ``list`` a
+    server has no tasks/list."""
 
 def store_serve(shelf: Shelf) -> None:
     """Runs the methods of a store on the calling thread, until the store is closed: for
-    a daemon thread that is started before the store is used."""
+    a daemon thread that is started before the store is used. A second thread is refused
+    (StateError)."""
+
+def store_ring(shelf: Shelf) -> None:
+    """There are news: the store's ``news`` is called soon. From any thread."""
 
 def store_free(store: Store, /) -> None: ...
 
