@@ -145,6 +145,7 @@ if TYPE_CHECKING:
         Complete,
         Context,
         Server,
+        Store,
         SyncContext,
         ToolAnnotations,
     )
@@ -168,7 +169,7 @@ _LAZY = {
         "SampleResult",
         ".schema": "Header",
         ".server": "AccessToken BearerAuth Complete Context Resumed Server Serving "
-        "SyncContext ToolAnnotations",
+        "Store SyncContext ToolAnnotations",
     }.items()
     for name in names.split()
 }
@@ -251,6 +252,7 @@ __all__ = [
     "Session",
     "SpawnError",
     "StateError",
+    "Store",
     "StoreCorruptError",
     "StoreError",
     "StoreFullError",

@@ -9,6 +9,7 @@ from .context import Resumed as Resumed
 from .context import SyncContext as SyncContext
 from .server import Server as Server
 from .serving import Serving as Serving
+from .stores import Store as Store
 from .tool import ToolAnnotations as ToolAnnotations
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Resumed",
     "Server",
     "Serving",
+    "Store",
     "SyncContext",
     "ToolAnnotations",
 ]

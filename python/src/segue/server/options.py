@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -11,6 +10,7 @@ from ..content import Annotations, Icon
 
 if TYPE_CHECKING:
     from .auth import BearerAuth
+    from .stores import StoreLike
     from .tool import TaskPolicy, ToolAnnotations
 
 __all__ = ["PromptOptions", "ResourceOptions", "ServeOptions", "ToolOptions"]
@@ -63,7 +63,7 @@ class PromptOptions(_ListedOptions, total=False):
 class ServeOptions(TypedDict, total=False):
     """See `Server.serving`."""
 
-    store: str | os.PathLike[str] | None
+    store: StoreLike | None
     path: str | None
     health_path: str | None
     auth: BearerAuth | None

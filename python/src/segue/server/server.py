@@ -16,6 +16,7 @@ from .item import Item
 from .listed import Completing, Prompt, Resource
 from .pool import Pool
 from .serving import Serving
+from .stores import OpenStore, Store, StoreLike, store_of
 from .tool import Tool, seconds
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Server:
         threads: how many plain functions run at once; others wait for a thread.
         store: where tasks are kept: path of a SQLite file, which survives a crash, or
             URL of a Redis server (`redis://`, `rediss://`, `unix://`), which servers may
-            share. None: in memory.
+            share; a `Store` says how as well. None: in memory.
         principal: says who a caller is, by what the connection tells of him; None
             refuses. It is asked for each request, and must be quick. Not with
             `BearerAuth`.
@@ -63,7 +64,7 @@ class Server:
         instructions: str | None = None,
         max_calls: int = 16384,
         threads: int = 32,
-        store: str | os.PathLike[str] | None = None,
+        store: StoreLike | None = None,
         principal: Callable[[Peer], str | None] | None = None,
         list_ttl: float | None = None,
         list_scope: Literal["private", "public"] = "private",
@@ -76,7 +77,7 @@ class Server:
         self.title = title
         self.instructions = instructions
         self.max_calls = max_calls
-        self.store = None if store is None else os.fspath(store)
+        self.store = store_of(store)
         self.principal = principal
         self._list = {"list_ttl_ms": seconds(list_ttl), "list_scope": _SCOPES[list_scope]}
         self._options = options or {}
@@ -89,7 +90,7 @@ class Server:
         """What belongs to one process: where it serves, open stores, threads."""
         self._hosts: dict[tuple[Any, ...], Hosting] = {}
         self._closed: weakref.WeakSet[Hosting] = weakref.WeakSet()
-        self._stores: weakref.WeakValueDictionary[str, _Store]
+        self._stores: weakref.WeakValueDictionary[Store, OpenStore]
         self._stores = weakref.WeakValueDictionary()
         self._pool = Pool(self._threads)
 
@@ -323,14 +324,14 @@ class Server:
     def _principal_hook(self) -> Callable[[_segue.Transport], str | None] | None:
         return None if self.principal is None else principal_hook(self.principal)
 
-    def _host(self, store: str | None, own: object = None) -> Hosting:
+    def _host(self, store: Store | None, own: object = None) -> Hosting:
         """The server of C of this loop, for this store; own: one that nobody shares."""
         runtime = _runtime.current()
-        path = store or self.store
-        key = (id(runtime), path, id(own) if own else None)
+        wanted = store or self.store
+        key = (id(runtime), wanted, id(own) if own else None)
         host = self._hosts.get(key)
         if host is None or host.runtime is not runtime or host.is_closed:
-            kept = self._open(path)
+            kept = self._open(wanted)
             host = Hosting(self, runtime, kept.handle if kept else None)
             host.store = kept
             host.own = own
@@ -338,12 +339,12 @@ class Server:
             runtime.before_close(lambda: self._drop(host))
         return host
 
-    def _open(self, path: str | None) -> _Store | None:
-        if path is None:
+    def _open(self, store: Store | None) -> OpenStore | None:
+        if store is None:
             return None
-        kept = self._stores.get(path)
+        kept = self._stores.get(store)
         if kept is None:
-            kept = self._stores[path] = _Store(path)
+            kept = self._stores[store] = OpenStore(store)
         return kept
 
     async def _end(self, patience: float) -> None:
@@ -365,14 +366,6 @@ class Server:
         for key, one in list(self._hosts.items()):
             if one is host:
                 del self._hosts[key]
-
-
-class _Store:
-    """A store that is open; the hostings that use it hold it."""
-
-    def __init__(self, path: str) -> None:
-        is_url = path.startswith(("redis://", "rediss://", "unix://"))
-        self.handle = _segue.store_redis(path) if is_url else _segue.store_sqlite(path)
 
 
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()

@@ -10,7 +10,6 @@ left of the connections is cut, and handlers that still run are cancelled.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from .. import _segue, errors
 from .auth import BearerAuth
 from .options import ServeOptions
 from .stdio import Stdio
+from .stores import store_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
@@ -95,8 +95,7 @@ def check(options: ServeOptions) -> None:
     auth, store = options.get("auth"), options.get("store")
     if auth is not None and not isinstance(auth, BearerAuth):
         raise TypeError(f"auth is a segue.BearerAuth, not {auth!r}")
-    if store is not None and not os.fspath(store):
-        raise ValueError("store is a file or the URL of a Redis server, not ''")
+    store_of(store)
 
 
 class Serving:
@@ -116,7 +115,7 @@ class Serving:
         self._server = server
         self._listen = None if http is None else listen_options(http, options)
         self._auth = options.get("auth")
-        self._store = None if store is None else os.fspath(store)
+        self._store = store_of(store)
         self._host: Hosting | None = None
         self._listener: _segue.Listener | None = None
         self._stdio: Stdio | None = None

@@ -1,0 +1,112 @@
+"""How a server keeps its tasks: what can be said of a store."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import segue
+from server_worlds import nothing_left, run  # noqa: F401
+
+# ruff: noqa: F811
+
+
+def large(store: Any) -> segue.Server:
+    server = segue.Server("large", store=store)
+
+    @server.tool(task="must")
+    async def large(size: int) -> str:
+        return "x" * size
+
+    return server
+
+
+def opened(store: Any) -> float:
+    """Seconds until it is refused."""
+
+    async def work() -> float:
+        begun = time.monotonic()
+        with pytest.raises(segue.StoreError):
+            async with large(store).serving(http="127.0.0.1:0"):
+                pass
+        return time.monotonic() - begun
+
+    return run(work)
+
+
+def test_a_store_in_memory_has_a_bound(nothing_left: None) -> None:
+    """The client is told why: its server has no room."""
+
+    async def work() -> None:
+        async with segue.connect(large(segue.Store(max_bytes=20_000))) as session:
+            assert len((await session.call("large", {"size": 100})).text) == 100
+            with pytest.raises(segue.ServerStoreFullError) as raised:
+                await session.call("large", {"size": 100_000})
+            assert raised.value.data["reason"] == "store_full"
+            assert "its store is full" in str(raised.value)
+
+    run(work)
+
+
+def test_a_principal_has_a_bound(nothing_left: None, tmp_path: Path) -> None:
+    store = segue.Store(tmp_path / "tasks.db", "full", max_principal_operations=1)
+
+    async def work() -> None:
+        server = large(store)
+
+        @server.tool(task="must")
+        async def nested(ctx: segue.Context) -> None:
+            async with segue.connect(server) as session:
+                with pytest.raises(segue.ServerStoreFullError):
+                    await session.call("large", {"size": 1})
+
+        async with segue.connect(server) as session:
+            await session.call("nested")
+
+    run(work)
+
+
+def test_a_file_that_is_held_is_waited_for_as_told(
+    nothing_left: None, tmp_path: Path
+) -> None:
+    path = tmp_path / "tasks.db"
+    holder = sqlite3.connect(path, isolation_level=None)
+    try:
+        holder.execute("BEGIN EXCLUSIVE")
+        assert opened(segue.Store(path, busy_timeout=0.05)) < 4
+    finally:
+        holder.close()
+
+
+def test_a_silent_redis_is_waited_for_as_told(nothing_left: None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        assert opened(segue.Store(url, timeout=0.1)) < 4
+
+
+def test_a_lease_is_told_to_redis() -> None:
+    """One that is too short to be kept is refused, before anybody is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+
+        async def work() -> None:
+            with pytest.raises(segue.InvalidError):
+                server = large(segue.Store(url, lease=0.01))
+                async with server.serving(http="127.0.0.1:0"):
+                    pass
+
+        run(work)
+
+
+def test_a_store_is_what_it_names() -> None:
+    assert segue.Server("s", store="a.db").store == segue.Store(Path("a.db"))
+    assert segue.Server("s").store is None
+    with pytest.raises(ValueError, match="''"):
+        segue.Store("")
+    with pytest.raises(ValueError, match="durability"):
+        segue.Store("a.db", "fsync")  # type: ignore[arg-type]
