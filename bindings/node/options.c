@@ -132,7 +132,9 @@ static void name_option(sgnode_frame *frame, const char *key)
 static void refuse_key(sgnode_frame *frame, const option_struct *shape, const char *key)
 {
     char message[160];
-    snprintf(message, sizeof message, "%s has no %.64s", shape->name, key);
+    if (snprintf(message, sizeof message, "%s has no %s", shape->name, key) >=
+        (int)sizeof message) /* a name that long may be cut amidst a character */
+        snprintf(message, sizeof message, "%s has no member of that name", shape->name);
     napi_throw_type_error(frame->env, "ERR_INVALID_ARG_VALUE", message);
 }
 

@@ -3,6 +3,7 @@
  * header. */
 #include "base/base.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void *libc_alloc(void *user, size_t size)
@@ -69,6 +70,32 @@ void sgi_text_free(const sgi_mem *mem, char *text)
 {
     if (text)
         sgi_release(mem, text, strlen(text) + 1);
+}
+
+size_t sgi_text_fit(sgi_str text, size_t most)
+{
+    if (text.n <= most)
+        return text.n;
+    while (most && ((unsigned char)text.p[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
+void sgi_text_print(char *out, size_t size, const char *format, va_list args)
+{
+    int len = vsnprintf(out, size, format, args);
+    if (len < 0 || (size_t)len < size || !size)
+        return;
+    /* what was cut off is not there to be looked at: the last character may be whole */
+    size_t begin = size - 1, bytes;
+    while (begin && ((unsigned char)out[begin - 1] & 0xc0) == 0x80)
+        begin--;
+    if (!begin)
+        return;
+    unsigned char lead = (unsigned char)out[--begin];
+    bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (begin + bytes > size - 1)
+        out[begin] = 0;
 }
 
 int64_t sgi_now(const sgi_env *env)

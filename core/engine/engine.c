@@ -96,7 +96,7 @@ void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     char text[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    sgi_text_print(text, sizeof text, format, args);
     va_end(args);
     take_controls_out(text);
     engine->host.log(engine->host.user, level, text);

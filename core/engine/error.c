@@ -78,7 +78,7 @@ segue_status sgi_error_give(segue_error **out, const sgi_mem *mem, segue_status 
         char text[400];
         va_list args;
         va_start(args, format);
-        vsnprintf(text, sizeof text, format, args);
+        sgi_text_print(text, sizeof text, format, args);
         va_end(args);
         *out = sgi_error_new(mem, status, 0, sgi_str_of(text), (sgi_str){0});
     }

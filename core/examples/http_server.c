@@ -27,12 +27,14 @@ static void on_interrupt(void (*handler)(int))
 static void greet(void *user, segue_call *call)
 {
     const char *name = "world";
-    char text[128];
     (void)user;
     segue_call_argument_text(call, "name", &name, NULL);
-    int len = snprintf(text, sizeof text, "Hello, %.100s!", name);
-    if (segue_call_send_text(call, text, (size_t)len) == SEGUE_OK)
+    size_t size = strlen(name) + sizeof "Hello, !";
+    char *text = malloc(size);
+    int len = text ? snprintf(text, size, "Hello, %s!", name) : -1;
+    if (len >= 0 && segue_call_send_text(call, text, (size_t)len) == SEGUE_OK)
         segue_call_complete(call, NULL);
+    free(text);
     segue_call_free(call);
 }
 

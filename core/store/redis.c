@@ -43,7 +43,7 @@ fail(opening *o, segue_status status, const char *format, ...)
         return status;
     va_list args;
     va_start(args, format);
-    vsnprintf(o->message + n, o->size - (size_t)n, format, args);
+    sgi_text_print(o->message + n, o->size - (size_t)n, format, args);
     va_end(args);
     return status;
 }

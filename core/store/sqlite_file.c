@@ -82,7 +82,7 @@ segue_status sgi_sqlite_fail(sgi_sqlite_opening *o, segue_status status,
         return status;
     va_list args;
     va_start(args, format);
-    vsnprintf(o->message + n, o->size - (size_t)n, format, args);
+    sgi_text_print(o->message + n, o->size - (size_t)n, format, args);
     va_end(args);
     return status;
 }

@@ -181,4 +181,18 @@ test("errors are those of the table", () => {
         assert.ok(error.message.length > 0);
     }
     assert.equal(errors.byStatus.size, Object.keys(constants["Status"] ?? {}).length - 1);
+    for (const [reason, kind] of errors.byReason) {
+        const data = JSON.stringify({ reason });
+        const error = errors.fromInfo([-300, "no", -32603, data, false]);
+        assert.ok(error instanceof kind && error instanceof errors.ServerStoreError);
+        assert.ok(error instanceof errors.RemoteError);
+        assert.equal(error.name, kind.name);
+        assert.equal(error.code, "SEGUE_E_REMOTE");
+        assert.deepEqual(error.data, { reason });
+    }
+    for (const data of ['{"reason":"limit"}', '{"reason":1}', '["reason"]', null])
+        assert.equal(
+            errors.fromInfo([-300, "no", -32603, data, false]).constructor,
+            errors.RemoteError,
+        );
 });

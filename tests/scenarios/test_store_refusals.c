@@ -35,8 +35,7 @@ static const told all[] = {
     {SEGUE_E_NOT_FOUND, "store_lost", UNSTORED "its store has lost the operation"},
     {SEGUE_E_STATE, "store_torn", UNSTORED "its store has lost a part of the operation"},
     {SEGUE_E_EXISTS, "store_exists", UNSTORED "its store has such an operation already"},
-    {SEGUE_E_TOO_LARGE, "store_too_large",
-     UNSTORED "it is larger than its store takes"},
+    {SEGUE_E_TOO_LARGE, "store_too_large", UNSTORED "it is larger than its store takes"},
     {SEGUE_E_NOMEM, "out_of_memory", UNSTORED "it is out of memory"},
     {SEGUE_E_INVALID, "store_failed", UNSTORED "its store fails"},
 };
@@ -69,8 +68,7 @@ static void an_end_that_is_refused(world *w)
 {
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const char *id =
-            wire_make_task(c, "1", "story", "\"n\":5,\"delayMs\":10", NULL);
+        const char *id = wire_make_task(c, "1", "story", "\"n\":5,\"delayMs\":10", NULL);
         fault_store_refuse(faults, all[i].status, 1);
         const char *r = wire_get_until(c, id, "failed", NULL);
         must_say(r, "result.error", &all[i]);

@@ -26,6 +26,29 @@ static int tear_down(void **state)
     return 0;
 }
 
+static void print(char *out, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    sgi_text_print(out, size, format, args);
+    va_end(args);
+}
+
+/* Text that does not fit ends between characters, wherever the end is. */
+static void text_is_cut_between_characters(void **state)
+{
+    static const char whole[] = "a\u00e9\u20ac\U0001f600z";
+    static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    (void)state;
+    for (size_t most = 0; most < sizeof ends / sizeof *ends; most++) {
+        char out[16] = "untouched";
+        assert_int_equal(sgi_text_fit(sgi_str_of(whole), most), ends[most]);
+        print(out, most + 1, "%s", whole);
+        assert_int_equal(strlen(out), ends[most]);
+        assert_memory_equal(out, whole, ends[most]);
+    }
+}
+
 static void assert_text(const sgi_buf *buf, const char *expected)
 {
     assert_int_equal(buf->len, strlen(expected));
@@ -250,6 +273,7 @@ static void texts_are_copied_with_an_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(text_is_cut_between_characters),
         CASE(keeps_what_is_added_over_many_growths),
         CASE(writes_integers_to_their_ends),
         CASE(adding_nothing_allocates_nothing),

@@ -72,7 +72,7 @@ void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(flow->why, sizeof flow->why, format, args);
+    sgi_text_print(flow->why, sizeof flow->why, format, args);
     va_end(args);
     flow->status = SEGUE_E_UNAUTHORIZED;
     sgi_flow_done(flow);

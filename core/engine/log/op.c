@@ -441,8 +441,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
         sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "store: an operation ends: %s",
                        sgi_status_name(status));
         sgi_refusal refusal = sgi_refusal_of(SGI_UNSTORED, status);
-        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
-                    sgi_str_of(refusal.text), sgi_str_of(refusal.data));
+        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
+                    sgi_str_of(refusal.data));
         sgi_op_give_up(op, refusal.text); /* it may have had no memory to end */
     }
     sgi_op_unref(op);
