@@ -17,13 +17,13 @@ import lint
 TABLE = ".ci/lanes"
 # A lane that hangs has a process in a session of its own, as servers of rigs are.
 PLANTED = """
-set all 5 60 1
+set all 5 300 10
 lane good all 5 1 - echo "kill matrix x: 3 kills"; echo "5 passed, 1 skipped in 3.2s"
 lane bad all 5 1 - echo "ends badly"; exit 3
-lane hangs all 1 1 - setsid sleep 777 & echo $! >"$PLACE/pid"; wait; sleep 777
+lane hangs all 0 1 - setsid sleep 777 & echo $! >"$PLACE/pid"; wait; sleep 777
 lane behind all 5 1 hangs touch "$PLACE/ran"
 lane ordered all 5 2 good test -n "$JOBS"
-lane slow all 0 1 - sleep 1
+lane slow all 1 1 - sleep 2
 """
 WRONG = [
     "lane x all 5 1 - true",  # no such set
@@ -58,10 +58,10 @@ def check_runner():
         table = os.path.join(place, "lanes")
         with open(table, "w", encoding="ascii") as file:
             file.write(PLANTED)
-        told = subprocess.run(
-            [lint.ROOT / ".ci/lane", "all"], capture_output=True, text=True, timeout=120,
-            env=os.environ | {"SEGUE_LANES": table, "SEGUE_LANE_GRACE": "1",
-                              "PLACE": place, "SEGUE_LANE_LOGS": place})
+        environment = os.environ | {"SEGUE_LANES": table, "SEGUE_LANE_GRACE": "3",
+                                    "PLACE": place, "SEGUE_LANE_LOGS": place}
+        told = subprocess.run([lint.ROOT / ".ci/lane", "all"], capture_output=True,
+                              text=True, timeout=120, env=environment)
         out = told.stdout
         lint.expect(out.endswith("\n7 passed, 3 failed\n"), f"the count: {out}")
         lint.expect(told.returncode == 1, f"status {told.returncode}")
@@ -75,9 +75,25 @@ def check_runner():
             pid = int(file.read())
         for _ in range(100):
             if not is_running(pid):
-                return
+                break
             time.sleep(0.1)
-        lint.expect(False, "what a lane had started goes on")
+        lint.expect(not is_running(pid), "what a lane had started goes on")
+        check_end(place, environment)
+
+
+def check_end(place, environment):
+    """A run that is ended tells what it has, and ends what it had begun."""
+    run = subprocess.Popen([lint.ROOT / ".ci/lane", "good", "hangs", "slow"],
+                           stdout=subprocess.PIPE, text=True, env=environment)
+    pid = os.path.join(place, "pid")
+    os.remove(pid)
+    until = time.monotonic() + 60
+    while not os.path.exists(pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    run.terminate()
+    out, _ = run.communicate(timeout=60)
+    lint.expect("FAIL  hangs: it was ended" in out, f"not told: {out}")
+    lint.expect(" failed\n" in out and run.returncode == 1, f"the count: {out}")
 
 
 def check_table(runner, text):
