@@ -206,6 +206,8 @@ static void begin(composition *c, uint64_t seed)
     snprintf(c->path, sizeof c->path, "/dev/shm/segue-composition-%d.db", (int)getpid());
     scratch_clear(c->path);
     c->faults = fault_store_new(c->plan.sqlite ? c->path : NULL, &c->store);
+    if (c->plan.keeps)
+        fault_store_keep(c->faults);
     for (int i = 0; i < c->plan.calls; i++) {
         dice d = dice_of(seed, 10 + (uint64_t)i);
         c->apps[i].c = c;

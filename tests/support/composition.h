@@ -156,6 +156,8 @@ typedef struct composition_plan {
     int cuts, kills, restarts; /* still to come */
     int repeats, reorders;     /* one in so many; 0 = none */
     int64_t max_queue;         /* of the server */
+    size_t read_bytes;         /* ... of a log, that it reads back at once; 0 = usual */
+    bool keeps;                /* the store keeps what nobody needs any more */
     int64_t credit;
     bool discard;
     bool cancels; /* the application cancels one of its calls */

@@ -72,6 +72,8 @@ void composition_plan_make(composition_plan *plan, uint64_t seed)
     plan->credit = ONE_OF(&d, 0, 0, 1, 5);
     plan->discard = dice_once_in(&d, 8);
     plan->cancels = dice_once_in(&d, 16);
+    plan->read_bytes = (size_t)ONE_OF(&d, 0, 1, 500, 20000);
+    plan->keeps = dice_once_in(&d, 2);
 }
 
 void composition_plan_print(const composition_plan *plan, char *out, size_t size)
@@ -80,10 +82,11 @@ void composition_plan_print(const composition_plan *plan, char *out, size_t size
         out, size,
         "%s, %s, %s, %s, %d calls, batch %d, piece %u, room %u, slowness %u, "
         "%d cuts, %d kills, %d restarts, repeats %d, reorders %d, queue %d, "
-        "credit %d%s%s",
+        "credit %d, read %zu%s%s%s",
         plan->row->name, plan->http ? "HTTP" : "line", plan->sqlite ? "SQLite" : "memory",
         plan->restartable ? "restartable" : "not restartable", plan->calls, plan->batch,
         plan->piece, plan->room, plan->slowness, plan->cuts, plan->kills, plan->restarts,
         plan->repeats, plan->reorders, (int)plan->max_queue, (int)plan->credit,
-        plan->discard ? ", discard" : "", plan->cancels ? ", cancels" : "");
+        plan->read_bytes, plan->keeps ? ", keeps" : "", plan->discard ? ", discard" : "",
+        plan->cancels ? ", cancels" : "");
 }

@@ -4,6 +4,8 @@
  * is told is stored. */
 #include "support/composition.h"
 
+#include "engine/serving/server.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +281,8 @@ void server_start(composition *c)
     options.seal_key_len = sizeof key;
     composition_check(c, segue_server_new(c->server_runtime, &options, &c->server) ==
                              SEGUE_OK);
+    if (c->plan.read_bytes)
+        c->server->read_bytes = c->plan.read_bytes;
     add_tool(c);
     c->carrier->serve(c);
     c->server_base = c->server_mem.live;
