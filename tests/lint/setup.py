@@ -21,7 +21,7 @@ APT = """echo "$*" >>"$PLACE/calls"
 [ "$1" = update ] && exit
 [ "$APT" = fails ] && { echo "E: no such package"; exit 100; }
 [ "$APT" = nothing ] && exit
-for name in gcc g++ make cmake ninja pkg-config node npm python3 abidw clang-format \\
+for name in gcc g++ make cmake ninja pkg-config node npm python3 abidw \\
     curl openssl redis-server clang setarch; do
     printf '#!/bin/sh\\necho v22.0.0\\n' >"$PLACE/bin/$name"
     /bin/chmod 755 "$PLACE/bin/$name"
@@ -39,8 +39,8 @@ STAND_INS = {
 }
 BARE_PYTHON = 'case $2 in *ensurepip*) exit 1 ;; esac\n'  # as Debian's python3 alone
 SAID = "setup: as root, run: apt-get install --no-install-recommends "
-ONLY_TESTS = {"abigail-tools", "clang", "clang-format", "haproxy", "libclang-rt-dev",
-              "libcmocka-dev", "libjansson-dev", "nginx-light", "redis-server"}
+ONLY_TESTS = {"abigail-tools", "clang", "haproxy", "libclang-rt-dev", "libcmocka-dev",
+              "libjansson-dev", "nginx-light", "redis-server"}
 
 
 class Machine:
