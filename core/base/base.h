@@ -78,6 +78,29 @@ typedef struct sgi_env {
     segue_hooks *hooks; /* never NULL; filled by the runtime */
 } sgi_env;
 
+/* Times and durations that a peer, a store or an option gives may be anything: what is
+ * made of them stays at the ends of int64_t instead of going round. */
+static inline int64_t sgi_time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static inline int64_t sgi_time_sub(int64_t a, int64_t b)
+{
+    int64_t left;
+    return !__builtin_sub_overflow(a, b, &left) ? left : b < 0 ? INT64_MAX : INT64_MIN;
+}
+
+static inline int64_t sgi_time_mul(int64_t a, int64_t b)
+{
+    int64_t product;
+    bool negative = (a < 0) != (b < 0);
+    return !__builtin_mul_overflow(a, b, &product) ? product
+           : negative                              ? INT64_MIN
+                                                   : INT64_MAX;
+}
+
 int64_t sgi_now(const sgi_env *env);  /* monotonic, ms */
 int64_t sgi_wall(const sgi_env *env); /* since 1970, ms */
 bool sgi_random(const sgi_env *env, void *bytes, size_t len);

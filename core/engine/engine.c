@@ -64,7 +64,7 @@ void sgi_engine_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
                       sgi_timer_fn fn)
 {
     int64_t now = sgi_now(&engine->env);
-    int64_t at = delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
+    int64_t at = sgi_time_add(now, delay_ms);
     int64_t before = sgi_timers_next(&engine->timers);
     sgi_timer_must_set(&engine->timers, timer, at, fn);
     if (sgi_timers_next(&engine->timers) < before)
@@ -133,6 +133,8 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
     return true;
 }
 
+#define STAMP_LAST_MS INT64_C(253402300799999) /* the end of the year 9999 */
+
 /* Civil date from days since 1970-01-01, by eras of 400 years (proleptic Gregorian). */
 static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 {
@@ -150,6 +152,8 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 
 void sgi_stamp(int64_t wall_ms, char out[SGI_STAMP_SIZE])
 {
+    if (wall_ms < 0 || wall_ms > STAMP_LAST_MS) /* RFC 3339 has four digits for a year */
+        wall_ms = wall_ms < 0 ? 0 : STAMP_LAST_MS;
     int64_t days = wall_ms / 86400000 - (wall_ms % 86400000 < 0);
     unsigned ms = (unsigned)(wall_ms - days * 86400000);
     int year;

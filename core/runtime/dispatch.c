@@ -56,7 +56,7 @@ static int64_t time_left(int64_t timeout_ms, int64_t deadline)
 static int64_t deadline_of(int64_t timeout_ms)
 {
     int64_t now = sgi_real_now();
-    return timeout_ms > INT64_MAX - now ? INT64_MAX : now + timeout_ms;
+    return sgi_time_add(now, timeout_ms);
 }
 
 static int32_t budget_left(int32_t max_events, int32_t ran)

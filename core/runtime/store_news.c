@@ -67,7 +67,7 @@ static void ask_again(sgi_desk *desk, int64_t within_ms)
     if (within_ms == 0)
         make_due(desk);
     else if (within_ms > 0 && slot->blocking)
-        desk->news_ms = sgi_real_now() + within_ms;
+        desk->news_ms = sgi_time_add(sgi_real_now(), within_ms);
     else if (within_ms > 0)
         sgi_engine_timer(&slot->rt->engine, &desk->news_timer, within_ms, timer_rang);
 }

@@ -94,7 +94,7 @@ static segue_status become_owner(opening *o)
 static segue_status connect_server(opening *o)
 {
     sgi_redis_store *store = o->store;
-    int64_t deadline = sgi_redis_now() + store->timeout_ms;
+    int64_t deadline = sgi_time_add(sgi_redis_now(), store->timeout_ms);
     for (;;) {
         segue_status status = sgi_redis_connect(store, &store->link, deadline);
         if (!status)

@@ -89,7 +89,8 @@ sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *che
 static sgi_bearer_verdict grant_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
     sgi_buf *name = &gate->jwt.claims; /* is not needed any more */
-    int64_t expires_ms = (gate->jwt.expires_s + gate->rules.leeway_s) * 1000;
+    int64_t expires_ms =
+        sgi_time_mul(sgi_time_add(gate->jwt.expires_s, gate->rules.leeway_s), 1000);
     sgi_buf_cut(name, 0);
     sgi_buf_add_str(name, gate->rules.issuer);
     sgi_buf_add_char(name, ' ');

@@ -246,7 +246,8 @@ static void on_timer(sgi_timer *timer)
 {
     sgi_http_ask *ask = SGI_OWNER(timer, sgi_http_ask, timer);
     sgi_engine *engine = engine_of(ask);
-    int64_t left = ask->heard_ms + ask->client->silence_ms - sgi_now(&engine->env);
+    int64_t left = sgi_time_sub(sgi_time_add(ask->heard_ms, ask->client->silence_ms),
+                                sgi_now(&engine->env));
     if (!ask->fetch) {
         sgi_http_ask_depart(ask);
     } else if (!sgi_ask_waits(ask->conn)) {

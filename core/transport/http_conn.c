@@ -122,7 +122,7 @@ void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
         return;
     if (wait == SGI_HTTP_WAIT_WRITE)
         conn->taken = sgi_link_taken(conn->link);
-    conn->deadline_ms = sgi_now(&engine_of(conn)->env) + ms;
+    conn->deadline_ms = sgi_time_add(sgi_now(&engine_of(conn)->env), ms);
     if (!conn->timer.slot || conn->timer.at_ms > conn->deadline_ms)
         set_timer(conn, ms);
 }

@@ -175,7 +175,7 @@ static void expired(sgi_timer *timer)
 static void set_expiry(sgi_http_conn *conn)
 {
     sgi_engine *engine = engine_of(conn);
-    int64_t left = conn->expires_ms - sgi_wall(&engine->env);
+    int64_t left = sgi_time_sub(conn->expires_ms, sgi_wall(&engine->env));
     sgi_engine_timer(engine, &conn->expiry, left > 0 ? left : 0, expired);
 }
 

@@ -434,9 +434,9 @@ segue_status sgi_transport_spawn(segue_runtime *rt, const segue_spawn_options *o
     if (!s)
         return SEGUE_E_NOMEM;
     sgi_stream_init(&s->stream, &s->base, &events);
-    segue_status status =
-        sgi_transport_init(&s->base, rt, &ops, options->restart != 0,
-                           s->close_ms + s->terminate_ms + KILL_GRACE_MS);
+    segue_status status = sgi_transport_init(
+        &s->base, rt, &ops, options->restart != 0,
+        sgi_time_add(sgi_time_add(s->close_ms, s->terminate_ms), KILL_GRACE_MS));
     if (status != SEGUE_OK) {
         sgi_relay_undo(s->relay);
         sgi_command_free(mem, s->command);

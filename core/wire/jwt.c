@@ -207,14 +207,14 @@ static sgi_jwt_fault check_times(sgi_json claims, const sgi_jwt_rules *rules,
     int64_t from;
     if (!read_time(sgi_json_get(claims, "exp"), expires_s))
         return SGI_JWT_CLAIMS;
-    if (now_s >= *expires_s + rules->leeway_s)
+    if (now_s >= sgi_time_add(*expires_s, rules->leeway_s))
         return SGI_JWT_EXPIRED;
     for (size_t i = 0; i < 2; i++) {
         if (!early[i].n)
             continue;
         if (!read_time(early[i], &from))
             return SGI_JWT_CLAIMS;
-        if (now_s < from - rules->leeway_s)
+        if (now_s < sgi_time_sub(from, rules->leeway_s))
             return SGI_JWT_EARLY;
     }
     return SGI_JWT_OK;

@@ -331,7 +331,7 @@ void sgi_ask_alive(sgi_conn *conn)
 void sgi_ask_wait(sgi_conn *conn, int64_t ms)
 {
     segue_session *session = conn->exchange->session;
-    int64_t until = sgi_now(&session->engine->env) + ms;
+    int64_t until = sgi_time_add(sgi_now(&session->engine->env), ms);
     if (until > session->wait_until_ms)
         session->wait_until_ms = until;
 }

@@ -232,7 +232,7 @@ static void put(sgi_cache *cache, sgi_str key, sgi_json result, sgi_freshness fr
     sgi_kept *kept = sgi_alloc(sgi_engine_mem(cache->engine), size);
     if (!kept)
         return; /* it is asked for again, that is all */
-    *kept = (sgi_kept){.stale_ms = now + freshness.ttl_ms,
+    *kept = (sgi_kept){.stale_ms = sgi_time_add(now, freshness.ttl_ms),
                        .scope = freshness.scope,
                        .size = size,
                        .len = result.n};

@@ -84,7 +84,8 @@ void sgi_resume_event(segue_request *request, sgi_str id)
 
 void sgi_resume_lost(segue_request *request)
 {
-    request->resume_due_ms = sgi_now(&request->engine->env) + request->resume_min_ms;
+    request->resume_due_ms =
+        sgi_time_add(sgi_now(&request->engine->env), request->resume_min_ms);
 }
 
 /* Of several servers on one store this is not the one that runs it. */

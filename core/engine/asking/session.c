@@ -313,7 +313,7 @@ void sgi_session_unheard(segue_session *session, bool heard)
 
 int64_t sgi_session_patience(const segue_session *session, int64_t ms)
 {
-    int64_t left = session->wait_until_ms - sgi_now(&session->engine->env);
+    int64_t left = sgi_time_sub(session->wait_until_ms, sgi_now(&session->engine->env));
     return left > ms ? left : ms;
 }
 

@@ -67,11 +67,10 @@ static void note_ttl(segue_request *request, sgi_json task)
     for (size_t i = 0; i < 3; i++) {
         sgi_json value = sgi_json_get(task, known[i].name);
         int64_t ttl;
-        bool is_null = value.n && sgi_json_kind_of(value) == SGI_JSON_NULL;
-        if (is_null || (sgi_json_int(value, &ttl) && ttl > INT64_MAX / 1000))
+        if (value.n && sgi_json_kind_of(value) == SGI_JSON_NULL)
             request->ttl_ms = -1;
         else if (sgi_json_int(value, &ttl) && ttl >= 0)
-            request->ttl_ms = ttl * known[i].unit;
+            request->ttl_ms = sgi_time_mul(ttl, known[i].unit);
         else
             continue;
         return;

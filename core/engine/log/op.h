@@ -361,6 +361,12 @@ static inline bool sgi_op_has_ended(const sgi_op *op)
     return op->final != SGI_FINAL_NONE;
 }
 
+/* When its ttl is over, by the wall clock; INT64_MAX = never. */
+static inline int64_t sgi_op_expiry(const sgi_op *op)
+{
+    return op->ttl_ms < 0 ? INT64_MAX : sgi_time_add(op->created_ms, op->ttl_ms);
+}
+
 /* As a peer may see it. */
 sgi_state sgi_op_state(const sgi_op *op);
 bool sgi_input_is_open(const sgi_op *op, const sgi_input *input);

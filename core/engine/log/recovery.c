@@ -228,8 +228,7 @@ static void give_up(sgi_op *op)
 void sgi_recover_one(segue_server *server, sgi_op *op)
 {
     if (!sgi_op_has_ended(op) && server->stage < SGI_SERVER_DEAD) {
-        bool expired = op->ttl_ms >= 0 &&
-                       op->created_ms + op->ttl_ms <= sgi_wall(&server->engine->env);
+        bool expired = sgi_op_expiry(op) <= sgi_wall(&server->engine->env);
         bool restartable = op->item && op->item->options.flags & SEGUE_TOOL_RESTARTABLE;
         server->counts.taken_over++;
         if (op->is_task || op->resumable) {

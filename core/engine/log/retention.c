@@ -29,7 +29,8 @@ static bool is_full(const sgi_retention *kept, const sgi_retention_share *share,
     const sgi_retention_limits *limits = &kept->limits;
     return (limits->max_events && share->events >= limits->max_events / PARTS) ||
            (limits->max_bytes && (int64_t)share->bytes >= limits->max_bytes / PARTS) ||
-           (limits->ttl_ms && at_ms - share->first_ms >= limits->ttl_ms / PARTS);
+           (limits->ttl_ms &&
+            sgi_time_sub(at_ms, share->first_ms) >= limits->ttl_ms / PARTS);
 }
 
 static sgi_retention_share *open_share(sgi_retention *kept, int64_t at_ms)
@@ -68,7 +69,8 @@ static bool is_beyond(const sgi_retention *kept, int64_t now_ms)
     const sgi_retention_limits *limits = &kept->limits;
     return (limits->max_events && kept->events > limits->max_events) ||
            (limits->max_bytes && kept->bytes > (size_t)limits->max_bytes) ||
-           (limits->ttl_ms && now_ms - kept->shares[0].last_ms >= limits->ttl_ms);
+           (limits->ttl_ms &&
+            sgi_time_sub(now_ms, kept->shares[0].last_ms) >= limits->ttl_ms);
 }
 
 void sgi_retention_look(sgi_retention *kept, int64_t now_ms)

@@ -28,7 +28,7 @@ static void purged(sgi_job *job)
     segue_server *server = job->user;
     int64_t delay = PURGE_MAX_MS;
     if (job->status == SEGUE_OK && job->next_ms != INT64_MAX)
-        delay = job->next_ms - sgi_wall(&server->engine->env);
+        delay = sgi_time_sub(job->next_ms, sgi_wall(&server->engine->env));
     if (delay < PURGE_MIN_MS)
         delay = PURGE_MIN_MS;
     if (delay > PURGE_MAX_MS)
@@ -102,15 +102,17 @@ void sgi_server_op_forget(sgi_op *op)
 int64_t sgi_server_purge_time(const sgi_op *op)
 {
     int64_t grace = op->server->options.grace_ms;
-    if (op->resumable && op->ttl_ms < 0)
-        return sgi_op_has_ended(op)
-                   ? op->ended_ms + 2 * op->resumable->max_wait_ms + LEAST_KEPT_MS + grace
-                   : INT64_MAX;
+    int64_t kept_ms = sgi_time_add(op->ended_ms, grace);
+    if (op->resumable && op->ttl_ms < 0) {
+        int64_t waits_ms = sgi_time_mul(op->resumable->max_wait_ms, 2);
+        kept_ms = sgi_time_add(kept_ms, sgi_time_add(waits_ms, LEAST_KEPT_MS));
+        return sgi_op_has_ended(op) ? kept_ms : INT64_MAX;
+    }
     if (op->final == SGI_FINAL_EXPIRED)
-        return op->ended_ms + grace;
+        return kept_ms;
     if (op->ttl_ms < 0)
         return INT64_MAX;
-    return op->created_ms + op->ttl_ms + (sgi_op_has_ended(op) ? 0 : grace);
+    return sgi_time_add(sgi_op_expiry(op), sgi_op_has_ended(op) ? 0 : grace);
 }
 
 static void on_timer(sgi_timer *timer)
@@ -134,7 +136,7 @@ void sgi_server_start_ttl(sgi_op *op)
 {
     if (op->ttl_ms >= 0)
         sgi_engine_timer(op->engine, &op->timer,
-                         op->created_ms + op->ttl_ms - sgi_wall(&op->engine->env),
+                         sgi_time_sub(sgi_op_expiry(op), sgi_wall(&op->engine->env)),
                          on_timer);
 }
 
@@ -143,7 +145,7 @@ void sgi_server_start_ttl(sgi_op *op)
 static void start_linger(sgi_op *op)
 {
     segue_server *server = op->server;
-    int64_t left = sgi_server_purge_time(op) - sgi_wall(&op->engine->env);
+    int64_t left = sgi_time_sub(sgi_server_purge_time(op), sgi_wall(&op->engine->env));
     if (!op->store_broken && left > LINGER_MS && !op->resumable)
         left = LINGER_MS;
     sgi_engine_timer(op->engine, &op->timer, left, on_timer);

@@ -99,7 +99,7 @@ void sgi_resumable_touch(sgi_resumable *r)
     if (!r->detached)
         return;
     start_clock(r, wait_of(r));
-    if (!r->away || now - r->away_ms >= slack_of(r))
+    if (!r->away || sgi_time_sub(now, r->away_ms) >= slack_of(r))
         sgi_resumable_say(r, true);
 }
 
@@ -119,8 +119,9 @@ void sgi_resumable_wake(sgi_op *op)
     }
     bool known = r->away || sgi_op_has_ended(op);
     int64_t since = r->away ? r->away_ms : op->ended_ms;
-    if (known && since + slack_of(r) < now)
-        start_clock(r, since + slack_of(r) + wait_of(r) - now);
+    int64_t parted = sgi_time_add(since, slack_of(r));
+    if (known && parted < now)
+        start_clock(r, sgi_time_sub(sgi_time_add(parted, wait_of(r)), now));
     else
         start_clock(r, wait_of(r));
     if (!known)

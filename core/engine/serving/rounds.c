@@ -141,7 +141,7 @@ static bool put_out(sgi_round *round)
     int64_t now_ms = sgi_wall(&op->engine->env);
     sgi_op_ref(op);
     take_in(round);
-    round->expires_ms = wait_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + wait_ms;
+    round->expires_ms = sgi_time_add(now_ms, wait_ms);
     if (!sgi_engine_random_text(op->engine, round->id) || !seal_state(round)) {
         sgi_op_unref(op);
         return false;
