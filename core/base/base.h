@@ -5,6 +5,7 @@
 #define SGI_BASE_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,18 @@ void *sgi_zalloc(const sgi_mem *mem, size_t size);
 void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size);
 /* size must be what was asked for. NULL is ignored. */
 void sgi_release(const sgi_mem *mem, void *ptr, size_t size);
+
+/* ---- work ---- */
+
+/* Debug builds count what is done to bytes of a peer: bytes that are walked, compared,
+ * hashed, copied and allocated. Tests hold it against the size of the input. */
+#ifdef SGI_COUNT_WORK
+extern _Atomic uint64_t sgi_work;
+#define SGI_WORK(amount)                                                                 \
+    atomic_fetch_add_explicit(&sgi_work, (uint64_t)(amount) + 1, memory_order_relaxed)
+#else
+#define SGI_WORK(amount) ((void)0)
+#endif
 
 /* ---- string view ---- */
 
@@ -49,6 +62,7 @@ static inline sgi_str sgi_str_of(const char *text)
 
 static inline bool sgi_str_eq(sgi_str a, sgi_str b)
 {
+    SGI_WORK(a.n == b.n ? a.n : 0);
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 

@@ -63,6 +63,7 @@ void sgi_buf_add_int(sgi_buf *buf, int64_t value)
 
 void sgi_buf_drop(sgi_buf *buf, size_t n)
 {
+    SGI_WORK(n < buf->len ? buf->len - n : 0);
     if (n < buf->len)
         memmove(buf->p, buf->p + n, buf->len - n);
     buf->len -= n;

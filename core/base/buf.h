@@ -28,6 +28,7 @@ static inline bool sgi_buf_reserve(sgi_buf *buf, size_t n)
 static inline void sgi_buf_add(sgi_buf *buf, const void *bytes, size_t n)
 {
     if (n && sgi_buf_reserve(buf, n)) {
+        SGI_WORK(n);
         memcpy(buf->p + buf->len, bytes, n);
         buf->len += n;
     }

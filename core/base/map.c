@@ -35,6 +35,7 @@ uint64_t sgi_siphash(const uint64_t seed[2], const void *bytes, size_t len)
     uint64_t v[4] = {seed[0] ^ 0x736f6d6570736575u, seed[1] ^ 0x646f72616e646f6du,
                      seed[0] ^ 0x6c7967656e657261u, seed[1] ^ 0x7465646279746573u};
     size_t left = len;
+    SGI_WORK(len);
     for (; left >= 8; left -= 8, in += 8) {
         uint64_t word;
         memcpy(&word, in, 8);
@@ -67,9 +68,11 @@ sgi_map_node *sgi_map_find(const sgi_map *map, sgi_str key)
     if (!map->count)
         return NULL;
     uint64_t hash = sgi_siphash(map->seed, key.p, key.n);
-    for (sgi_map_node *node = *bucket(map, hash); node; node = node->next)
+    for (sgi_map_node *node = *bucket(map, hash); node; node = node->next) {
+        SGI_WORK(0);
         if (node->hash == hash && sgi_str_eq(node->key, key))
             return node;
+    }
     return NULL;
 }
 

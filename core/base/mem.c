@@ -26,16 +26,21 @@ static void libc_release(void *user, void *ptr, size_t size)
     free(ptr);
 }
 
+#ifdef SGI_COUNT_WORK
+_Atomic uint64_t sgi_work;
+#endif
+
 const sgi_mem sgi_mem_libc = {libc_alloc, libc_resize, libc_release, NULL};
 
 void *sgi_alloc(const sgi_mem *mem, size_t size)
 {
+    SGI_WORK(size);
     return mem->alloc(mem->user, size);
 }
 
 void *sgi_zalloc(const sgi_mem *mem, size_t size)
 {
-    void *ptr = mem->alloc(mem->user, size);
+    void *ptr = sgi_alloc(mem, size);
     if (ptr)
         memset(ptr, 0, size);
     return ptr;
@@ -45,6 +50,7 @@ void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size
 {
     if (!ptr)
         return sgi_alloc(mem, new_size);
+    SGI_WORK(new_size);
     return mem->resize(mem->user, ptr, old_size, new_size);
 }
 

@@ -145,8 +145,11 @@ bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member)
     if (p == end)
         return false;
     p = sgi_json_skip_space(p + 1, end);
+    size_t before = *at;
+    (void)before;
     if (!next_value(object, p, at, &found.value))
         return false;
+    SGI_WORK(*at - before);
     *member = found;
     return true;
 }
@@ -154,7 +157,12 @@ bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member)
 bool sgi_json_next_item(sgi_json array, size_t *at, sgi_json *item)
 {
     const unsigned char *p = next_start(array, *at, '[');
-    return p && next_value(array, p, at, item);
+    size_t before = *at;
+    (void)before;
+    if (!p || !next_value(array, p, at, item))
+        return false;
+    SGI_WORK(*at - before);
+    return true;
 }
 
 static size_t put_utf8(uint32_t code, char out[4])
@@ -223,6 +231,7 @@ static bool decoded_is(sgi_str inner, sgi_str text)
     while (p < end) {
         const unsigned char *slash = memchr(p, '\\', (size_t)(end - p));
         size_t run = (size_t)((slash ? slash : end) - p);
+        SGI_WORK(run);
         if (run > text.n || memcmp(p, text.p, run) != 0)
             return false;
         text.p += run;

@@ -10,13 +10,23 @@
 #include "support/test_mem.h"
 
 static test_mem tm;
+
+static int32_t no_chance(void *user, void *bytes, size_t len)
+{
+    (void)user;
+    memset(bytes, 7, len);
+    return 0;
+}
+
+static segue_hooks chances = {.struct_size = sizeof chances, .random = no_chance};
+static sgi_env counted = {&tm.mem, &chances};
 static sgi_fold fold;
 
 static int set_up(void **state)
 {
     (void)state;
     test_mem_init(&tm);
-    sgi_fold_init(&fold, &tm.mem);
+    sgi_fold_init(&fold, &counted);
     return 0;
 }
 
@@ -155,12 +165,11 @@ static void an_escaped_name_may_be_very_long(void **state)
     add_fields(name.p);
     add_fields(name.p);
     add_fields("{\"a\":2}");
-    sgi_json_member member;
-    size_t at = 0;
-    assert_true(sgi_json_next_member(sgi_buf_str(&fold.fields), &at, &member));
-    assert_int_equal(member.key.n, 30000);
-    assert_true(sgi_json_next_member(sgi_buf_str(&fold.fields), &at, &member));
-    assert_false(sgi_json_next_member(sgi_buf_str(&fold.fields), &at, &member));
+    sgi_fields_walk walk = {0};
+    assert_true(sgi_fields_next(&fold.fields, &walk));
+    assert_int_equal(walk.field->name_len, 30000);
+    assert_true(sgi_fields_next(&fold.fields, &walk));
+    assert_false(sgi_fields_next(&fold.fields, &walk));
     sgi_buf_free(&name);
 }
 
@@ -204,16 +213,17 @@ static void without_memory_it_fails_and_says_so(void **state)
         tm.fail_at = at;
         run_all();
         refused = tm.failed;
-        assert_int_equal(sgi_fold_failed(&fold), refused > 0);
+        bool failed = sgi_fold_failed(&fold); /* a map that cannot grow is only slower */
+        assert_true(refused || !failed);
         sgi_buf out;
         sgi_buf_init(&out, &sgi_mem_libc);
         sgi_jw w = sgi_jw_on(&out);
         sgi_jw_open(&w, '{');
         sgi_fold_write(&fold, &w, false, (sgi_str){0});
-        assert_int_equal(out.failed, refused > 0);
+        assert_int_equal(out.failed, failed);
         sgi_buf_free(&out);
         sgi_fold_free(&fold);
-        sgi_fold_init(&fold, &tm.mem);
+        sgi_fold_init(&fold, &counted);
         assert_int_equal(tm.live, 0);
     }
 }

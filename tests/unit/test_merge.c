@@ -143,6 +143,16 @@ static const row rows[] = {
 
 static test_mem tm;
 
+static int32_t no_chance(void *user, void *bytes, size_t len)
+{
+    (void)user;
+    memset(bytes, 7, len);
+    return 0;
+}
+
+static segue_hooks chances = {.struct_size = sizeof chances, .random = no_chance};
+static sgi_env counted = {&tm.mem, &chances};
+
 static void see(void *user, uint64_t index, sgi_json block)
 {
     char *seen = user;
@@ -157,7 +167,7 @@ static char *merge_row(const row *r, sgi_merged *merged, char *seen, uint32_t *w
     sgi_merge merge;
     sgi_buf out;
     char *text = NULL;
-    sgi_merge_init(&merge, &tm.mem, "content");
+    sgi_merge_init(&merge, &counted, "content");
     *merged = SGI_MERGED;
     for (size_t i = 0; i < RESPONSES_MAX && r->responses[i] && *merged == SGI_MERGED; i++)
         *merged = sgi_merge_take(&merge, sgi_str_of(r->responses[i]), see, seen);
@@ -208,12 +218,11 @@ static void without_memory(void **state)
             test_mem_rearm(&tm);
             tm.fail_at = at;
             char *text = merge_row(&rows[i], &merged, seen, &warnings);
-            if (!tm.failed) {
+            if (text) /* a map that cannot grow is only slower */
                 assert_string_equal(text, rows[i].result);
-                free(text);
+            free(text);
+            if (!tm.failed)
                 break;
-            }
-            assert_null(text);
         }
     }
 }
@@ -224,7 +233,7 @@ static void other_lists(void **state)
     sgi_buf out;
     (void)state;
     test_mem_init(&tm);
-    sgi_merge_init(&merge, &tm.mem, "messages");
+    sgi_merge_init(&merge, &counted, "messages");
     assert_int_equal(sgi_merge_take(&merge,
                                     SGI_STR("{\"messages\":[{\"role\":\"user\"}],"
                                             "\"content\":1}"),

@@ -2,17 +2,30 @@
 
 #define INDEX_MAX (INT64_C(1) << 53)
 
-void sgi_merge_init(sgi_merge *merge, const sgi_mem *mem, const char *list)
+void sgi_merge_init(sgi_merge *merge, const sgi_env *env, const char *list)
 {
-    *merge = (sgi_merge){.mem = mem, .list = list};
-    sgi_fold_init(&merge->fields, mem);
+    *merge = (sgi_merge){.env = env, .list = list, .max_blocks = SGI_MERGE_BLOCKS_MAX};
+    sgi_fold_init(&merge->fields, env);
     merge->fields.list = NULL;
+}
+
+static void free_text(sgi_merge *merge, sgi_merge_block *block)
+{
+    if (!block->text)
+        return;
+    sgi_fields_clear(&block->text->others);
+    sgi_buf_free(&block->text->inside);
+    sgi_release(merge->env->mem, block->text, sizeof *block->text);
+    block->text = NULL;
 }
 
 static void drop_blocks(sgi_merge *merge)
 {
-    while (merge->count)
-        sgi_buf_free(&merge->blocks[--merge->count]);
+    while (merge->count) {
+        sgi_merge_block *block = &merge->blocks[--merge->count];
+        free_text(merge, block);
+        sgi_buf_free(&block->json);
+    }
     merge->bytes = 0;
 }
 
@@ -20,7 +33,7 @@ void sgi_merge_free(sgi_merge *merge)
 {
     drop_blocks(merge);
     if (merge->blocks)
-        sgi_release(merge->mem, merge->blocks, merge->room * sizeof *merge->blocks);
+        sgi_release(merge->env->mem, merge->blocks, merge->room * sizeof *merge->blocks);
     merge->blocks = NULL;
     merge->room = 0;
     sgi_fold_free(&merge->fields);
@@ -66,8 +79,9 @@ static bool grow(sgi_merge *merge)
     if (merge->count < merge->room)
         return true;
     size_t room = merge->room ? merge->room * 2 : 16;
-    sgi_buf *blocks = sgi_resize(merge->mem, merge->blocks, merge->room * sizeof *blocks,
-                                 room * sizeof *blocks);
+    sgi_merge_block *blocks =
+        sgi_resize(merge->env->mem, merge->blocks, merge->room * sizeof *blocks,
+                   room * sizeof *blocks);
     if (!blocks)
         return false;
     merge->blocks = blocks;
@@ -75,19 +89,31 @@ static bool grow(sgi_merge *merge)
     return true;
 }
 
-static sgi_merged add_block(sgi_merge *merge, sgi_json block)
+/* In a room that is no larger: a peer may send very many small ones. */
+static bool set_json(sgi_merge *merge, sgi_merge_block *block, sgi_json json)
 {
+    sgi_buf text = {.mem = merge->env->mem, .cap = json.n};
+    text.p = sgi_alloc(merge->env->mem, json.n);
+    if (!text.p)
+        return false;
+    sgi_buf_add_str(&text, json);
+    sgi_buf_free(&block->json);
+    block->json = text;
+    return true;
+}
+
+static sgi_merged add_block(sgi_merge *merge, sgi_json json)
+{
+    if (merge->count >= merge->max_blocks)
+        return SGI_MERGE_LIMIT;
     if (!grow(merge))
         return SGI_MERGE_NOMEM;
-    sgi_buf *text = &merge->blocks[merge->count];
-    sgi_buf_init(text, merge->mem);
-    sgi_buf_add_str(text, block);
-    if (text->failed) {
-        sgi_buf_free(text);
+    sgi_merge_block *block = &merge->blocks[merge->count];
+    *block = (sgi_merge_block){.json = {.mem = merge->env->mem}};
+    if (!set_json(merge, block, json))
         return SGI_MERGE_NOMEM;
-    }
     merge->count++;
-    merge->bytes += block.n;
+    merge->bytes += json.n;
     return SGI_MERGED;
 }
 
@@ -104,53 +130,59 @@ static sgi_str inside(sgi_json string)
 
 /* Escapes stand for themselves, so two strings are one when their quotes meet. Other
  * members of the new piece win. */
-static void write_longer(sgi_json old, sgi_json piece, sgi_buf *out)
+static void add_piece(sgi_merge_text *text, sgi_json piece)
 {
-    static const char *const text[] = {"text", NULL};
-    sgi_fold others;
-    sgi_buf mine, theirs;
-    sgi_jw w = sgi_jw_on(out);
-    sgi_fold_init(&others, out->mem);
-    sgi_buf_init(&mine, out->mem);
-    sgi_buf_init(&theirs, out->mem);
-    others.list = NULL;
-    write_without(old, text, &mine);
-    write_without(piece, text, &theirs);
-    sgi_fold_fields(&others, sgi_buf_str(&mine));
-    sgi_fold_fields(&others, sgi_buf_str(&theirs));
-    sgi_jw_open(&w, '{');
-    sgi_fold_write(&others, &w, false, (sgi_str){0});
-    sgi_jw_key(&w, "text");
-    sgi_buf_add_char(out, '"');
-    sgi_buf_add_str(out, inside(sgi_json_get(old, "text")));
-    sgi_buf_add_str(out, inside(sgi_json_get(piece, "text")));
-    sgi_buf_add_char(out, '"');
-    sgi_jw_close(&w, '}');
-    out->failed |= mine.failed || theirs.failed;
-    sgi_buf_free(&mine);
-    sgi_buf_free(&theirs);
-    sgi_fold_free(&others);
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(piece, &at, &member);) {
+        if (sgi_json_key_is(&member, "text"))
+            sgi_buf_add_str(&text->inside, inside(member.value));
+        else
+            sgi_fields_put(&text->others, &member, member.value);
+    }
+}
+
+/* The text of a block becomes one that pieces are appended to. */
+static bool open_text(sgi_merge *merge, sgi_merge_block *block)
+{
+    if (block->text)
+        return true;
+    block->text = sgi_alloc(merge->env->mem, sizeof *block->text);
+    if (!block->text)
+        return false;
+    sgi_fields_init(&block->text->others, merge->env);
+    block->text->others.max = merge->fields.fields.max;
+    sgi_buf_init(&block->text->inside, merge->env->mem);
+    add_piece(block->text, sgi_buf_str(&block->json));
+    sgi_buf_free(&block->json);
+    return true;
+}
+
+static size_t size_of(const sgi_merge_block *block)
+{
+    return block->text ? block->text->others.bytes + block->text->inside.len
+                       : block->json.len;
 }
 
 /* A block that is there already: a text goes on, anything else is another. */
 static sgi_merged go_on(sgi_merge *merge, size_t index, sgi_json piece)
 {
-    sgi_buf *block = &merge->blocks[index];
-    sgi_buf longer;
-    sgi_buf_init(&longer, merge->mem);
-    if (is_text(sgi_buf_str(block)) && is_text(piece)) {
-        write_longer(sgi_buf_str(block), piece, &longer);
+    sgi_merge_block *block = &merge->blocks[index];
+    size_t before = size_of(block);
+    if (is_text(piece) && (block->text || is_text(sgi_buf_str(&block->json)))) {
+        if (!open_text(merge, block))
+            return SGI_MERGE_NOMEM;
+        add_piece(block->text, piece);
+        if (block->text->others.failed || block->text->inside.failed)
+            return SGI_MERGE_NOMEM;
+        if (block->text->others.full)
+            return SGI_MERGE_LIMIT;
     } else {
-        sgi_buf_add_str(&longer, piece);
+        if (!set_json(merge, block, piece))
+            return SGI_MERGE_NOMEM;
+        free_text(merge, block);
         merge->warnings++;
     }
-    if (longer.failed) {
-        sgi_buf_free(&longer);
-        return SGI_MERGE_NOMEM;
-    }
-    merge->bytes = merge->bytes - block->len + longer.len;
-    sgi_buf_free(block);
-    *block = longer;
+    merge->bytes = merge->bytes - before + size_of(block);
     return SGI_MERGED;
 }
 
@@ -182,7 +214,7 @@ static sgi_merged take_item(sgi_merge *merge, sgi_json item, int64_t *next,
         return wrong(merge, "a block that is no object");
     if (!read_index(own, &index))
         return wrong(merge, "an index that is no place in a list");
-    sgi_buf_init(&bare, merge->mem);
+    sgi_buf_init(&bare, merge->env->mem);
     if (own.n)
         write_without(item, names, &bare);
     else
@@ -220,83 +252,38 @@ static sgi_merged take_list(sgi_merge *merge, sgi_json list, int64_t index,
 
 /* ---- members beside the list ---- */
 
-/* structuredContent of a response that says "append": objects shallowly, arrays one
- * behind the other; else the new one wins. */
-static void write_appended(sgi_json old, sgi_json added, sgi_jw *w)
-{
-    sgi_json_kind kind = sgi_json_kind_of(added);
-    sgi_fold both;
-    if (!old.n || sgi_json_kind_of(old) != kind ||
-        (kind != SGI_JSON_OBJECT && kind != SGI_JSON_ARRAY)) {
-        sgi_jw_raw(w, added);
-    } else if (kind == SGI_JSON_OBJECT) {
-        sgi_fold_init(&both, w->buf->mem);
-        both.list = NULL;
-        sgi_fold_fields(&both, old);
-        sgi_fold_fields(&both, added);
-        sgi_jw_open(w, '{');
-        sgi_fold_write(&both, w, false, (sgi_str){0});
-        sgi_jw_close(w, '}');
-        sgi_fold_free(&both);
-    } else {
-        sgi_json items[] = {old, added};
-        sgi_json item;
-        sgi_jw_open(w, '[');
-        for (size_t i = 0; i < 2; i++)
-            for (size_t at = 0; sgi_json_next_item(items[i], &at, &item);)
-                sgi_jw_raw(w, item);
-        sgi_jw_close(w, ']');
-    }
-}
-
-static void write_meta(sgi_jw *w, sgi_json meta)
+/* What is ours in _meta says how to merge, and is no part of the result. */
+static void put_meta(sgi_merge *merge, const sgi_json_member *whole)
 {
     static const char *const names[] = {"hasMore", "index", "mergeStrategy",
                                         "dev.segue/seq", NULL};
-    sgi_json_member member;
-    bool some = false;
-    for (size_t at = 0; sgi_json_next_member(meta, &at, &member);) {
-        if (is_one_of(&member, names))
-            continue;
-        if (!some) {
-            sgi_jw_key(w, "_meta");
-            sgi_jw_open(w, '{');
-        }
-        some = true;
-        write_member(w, &member);
-    }
-    if (some)
-        sgi_jw_close(w, '}');
+    sgi_buf meta;
+    sgi_buf_init(&meta, merge->env->mem);
+    write_without(whole->value, names, &meta);
+    if (meta.len > 2)
+        sgi_fields_put(&merge->fields.fields, whole, sgi_buf_str(&meta));
+    merge->fields.fields.failed |= meta.failed;
+    sgi_buf_free(&meta);
 }
 
+/* structuredContent of a response that says "append": objects shallowly, arrays one
+ * behind the other; else the new one wins. */
 static sgi_merged take_fields(sgi_merge *merge, sgi_json result, bool appends)
 {
+    sgi_fields *fields = &merge->fields.fields;
     sgi_json_member member;
-    sgi_buf fields;
-    sgi_buf_init(&fields, merge->mem);
-    sgi_jw w = sgi_jw_on(&fields);
-    sgi_jw_open(&w, '{');
     for (size_t at = 0; sgi_json_next_member(result, &at, &member);) {
         if (sgi_json_key_is(&member, merge->list))
             continue;
-        if (appends && sgi_json_key_is(&member, "structuredContent")) {
-            sgi_jw_key_json(&w, member.key);
-            write_appended(
-                sgi_json_get(sgi_buf_str(&merge->fields.fields), "structuredContent"),
-                member.value, &w);
-        } else if (sgi_json_key_is(&member, "_meta") &&
-                   sgi_json_kind_of(member.value) == SGI_JSON_OBJECT) {
-            write_meta(&w, member.value);
-        } else {
-            write_member(&w, &member);
-        }
+        if (sgi_json_key_is(&member, "_meta") &&
+            sgi_json_kind_of(member.value) == SGI_JSON_OBJECT)
+            put_meta(merge, &member);
+        else if (appends && sgi_json_key_is(&member, "structuredContent"))
+            sgi_fields_append(fields, &member, member.value);
+        else
+            sgi_fields_put(fields, &member, member.value);
     }
-    sgi_jw_close(&w, '}');
-    if (!fields.failed && fields.len > 2)
-        sgi_fold_fields(&merge->fields, sgi_buf_str(&fields));
-    bool failed = fields.failed || sgi_fold_failed(&merge->fields);
-    sgi_buf_free(&fields);
-    return failed ? SGI_MERGE_NOMEM : SGI_MERGED;
+    return fields->failed ? SGI_MERGE_NOMEM : fields->full ? SGI_MERGE_LIMIT : SGI_MERGED;
 }
 
 /* ---- responses ---- */
@@ -338,12 +325,30 @@ sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn 
     return merged == SGI_MERGED ? take_fields(merge, result, appends) : merged;
 }
 
+static void write_block(const sgi_merge_block *block, sgi_jw *w)
+{
+    sgi_fields_walk walk = {0};
+    if (!block->text) {
+        sgi_jw_raw(w, sgi_buf_str(&block->json));
+        return;
+    }
+    sgi_jw_open(w, '{');
+    while (sgi_fields_next(&block->text->others, &walk))
+        sgi_fields_walk_write(&walk, w);
+    sgi_jw_key(w, "text");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_str(w->buf, sgi_buf_str(&block->text->inside));
+    sgi_buf_add_char(w->buf, '"');
+    sgi_jw_close(w, '}');
+    w->buf->failed |= block->text->inside.failed || block->text->others.failed;
+}
+
 void sgi_merge_write(const sgi_merge *merge, sgi_jw *w)
 {
     sgi_jw_key(w, merge->list);
     sgi_jw_open(w, '[');
     for (size_t i = 0; i < merge->count; i++)
-        sgi_jw_raw(w, sgi_buf_str(&merge->blocks[i]));
+        write_block(&merge->blocks[i], w);
     sgi_jw_close(w, ']');
     sgi_fold_write_fields(&merge->fields, w, (sgi_str){0});
 }

@@ -6,26 +6,46 @@
 
 #include "engine/log/fold.h"
 
+/* Blocks of one result; a server that sends more is told of a limit. */
+#define SGI_MERGE_BLOCKS_MAX 1000000
+
+/* A text that goes on: its pieces are only appended. */
+typedef struct sgi_merge_text {
+    sgi_fields others; /* members beside the text */
+    sgi_buf inside;    /* between the quotes */
+} sgi_merge_text;
+
+typedef struct sgi_merge_block {
+    sgi_buf json;         /* empty when it is a text that has gone on */
+    sgi_merge_text *text; /* NULL = it has not */
+} sgi_merge_block;
+
 typedef struct sgi_merge {
-    const sgi_mem *mem;
-    const char *list;      /* the member that the blocks make */
-    sgi_buf *blocks;       /* one text each */
+    const sgi_env *env;
+    const char *list; /* the member that the blocks make */
+    sgi_merge_block *blocks;
     size_t count, room;    /* of blocks */
+    size_t max_blocks;     /* SGI_MERGE_BLOCKS_MAX; tests make it small */
     sgi_fold fields;       /* members beside them */
     int64_t base;          /* so many that stand before them are not here */
     int64_t next;          /* number of the segment that is to come; 0 = none was told */
-    size_t bytes;          /* of all that is held */
+    size_t bytes;          /* of all blocks */
     const char *wrong;     /* what the response that was refused has wrong */
     uint64_t replacements; /* what came before was thrown away so often */
     uint32_t warnings;
 } sgi_merge;
 
-typedef enum sgi_merged { SGI_MERGED = 0, SGI_MERGE_WRONG, SGI_MERGE_NOMEM } sgi_merged;
+typedef enum sgi_merged {
+    SGI_MERGED = 0,
+    SGI_MERGE_WRONG,
+    SGI_MERGE_LIMIT, /* too many blocks or fields */
+    SGI_MERGE_NOMEM
+} sgi_merged;
 
 /* A block as it came, without index members; index: its place in the list. */
 typedef void (*sgi_merge_block_fn)(void *user, uint64_t index, sgi_json block);
 
-void sgi_merge_init(sgi_merge *merge, const sgi_mem *mem, const char *list);
+void sgi_merge_init(sgi_merge *merge, const sgi_env *env, const char *list);
 void sgi_merge_free(sgi_merge *merge);
 
 /* Takes a response. each is told of its blocks in their order; NULL = nobody is. After

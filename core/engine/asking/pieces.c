@@ -6,8 +6,6 @@
 #include "engine/asking/merge.h"
 #include "engine/asking/request.h"
 
-#define PIECES_MAX 1000000
-
 /* ---- asking for them ---- */
 
 static bool is_wanted(const segue_request *request, uint32_t dialect)
@@ -80,7 +78,8 @@ static bool begin_merge(segue_request *request)
     if (!request->merge) {
         request->merge = sgi_alloc(mem, sizeof *request->merge);
         if (request->merge)
-            sgi_merge_init(request->merge, mem, list ? list : "content");
+            sgi_merge_init(request->merge, &request->engine->env,
+                           list ? list : "content");
     }
     return request->merge != NULL;
 }
@@ -151,8 +150,9 @@ static bool take_response(segue_request *request, sgi_json result)
         refuse(request, SEGUE_E_NOMEM, "out of memory for a piece of the result");
     else if (merged == SGI_MERGE_WRONG)
         refuse(request, SEGUE_E_PROTOCOL, merge->wrong);
-    else if (merge->bytes + sgi_fold_size(&merge->fields) > limit ||
-             merge->count > PIECES_MAX)
+    else if (merged == SGI_MERGE_LIMIT)
+        refuse(request, SEGUE_E_LIMIT, "the result has too many blocks or fields");
+    else if (merge->bytes > limit || sgi_fold_size(&merge->fields) > limit - merge->bytes)
         refuse(request, SEGUE_E_LIMIT, "the result is larger than max_result_bytes");
     return request->phase != SGI_PHASE_DONE;
 }

@@ -113,7 +113,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->ready.run = sgi_deliver_run;
     TAILQ_INIT(&request->questions);
     TAILQ_INIT(&request->asked);
-    sgi_fold_init(&request->fold, mem);
+    sgi_fold_init(&request->fold, &request->engine->env);
     sgi_buf_init(&request->inbox, mem);
     sgi_buf_init(&request->taken, mem);
     sgi_buf_init(&request->result, mem);

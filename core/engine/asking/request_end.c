@@ -76,7 +76,8 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
 /* What was received so far, merged, goes with the error. */
 static void keep_received(segue_request *request)
 {
-    if (!request->merge && !request->fold.count && !request->fold.fields.len)
+    if (!request->merge && !request->fold.count &&
+        sgi_fields_is_empty(&request->fold.fields))
         return;
     sgi_jw w = sgi_jw_on(&request->result);
     sgi_buf_cut(&request->result, 0);

@@ -108,10 +108,12 @@ static void ask_next_resource(sgi_flow *flow)
 static void take_offered(sgi_flow *flow, sgi_json list)
 {
     sgi_json item;
+    size_t count = 0;
     sgi_ft_clear(flow, SGI_FT_OFFERED);
     if (sgi_json_kind_of(list) != SGI_JSON_ARRAY)
         return;
-    for (size_t at = 0; sgi_json_next_item(list, &at, &item);) {
+    for (size_t at = 0;
+         count++ < SGI_FLOW_OFFERED_MAX && sgi_json_next_item(list, &at, &item);) {
         sgi_ft_begin(flow, SGI_FT_SCRATCH);
         if (sgi_json_decode(item, &flow->text[SGI_FT_SCRATCH]))
             sgi_flow_add_scopes(&flow->text[SGI_FT_OFFERED],

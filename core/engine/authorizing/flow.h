@@ -20,6 +20,10 @@
 
 /* Larger answers are none. */
 #define SGI_FLOW_BODY_MAX ((size_t)256 * 1024)
+/* Of the scopes that metadata offers so many entries are looked at, and so many bytes of
+ * scopes are asked for; what a server names beyond is not. */
+#define SGI_FLOW_OFFERED_MAX 1000
+#define SGI_FLOW_SCOPES_MAX ((size_t)8 * 1024)
 #define SGI_FLOW_WHY_SIZE 320
 #define SGI_FLOW_EXCHANGE_MS 30000
 

@@ -8,10 +8,12 @@
 
 #define OFFLINE SGI_STR("offline_access")
 
-/* What is not made of scopes names none. */
+/* What is not made of scopes names none, nor does what is too long for a URL: lists are
+ * looked through for each scope. */
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more)
 {
-    if (sgi_scopes_valid(more))
+    if (more.n <= SGI_FLOW_SCOPES_MAX && set->len <= SGI_FLOW_SCOPES_MAX - more.n &&
+        sgi_scopes_valid(more))
         sgi_scopes_join(set, more);
 }
 

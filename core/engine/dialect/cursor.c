@@ -2,7 +2,7 @@
 
 void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *))
 {
-    sgi_fold_init(&cursor->fields, sgi_engine_mem(op->engine));
+    sgi_fold_init(&cursor->fields, &op->engine->env);
     cursor->fields.only_objects = op->only_objects;
     cursor->voided = cursor->replaced = cursor->from = cursor->has = 0;
     cursor->mute = cursor->counts = false;

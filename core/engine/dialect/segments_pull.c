@@ -185,7 +185,7 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     fetch->next = after + 1;
     fetch->whole = sgi_segments_are_all(op);
     sgi_buf_init(&fetch->segments, mem);
-    sgi_fold_init(&fetch->fields, mem);
+    sgi_fold_init(&fetch->fields, &op->engine->env);
     fetch->fields.only_objects = op->only_objects;
     reply->user = fetch;
     reply->cancelled = withdrawn;

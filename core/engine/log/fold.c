@@ -1,28 +1,27 @@
-/* Fields are few and small: kept as one object text, rewritten when a member is replaced.
- * Content is large: blocks are appended as they come and never looked at again. */
+/* Content is large: blocks are appended as they come and never looked at again. */
 #include "engine/log/fold.h"
 
-void sgi_fold_init(sgi_fold *fold, const sgi_mem *mem)
+void sgi_fold_init(sgi_fold *fold, const sgi_env *env)
 {
     *fold = (sgi_fold){.list = "content"};
-    sgi_buf_init(&fold->content, mem);
-    sgi_buf_init(&fold->fields, mem);
+    sgi_buf_init(&fold->content, env->mem);
+    sgi_fields_init(&fold->fields, env);
 }
 
 void sgi_fold_free(sgi_fold *fold)
 {
     sgi_buf_free(&fold->content);
-    sgi_buf_free(&fold->fields);
+    sgi_fields_clear(&fold->fields);
 }
 
 bool sgi_fold_failed(const sgi_fold *fold)
 {
-    return fold->content.failed || fold->fields.failed;
+    return fold->content.failed || fold->fields.failed || fold->fields.full;
 }
 
 size_t sgi_fold_size(const sgi_fold *fold)
 {
-    return fold->content.len + fold->fields.len;
+    return fold->fields.full ? SIZE_MAX : fold->content.len + fold->fields.bytes;
 }
 
 /* A block of text, and nothing else, as this library writes them: its text, between the
@@ -62,140 +61,66 @@ void sgi_fold_segment(sgi_fold *fold, sgi_json block)
     fold->count++;
 }
 
-static sgi_json quoted(const sgi_json_member *member)
-{
-    return (sgi_json){member->key.p - 1, member->key.n + 2};
-}
-
-/* Compares decoded: two spellings of a name are one name. Out of memory fails out. */
-static bool is_same_name(sgi_buf *out, const sgi_json_member *a, const sgi_json_member *b)
-{
-    if (!a->escaped && !b->escaped)
-        return sgi_str_eq(a->key, b->key);
-    if (!a->escaped)
-        return sgi_json_string_is(quoted(b), a->key);
-    if (!b->escaped)
-        return sgi_json_string_is(quoted(a), b->key);
-    sgi_buf name;
-    sgi_buf_init(&name, out->mem);
-    sgi_json_decode(quoted(a), &name);
-    bool same = !name.failed && sgi_json_string_is(quoted(b), sgi_buf_str(&name));
-    out->failed |= name.failed;
-    sgi_buf_free(&name);
-    return same;
-}
-
-static sgi_json find_same(sgi_buf *out, sgi_json object, const sgi_json_member *member)
-{
-    sgi_json_member other;
-    for (size_t at = 0; sgi_json_next_member(object, &at, &other);)
-        if (is_same_name(out, &other, member))
-            return other.value;
-    return (sgi_json){0};
-}
-
-static void write_member(sgi_jw *w, const sgi_json_member *member, sgi_json value)
-{
-    sgi_jw_key_json(w, member->key);
-    sgi_jw_raw(w, value);
-}
-
-/* The members of a that b lacks, then those of b; an object in both is merged once more
- * when deep. */
-static void write_merged(sgi_jw *w, sgi_json a, sgi_json b, bool deep)
-{
-    sgi_json_member member;
-    sgi_jw_open(w, '{');
-    for (size_t at = 0; sgi_json_next_member(a, &at, &member);)
-        if (!find_same(w->buf, b, &member).n)
-            write_member(w, &member, member.value);
-    for (size_t at = 0; sgi_json_next_member(b, &at, &member);) {
-        sgi_json old = deep ? find_same(w->buf, a, &member) : (sgi_json){0};
-        if (sgi_json_key_is(&member, "_meta") && old.n &&
-            sgi_json_kind_of(old) == SGI_JSON_OBJECT &&
-            sgi_json_kind_of(member.value) == SGI_JSON_OBJECT) {
-            sgi_jw_key(w, "_meta");
-            write_merged(w, old, member.value, false);
-        } else {
-            write_member(w, &member, member.value);
-        }
-    }
-    sgi_jw_close(w, '}');
-}
-
 void sgi_fold_fields(sgi_fold *fold, sgi_json members)
 {
-    if (fold->fields.failed)
-        return; /* what is lost stays lost, whatever can be merged now */
-    if (!fold->fields.len) {
-        sgi_buf_add_str(&fold->fields, members);
-        return;
-    }
-    sgi_buf merged;
-    sgi_buf_init(&merged, fold->fields.mem);
-    sgi_jw w = sgi_jw_on(&merged);
-    write_merged(&w, sgi_buf_str(&fold->fields), members, true);
-    if (merged.failed) {
-        sgi_buf_free(&merged);
-        fold->fields.failed = true;
-        return;
-    }
-    sgi_buf_free(&fold->fields);
-    fold->fields = merged;
+    sgi_fields_take(&fold->fields, members);
 }
 
 void sgi_fold_replace(sgi_fold *fold)
 {
     sgi_buf_reset(&fold->content, SIZE_MAX);
-    sgi_buf_reset(&fold->fields, SIZE_MAX);
+    sgi_fields_clear(&fold->fields);
     fold->voided += fold->count;
     fold->count = 0;
     fold->ends_in_text = false;
 }
 
-static void write_meta(sgi_jw *w, sgi_str extra, sgi_json meta)
+/* _meta that is an object has its own place: false when there is none. */
+static bool find_meta(const sgi_fold *fold, sgi_fields_walk *walk)
 {
-    sgi_json_member member;
+    *walk = (sgi_fields_walk){0};
+    while (sgi_fields_next(&fold->fields, walk))
+        if (sgi_fields_walk_is(walk, "_meta"))
+            return sgi_fields_walk_kind(walk) == SGI_JSON_OBJECT;
+    return false;
+}
+
+static bool is_written(const sgi_fold *fold, const sgi_fields_walk *walk)
+{
+    if (sgi_fields_walk_kind(walk) == SGI_JSON_OBJECT)
+        return !sgi_fields_walk_is(walk, "_meta");
+    return !fold->only_objects || !sgi_fields_walk_is(walk, "structuredContent");
+}
+
+static void write_members(const sgi_fold *fold, sgi_jw *w)
+{
+    sgi_fields_walk walk = {0};
+    while (sgi_fields_next(&fold->fields, &walk))
+        if (is_written(fold, &walk))
+            sgi_fields_walk_write(&walk, w);
+}
+
+static void write_meta(const sgi_fold *fold, sgi_jw *w, sgi_str extra)
+{
+    sgi_fields_walk walk;
+    bool found = find_meta(fold, &walk);
+    if (!found && !extra.n)
+        return;
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
     if (extra.n) {
         sgi_buf_add_str(w->buf, extra);
         w->comma = true;
     }
-    for (size_t at = 0; sgi_json_next_member(meta, &at, &member);)
-        write_member(w, &member, member.value);
+    if (found)
+        sgi_fields_walk_write_members(&walk, w);
     sgi_jw_close(w, '}');
-}
-
-static sgi_json meta_of(const sgi_fold *fold)
-{
-    sgi_json meta = sgi_json_get(sgi_buf_str(&fold->fields), "_meta");
-    return sgi_json_kind_of(meta) == SGI_JSON_OBJECT ? meta : (sgi_json){0};
-}
-
-/* _meta that is an object has its own place. */
-static bool is_written(const sgi_fold *fold, const sgi_json_member *member)
-{
-    bool is_object = sgi_json_kind_of(member->value) == SGI_JSON_OBJECT;
-    if (is_object)
-        return !sgi_json_key_is(member, "_meta");
-    return !fold->only_objects || !sgi_json_key_is(member, "structuredContent");
-}
-
-static void write_members(const sgi_fold *fold, sgi_jw *w)
-{
-    sgi_json_member member;
-    for (size_t at = 0; sgi_json_next_member(sgi_buf_str(&fold->fields), &at, &member);)
-        if (is_written(fold, &member))
-            write_member(w, &member, member.value);
 }
 
 void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
 {
-    sgi_json meta = meta_of(fold);
     write_members(fold, w);
-    if (meta.n || extra_meta.n)
-        write_meta(w, extra_meta, meta);
+    write_meta(fold, w, extra_meta);
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
@@ -214,7 +139,6 @@ static void write_list(const sgi_fold *fold, sgi_jw *w)
 
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta)
 {
-    sgi_json meta = meta_of(fold);
     if (fold->list)
         write_list(fold, w);
     write_members(fold, w);
@@ -222,7 +146,6 @@ void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extr
         sgi_jw_key(w, "isError");
         sgi_jw_bool(w, true);
     }
-    if (meta.n || extra_meta.n)
-        write_meta(w, extra_meta, meta);
+    write_meta(fold, w, extra_meta);
     w->buf->failed |= sgi_fold_failed(fold);
 }

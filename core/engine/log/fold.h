@@ -3,12 +3,12 @@
 #ifndef SGI_FOLD_H
 #define SGI_FOLD_H
 
-#include "engine/engine.h"
+#include "engine/log/fields.h"
 
 typedef struct sgi_fold {
     const char *list;  /* the member that the blocks make; NULL = there are none */
     sgi_buf content;   /* blocks joined by commas, without brackets */
-    sgi_buf fields;    /* a JSON object: members beside the content, last one wins */
+    sgi_fields fields; /* members beside the content, last one wins */
     uint64_t count;    /* blocks in content */
     uint64_t voided;   /* blocks that were thrown away */
     bool only_objects; /* structuredContent that is no object is not written */
@@ -17,9 +17,11 @@ typedef struct sgi_fold {
 } sgi_fold;
 
 /* The list is "content" until another is named. */
-void sgi_fold_init(sgi_fold *fold, const sgi_mem *mem);
+void sgi_fold_init(sgi_fold *fold, const sgi_env *env);
 void sgi_fold_free(sgi_fold *fold);
+/* Out of memory, or too many fields. */
 bool sgi_fold_failed(const sgi_fold *fold);
+/* Of its text; with too many fields it is larger than any limit. */
 size_t sgi_fold_size(const sgi_fold *fold);
 
 /* One content block, valid JSON. */

@@ -204,7 +204,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     sgi_engine *engine = op->engine;
     const sgi_entry *entry;
     sgi_fold fold;
-    sgi_fold_init(&fold, sgi_engine_mem(engine));
+    sgi_fold_init(&fold, &engine->env);
     set_form(&fold, op);
     sgi_buf content = engine->fold_room;
     engine->fold_room = fold.content;
@@ -233,7 +233,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     }
     f->done = done;
     f->user = user;
-    sgi_fold_init(&f->fold, mem);
+    sgi_fold_init(&f->fold, &op->engine->env);
     set_form(&f->fold, op);
     sgi_reader_init(&f->reader, op, 0, fold_more);
     fold_more(&f->reader);

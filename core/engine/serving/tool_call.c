@@ -22,7 +22,7 @@
 static void write_unless_set(sgi_jw *w, const sgi_fold *fold, const char *name,
                              sgi_json value)
 {
-    if (!sgi_json_get(sgi_buf_str(&fold->fields), name).n)
+    if (!sgi_fields_has(&fold->fields, name))
         sgi_jw_member_raw(w, name, value);
 }
 

@@ -152,7 +152,8 @@ static void maybe_expire(sgi_timer *timer)
 {
     sgi_wire_session *session = SGI_OWNER(timer, sgi_wire_session, expiry);
     sgi_engine *engine = session->server->engine;
-    int64_t left = session->used_ms + session->idle_ms - sgi_now(&engine->env);
+    int64_t left = sgi_time_sub(sgi_time_add(session->used_ms, session->idle_ms),
+                                sgi_now(&engine->env));
     if (left <= 0 && is_idle(session))
         sgi_wire_session_end(session);
     else

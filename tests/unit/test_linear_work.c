@@ -1,0 +1,382 @@
+/* What a peer sends costs work in proportion to its size, whatever is in it: with four
+ * times as much no more than some four times the work. Debug builds count the work that is
+ * done to bytes (SGI_WORK), so no clock is asked and a busy machine changes nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/asking/merge.h"
+#include "engine/asking/tracker.h"
+#include "support/client_kit.h"
+#include "support/fake_host.h"
+#include "support/test_mem.h"
+
+#ifdef SGI_COUNT_WORK
+
+#define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+
+static test_mem tm;
+
+static int32_t no_chance(void *user, void *bytes, size_t len)
+{
+    (void)user;
+    memset(bytes, 7, len);
+    return 0;
+}
+
+static segue_hooks chances = {.struct_size = sizeof chances, .random = no_chance};
+static sgi_env env = {&tm.mem, &chances};
+
+/* ---- a text that is made of n parts ---- */
+
+typedef struct text {
+    char *p;
+    size_t len, room;
+} text;
+
+static void add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(text *t, const char *format, ...)
+{
+    char part[256];
+    va_list args;
+    va_start(args, format);
+    size_t n = (size_t)vsnprintf(part, sizeof part, format, args);
+    va_end(args);
+    if (t->len + n + 1 > t->room) {
+        t->room = 2 * (t->len + n + 1);
+        t->p = realloc(t->p, t->room);
+    }
+    memcpy(t->p + t->len, part, n + 1);
+    t->len += n;
+}
+
+/* {"x0":0,"x1":1,...} */
+static text object_of(const char *prefix, int n)
+{
+    text t = {0};
+    add(&t, "{");
+    for (int i = 0; i < n; i++)
+        add(&t, "%s\"%s%d\":%d", i ? "," : "", prefix, i, i);
+    add(&t, "}");
+    return t;
+}
+
+/* ---- what a hostile peer may send: n times ---- */
+
+static void take(sgi_merge *merge, const char *json, size_t len)
+{
+    assert_int_equal(sgi_merge_take(merge, (sgi_json){json, len}, NULL, NULL),
+                     SGI_MERGED);
+}
+
+/* Two responses with n names each, none of them alike. */
+static void many_names(sgi_merge *merge, int n)
+{
+    text a = object_of("a", n), b = object_of("b", n);
+    take(merge, a.p, a.len);
+    take(merge, b.p, b.len);
+    free(a.p);
+    free(b.p);
+}
+
+/* The same with names that have to be decoded. */
+static void escaped_names(sgi_merge *merge, int n)
+{
+    text a = object_of("\\u0061", n), b = object_of("\\u0062", n);
+    take(merge, a.p, a.len);
+    take(merge, b.p, b.len);
+    free(a.p);
+    free(b.p);
+}
+
+/* n responses with one name each. */
+static void names_one_by_one(sgi_merge *merge, int n)
+{
+    char json[64];
+    for (int i = 0; i < n; i++)
+        take(merge, json, (size_t)snprintf(json, sizeof json, "{\"n%d\":%d}", i, i));
+}
+
+static void meta_one_by_one(sgi_merge *merge, int n)
+{
+    char json[96];
+    for (int i = 0; i < n; i++)
+        take(merge, json,
+             (size_t)snprintf(json, sizeof json, "{\"_meta\":{\"n%d\":%d}}", i, i));
+}
+
+static void arrays_go_on(sgi_merge *merge, int n)
+{
+    static const char json[] =
+        "{\"_meta\":{\"mergeStrategy\":\"append\"},\"structuredContent\":[1,[2],{}]}";
+    for (int i = 0; i < n; i++)
+        take(merge, json, sizeof json - 1);
+}
+
+static void objects_go_on(sgi_merge *merge, int n)
+{
+    char json[160];
+    for (int i = 0; i < n; i++)
+        take(merge, json,
+             (size_t)snprintf(json, sizeof json,
+                              "{\"_meta\":{\"mergeStrategy\":\"append\"},"
+                              "\"structuredContent\":{\"n%d\":%d}}",
+                              i, i));
+}
+
+/* One text in n pieces, each with a member of its own. */
+static void a_text_goes_on(sgi_merge *merge, int n)
+{
+    char json[160];
+    for (int i = 0; i < n; i++)
+        take(merge, json,
+             (size_t)snprintf(json, sizeof json,
+                              "{\"content\":[{\"index\":0,\"type\":\"text\","
+                              "\"text\":\"0123456789\",\"n%d\":1}]}",
+                              i));
+}
+
+static void blocks_one_by_one(sgi_merge *merge, int n)
+{
+    static const char json[] = "{\"content\":[" BLOCK("a") "]}";
+    for (int i = 0; i < n; i++)
+        take(merge, json, sizeof json - 1);
+}
+
+static void blocks_at_once(sgi_merge *merge, int n)
+{
+    text t = {0};
+    add(&t, "{\"content\":[");
+    for (int i = 0; i < n; i++)
+        add(&t, "%s{}", i ? "," : "");
+    add(&t, "]}");
+    take(merge, t.p, t.len);
+    free(t.p);
+}
+
+static uint64_t merge_work(void (*send)(sgi_merge *, int), int n)
+{
+    sgi_merge merge;
+    sgi_buf out;
+    sgi_merge_init(&merge, &env, "content");
+    sgi_buf_init(&out, &tm.mem);
+    uint64_t before = sgi_work;
+    send(&merge, n);
+    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw_open(&w, '{');
+    sgi_merge_write(&merge, &w);
+    sgi_jw_close(&w, '}');
+    uint64_t work = sgi_work - before;
+    assert_false(out.failed);
+    sgi_buf_free(&out);
+    sgi_merge_free(&merge);
+    return work;
+}
+
+/* ---- the comparison ---- */
+
+#define FIRST 1000
+
+/* Growth by more than this for four times the input is not linear. Buffers grow by half,
+ * maps double: their copies come in steps. */
+#define MOST_GROWTH 6
+
+static void expect_linear(const char *what, uint64_t once, uint64_t twice, uint64_t four)
+{
+    if (twice > once * (MOST_GROWTH - 2) || four > once * MOST_GROWTH)
+        fail_msg("%s: work %llu, %llu, %llu for n, 2n, 4n", what,
+                 (unsigned long long)once, (unsigned long long)twice,
+                 (unsigned long long)four);
+}
+
+static void merging_is_linear(void **state)
+{
+    static const struct {
+        const char *what;
+        void (*send)(sgi_merge *, int);
+    } rows[] = {
+        {"many names", many_names},
+        {"escaped names", escaped_names},
+        {"names one by one", names_one_by_one},
+        {"_meta one by one", meta_one_by_one},
+        {"arrays that go on", arrays_go_on},
+        {"objects that go on", objects_go_on},
+        {"a text that goes on", a_text_goes_on},
+        {"blocks one by one", blocks_one_by_one},
+        {"blocks at once", blocks_at_once},
+    };
+    (void)state;
+    test_mem_init(&tm);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_linear(rows[i].what, merge_work(rows[i].send, FIRST),
+                      merge_work(rows[i].send, 2 * FIRST),
+                      merge_work(rows[i].send, 4 * FIRST));
+    assert_int_equal(tm.live, 0);
+}
+
+/* Events of a task that set one field each: the fold of both sides. */
+static uint64_t fold_work(int n)
+{
+    char json[64];
+    sgi_fold fold;
+    sgi_fold_init(&fold, &env);
+    uint64_t before = sgi_work;
+    for (int i = 0; i < n; i++) {
+        int len = snprintf(json, sizeof json, "{\"n%d\":%d}", i, i);
+        sgi_fold_fields(&fold, (sgi_json){json, (size_t)len});
+        sgi_fold_segment(&fold, SGI_STR(BLOCK("a")));
+    }
+    uint64_t work = sgi_work - before;
+    assert_false(sgi_fold_failed(&fold));
+    sgi_fold_free(&fold);
+    return work;
+}
+
+static void folding_is_linear(void **state)
+{
+    (void)state;
+    test_mem_init(&tm);
+    expect_linear("fields of events", fold_work(FIRST), fold_work(2 * FIRST),
+                  fold_work(4 * FIRST));
+    assert_int_equal(tm.live, 0);
+}
+
+/* ---- a whole client ---- */
+
+/* What a client does until a request has ended that a server answers with n parts. */
+static uint64_t client_work(void (*play)(kit *, int), int n)
+{
+    kit k = {.quiet = 1};
+    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    uint64_t before = sgi_work;
+    play(&k, n);
+    uint64_t work = sgi_work - before;
+    kit_end(&k);
+    return work;
+}
+
+static void list_tools(kit *k, int n)
+{
+    text t = {0};
+    record *r = kit_start(k, "tools/list", NULL, NULL);
+    for (int i = 0; i < n; i++)
+        add(&t,
+            "%s{\"name\":\"t%d\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+            "\"a\":{\"type\":\"string\",\"x-mcp-header\":\"H%d\"}}}}",
+            i ? "," : "", i, i);
+    kit_result(k, kit_expect(k, "tools/list"),
+               "\"resultType\":\"complete\",\"tools\":[%s],\"ttlMs\":1000,"
+               "\"cacheScope\":\"private\"",
+               t.p);
+    kit_run(k);
+    assert_int_equal(r->status, SEGUE_OK);
+    free(t.p);
+}
+
+static void notify(kit *k, int n)
+{
+    for (int i = 0; i < n; i++)
+        kit_say(k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x%d\",\"params\":{}}",
+                i);
+    kit_run(k);
+}
+
+static void ask_questions(kit *k, int n)
+{
+    text t = {0};
+    record *r = kit_call(k, "t");
+    for (int i = 0; i < n / 8; i++) /* of 1,024 that may be */
+        add(&t,
+            "%s\"k%d\":{\"method\":\"elicitation/"
+            "create\",\"params\":{\"message\":\"?\"}}",
+            i ? "," : "", i);
+    kit_result(k, kit_expect(k, "tools/call"),
+               "\"resultType\":\"input_required\",\"requestState\":\"s\","
+               "\"inputRequests\":{%s}",
+               t.p);
+    kit_run(k);
+    assert_false(r->completed);
+    free(t.p);
+    segue_request_cancel(r->request);
+    kit_run(k);
+}
+
+static void clients_are_linear(void **state)
+{
+    static const struct {
+        const char *what;
+        void (*play)(kit *, int);
+    } rows[] = {{"tools of a list", list_tools}, {"notifications", notify}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_linear(rows[i].what, client_work(rows[i].play, FIRST),
+                      client_work(rows[i].play, 2 * FIRST),
+                      client_work(rows[i].play, 4 * FIRST));
+}
+
+/* Keys of questions are looked through, and there are 1,024 at most: so much is the most
+ * that all of them cost. */
+static void questions_are_few(void **state)
+{
+    (void)state;
+    assert_true(client_work(ask_questions, 8 * 1024) < 32 * 1024 * 1024);
+}
+
+/* ---- bounds ---- */
+
+static void names_are_bounded(void **state)
+{
+    sgi_merge merge;
+    (void)state;
+    test_mem_init(&tm);
+    sgi_merge_init(&merge, &env, "content");
+    merge.fields.fields.max = 3;
+    take(&merge, "{\"a\":1,\"b\":2}", 13);
+    take(&merge, "{\"b\":3,\"c\":4}", 13);
+    assert_int_equal(sgi_merge_take(&merge, SGI_STR("{\"d\":1}"), NULL, NULL),
+                     SGI_MERGE_LIMIT);
+    assert_true(sgi_fold_failed(&merge.fields));
+    assert_true(sgi_fold_size(&merge.fields) == SIZE_MAX);
+    sgi_merge_free(&merge);
+    assert_int_equal(tm.live, 0);
+}
+
+static void blocks_are_bounded(void **state)
+{
+    sgi_merge merge;
+    (void)state;
+    test_mem_init(&tm);
+    sgi_merge_init(&merge, &env, "content");
+    merge.max_blocks = 2;
+    take(&merge, "{\"content\":[{},{}]}", 19);
+    assert_int_equal(sgi_merge_take(&merge, SGI_STR("{\"content\":[{}]}"), NULL, NULL),
+                     SGI_MERGE_LIMIT);
+    sgi_merge_free(&merge);
+    assert_int_equal(tm.live, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(merging_is_linear),  cmocka_unit_test(folding_is_linear),
+        cmocka_unit_test(clients_are_linear), cmocka_unit_test(questions_are_few),
+        cmocka_unit_test(names_are_bounded),  cmocka_unit_test(blocks_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    puts("this build does not count work: a debug build does");
+    return 0;
+}
+
+#endif
