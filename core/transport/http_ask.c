@@ -17,6 +17,8 @@
  * it, as other answers about its task put that off. */
 #include "transport/http_ask.h"
 
+#include <stdio.h>
+
 #include "base/backoff.h"
 
 #include <strings.h>
@@ -224,8 +226,6 @@ static int64_t resume_delay(const sgi_http_ask *ask)
 /* The stream is over, whole or not. */
 static void stream_ended(sgi_http_ask *ask, const char *why)
 {
-    if (ask->overflown && sgi_ask_waits(ask->conn))
-        sgi_ask_denied(ask->conn, "a message of the answer is larger than the limit");
     if (!can_resume(ask)) {
         sgi_http_ask_drop(ask, why);
         return;
@@ -331,8 +331,21 @@ static void take_event(sgi_http_ask *ask, const sgi_sse_event *event)
         sgi_ask_position(ask->conn, sgi_sse_last_id(&ask->sse));
 }
 
-/* Gives events to the engine while it wants them; what is left over is in *input. */
-static void feed(sgi_http_ask *ask, sgi_str *input)
+/* What is too large may be the answer, and how long the rest takes is the server's to
+ * say: nobody who waits is kept waiting for it. */
+static void give_up_oversized(sgi_http_ask *ask)
+{
+    char why[96];
+    snprintf(why, sizeof why, "a message of the answer is larger than %zu bytes",
+             engine_of(ask)->max_message);
+    break_off(ask);
+    sgi_ask_denied(ask->conn, why);
+    sgi_http_ask_drop(ask, why);
+}
+
+/* Gives events to the engine while it wants them; what is left over is in *input. False:
+ * the exchange is over, and gone. */
+static bool feed(sgi_http_ask *ask, sgi_str *input)
 {
     sgi_conn *conn = ask->conn;
     sgi_sse_event event;
@@ -341,15 +354,20 @@ static void feed(sgi_http_ask *ask, sgi_str *input)
            (step = sgi_sse_next(&ask->sse, input, &event)) != SGI_SSE_MORE) {
         if (step == SGI_SSE_EVENT) {
             take_event(ask, &event);
-        } else {
-            ask->overflown |= step == SGI_SSE_TOO_LONG;
-            engine_of(ask)->warnings++;
+            continue;
+        }
+        engine_of(ask)->warnings++;
+        if (step == SGI_SSE_TOO_LONG && ask->kind != SGI_ASK_LISTEN &&
+            sgi_ask_waits(conn)) {
+            give_up_oversized(ask);
+            return false;
         }
     }
     if (ask->fetch && !ask->aftermath && !sgi_ask_waits(conn)) {
         ask->aftermath = true;
         sgi_engine_timer(engine_of(ask), &ask->timer, AFTERMATH_MS, on_timer);
     }
+    return true;
 }
 
 static void hold(sgi_http_ask *ask, sgi_str rest)
@@ -398,9 +416,8 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
         keep_body(ask, input);
         return;
     }
-    if (!ask->held.len)
-        feed(ask, &input);
-    hold(ask, input);
+    if (ask->held.len || feed(ask, &input))
+        hold(ask, input);
 }
 
 /* ---- the end ---- */
@@ -492,7 +509,8 @@ void sgi_http_ask_look(sgi_http_ask *ask)
     }
     if (!ask->held.len)
         return;
-    feed(ask, &input);
+    if (!feed(ask, &input))
+        return;
     sgi_buf_drop(&ask->held, ask->held.len - input.n);
     if (ask->held.len)
         return;

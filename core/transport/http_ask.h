@@ -65,7 +65,6 @@ struct sgi_http_ask {
     bool is_events; /* ... and what it brings */
     bool is_json;
     bool streams;   /* what was posted is being answered by a stream */
-    bool overflown; /* ... which had a message beyond the limit */
     bool aftermath; /* the answer is there, the stream goes on */
     sgi_buf posted; /* the body, while it may have to be sent again */
     sgi_buf body;   /* what came: JSON, or the text of an error */

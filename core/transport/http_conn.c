@@ -127,10 +127,32 @@ void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
         set_timer(conn, ms);
 }
 
+/* All input is used up: how long may the rest take? */
+static void wait_for_input(sgi_http_conn *conn)
+{
+    const segue_listen_options *options = &conn->listener->options;
+    sgi_http_wait wait = !sgi_link_is_ready(conn->link)       ? SGI_HTTP_WAIT_HANDSHAKE
+                         : conn->in_body                      ? SGI_HTTP_WAIT_BODY
+                         : sgi_http1_has_begun(&conn->parser) ? SGI_HTTP_WAIT_HEAD
+                                                              : SGI_HTTP_WAIT_REQUEST;
+    if (wait == conn->wait)
+        return;
+    sgi_http_conn_wait(conn, wait,
+                       wait == SGI_HTTP_WAIT_BODY      ? options->body_timeout_ms
+                       : wait == SGI_HTTP_WAIT_REQUEST ? options->idle_timeout_ms
+                                                       : options->header_timeout_ms);
+}
+
 static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
 {
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     switch (wait) {
+    case SGI_HTTP_WAIT_HANDSHAKE:
+        if (sgi_link_is_ready(conn->link)) /* and nothing was asked yet */
+            wait_for_input(conn);
+        else
+            sgi_http_conn_cut(conn); /* there is no way to tell */
+        break;
     case SGI_HTTP_WAIT_REQUEST:
         sgi_http_conn_close(conn);
         break;
@@ -171,21 +193,6 @@ static void on_timer(sgi_timer *timer)
         set_timer(conn, left);
     else
         time_is_up(conn, conn->wait);
-}
-
-/* All input is used up: how long may the rest take? */
-static void wait_for_input(sgi_http_conn *conn)
-{
-    const segue_listen_options *options = &conn->listener->options;
-    sgi_http_wait wait = conn->in_body                        ? SGI_HTTP_WAIT_BODY
-                         : sgi_http1_has_begun(&conn->parser) ? SGI_HTTP_WAIT_HEAD
-                                                              : SGI_HTTP_WAIT_REQUEST;
-    if (wait == conn->wait)
-        return;
-    sgi_http_conn_wait(conn, wait,
-                       wait == SGI_HTTP_WAIT_BODY   ? options->body_timeout_ms
-                       : wait == SGI_HTTP_WAIT_HEAD ? options->header_timeout_ms
-                                                    : options->idle_timeout_ms);
 }
 
 /* ---- input ---- */

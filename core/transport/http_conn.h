@@ -25,6 +25,7 @@ typedef enum sgi_http_stage {
 /* What the deadline is for. */
 typedef enum sgi_http_wait {
     SGI_HTTP_WAIT_NOTHING = 0,
+    SGI_HTTP_WAIT_HANDSHAKE, /* of TLS */
     SGI_HTTP_WAIT_REQUEST,
     SGI_HTTP_WAIT_HEAD,
     SGI_HTTP_WAIT_BODY,

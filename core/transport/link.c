@@ -473,6 +473,11 @@ void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer)
     peer->is_tls = link->tls != NULL;
 }
 
+bool sgi_link_is_ready(const sgi_link *link)
+{
+    return !link->tls || sgi_tls_is_ready(link->tls);
+}
+
 bool sgi_link_subject(const sgi_link *link, sgi_buf *into)
 {
     return link->tls && sgi_tls_subject(link->tls, into);

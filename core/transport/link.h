@@ -74,5 +74,7 @@ void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer);
 void sgi_link_peer_of(int fd, sgi_link_peer *peer);
 /* Appends the subject of the client's verified certificate; false when there is none. */
 bool sgi_link_subject(const sgi_link *link, sgi_buf *into);
+/* Without TLS, or its handshake is over. */
+bool sgi_link_is_ready(const sgi_link *link);
 
 #endif

@@ -328,6 +328,11 @@ void sgi_tls_end(sgi_tls *tls, sgi_buf *out)
     end(tls);
 }
 
+bool sgi_tls_is_ready(const sgi_tls *tls)
+{
+    return SSL_is_init_finished(tls->ssl);
+}
+
 void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE])
 {
     snprintf(why, SGI_WHY_SIZE, "%s: %s",

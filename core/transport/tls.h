@@ -51,6 +51,8 @@ sgi_tls_result sgi_tls_read(sgi_tls *tls, char *to, size_t size, size_t *len,
 bool sgi_tls_write(sgi_tls *tls, const char *bytes, size_t len, sgi_buf *out);
 /* Says that nothing more will be sent. */
 void sgi_tls_end(sgi_tls *tls, sgi_buf *out);
+/* The handshake is over. */
+bool sgi_tls_is_ready(const sgi_tls *tls);
 void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE]);
 
 /* Appends the subject of the client's certificate (RFC 2253); false when the client has

@@ -181,6 +181,50 @@ static void what_is_no_tls_is_not_answered_as_http(void **state)
     }
 }
 
+/* Silence, and a handshake that stops half-way, have as long as a request's head; after
+ * the handshake it is as long as between requests. */
+static void a_handshake_has_its_time(void **state)
+{
+    (void)state;
+    for (int said = 0; said < 2; said++) {
+        http_stage s = {.listen = {.header_timeout_ms = 1000, .idle_timeout_ms = 60000}};
+        http_caller c;
+        begin(&s, &c);
+        if (said)
+            http_caller_send(&c, "\x16\x03\x01\x00\x80\x01", 6);
+        http_stage_run(&s);
+        http_stage_advance(&s, 900);
+        http_caller_look(&c);
+        assert_false(c.ended);
+        http_stage_advance(&s, 200);
+        http_caller_until_closed(&c);
+        http_stage_close(&s, &c);
+    }
+}
+
+static void who_has_shaken_hands_may_take_his_time(void **state)
+{
+    http_stage s = {.listen = {.header_timeout_ms = 1000, .idle_timeout_ms = 60000}};
+    http_caller c;
+    tls_client t;
+    char answer[4096] = "";
+    (void)state;
+    begin(&s, &c);
+    http_stage_advance(&s, 900);
+    tls_open(&t, &c, NULL, TLS1_3_VERSION);
+    tls_handshake(&t);
+    tls_move(&t); /* the end of the handshake is still on its way */
+    http_stage_advance(&s, 30000);
+    tls_ask(&t, http_call("1", "greet", NULL), answer, sizeof answer);
+    assert_memory_equal(answer, "HTTP/1.1 200 OK", 15);
+    http_stage_advance(&s, 61000);
+    tls_move(&t);
+    tls_move(&t);
+    assert_true(c.ended);
+    tls_close(&t);
+    http_stage_close(&s, &c);
+}
+
 static void renegotiation_is_refused(void **state)
 {
     http_stage s = {0};
@@ -234,6 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_over_tls),
         cmocka_unit_test(what_is_no_tls_is_not_answered_as_http),
+        cmocka_unit_test(a_handshake_has_its_time),
+        cmocka_unit_test(who_has_shaken_hands_may_take_his_time),
         cmocka_unit_test(renegotiation_is_refused),
         cmocka_unit_test(files_are_read_again),
     };
