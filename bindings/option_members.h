@@ -202,6 +202,7 @@ static const option oauth_members[] = {M(T, grant, INT32),
                                        M(T, scope, TEXT),
                                        M(T, auth_method, TEXT),
                                        M(T, no_registration, INT32),
+                                       M(T, allow_private_addresses, INT32),
                                        M(T, consent_timeout_ms, INT64),
                                        END};
 #undef T

@@ -5,7 +5,6 @@
 #define SGI_BASE_H
 
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,9 +31,9 @@ void sgi_release(const sgi_mem *mem, void *ptr, size_t size);
 /* Debug builds count what is done to bytes of a peer: bytes that are walked, compared,
  * hashed, copied and allocated. Tests hold it against the size of the input. */
 #ifdef SGI_COUNT_WORK
-extern _Atomic uint64_t sgi_work;
+extern uint64_t sgi_work;
 #define SGI_WORK(amount)                                                                 \
-    atomic_fetch_add_explicit(&sgi_work, (uint64_t)(amount) + 1, memory_order_relaxed)
+    __atomic_fetch_add(&sgi_work, (uint64_t)(amount) + 1, __ATOMIC_RELAXED)
 #else
 #define SGI_WORK(amount) ((void)0)
 #endif

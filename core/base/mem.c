@@ -27,7 +27,7 @@ static void libc_release(void *user, void *ptr, size_t size)
 }
 
 #ifdef SGI_COUNT_WORK
-_Atomic uint64_t sgi_work;
+uint64_t sgi_work;
 #endif
 
 const sgi_mem sgi_mem_libc = {libc_alloc, libc_resize, libc_release, NULL};

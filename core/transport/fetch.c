@@ -115,6 +115,14 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
     return status;
 }
 
+const sgi_address *sgi_fetcher_address(const sgi_fetcher *fetcher)
+{
+    static const sgi_address local = {AF_INET, {127, 0, 0, 1}};
+    if (fetcher->settings.unix_socket)
+        return &local;
+    return fetcher->address.family ? &fetcher->address : NULL;
+}
+
 segue_status sgi_fetcher_elsewhere(const sgi_fetcher *like, sgi_fetcher **out)
 {
     sgi_fetch_settings settings = like->settings;
@@ -253,6 +261,9 @@ static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *reques
     fetch->method = request->method;
     fetch->once = request->once;
     fetch->lasting = request->lasting;
+    fetch->public_only = request->public_only;
+    if (request->excepted)
+        fetch->excepted = *request->excepted;
     put_headers(fetch, request, (char *)(fetch + 1) + nodes);
     if (url)
         fetch->url = memcpy((char *)(fetch + 1) + nodes + texts, request->url, url);

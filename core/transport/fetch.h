@@ -9,6 +9,7 @@
 #ifndef SGI_FETCH_H
 #define SGI_FETCH_H
 
+#include "transport/address.h"
 #include "transport/transport.h"
 
 #define SGI_FETCH_HEAD_MAX ((size_t)64 * 1024) /* bytes of response headers */
@@ -44,6 +45,8 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
 /* Lock held: one that is like another, but for hosts elsewhere: unix_socket, which is the
  * way to one host, is not gone. SEGUE_E_NOMEM. */
 segue_status sgi_fetcher_elsewhere(const sgi_fetcher *like, sgi_fetcher **out);
+/* Lock held: where the last response of this fetcher came from; NULL = none has come. */
+const sgi_address *sgi_fetcher_address(const sgi_fetcher *fetcher);
 /* Cancels what is under way. Takes NULL. */
 void sgi_fetcher_free(sgi_fetcher *fetcher);
 
@@ -63,9 +66,13 @@ typedef struct sgi_fetch_request {
     const char *url;                      /* copied; NULL = that of the settings */
     const sgi_fetch_header_line *headers; /* copied */
     size_t header_count;
-    sgi_buf *body; /* of a POST: taken on success, then empty; may be NULL */
-    bool lasting;  /* a stream without a foreseeable end */
-    bool once;     /* may not be acted on twice: a pooled connection that dies when some
+    sgi_buf *body;    /* of a POST: taken on success, then empty; may be NULL */
+    bool lasting;     /* a stream without a foreseeable end */
+    bool public_only; /* a peer has named the URL: no connection is made to an
+                                    address that is not public, ... */
+    const sgi_address *excepted; /* ... but for this one, which may be NULL; when it is
+                                    of this machine, all of this machine are */
+    bool once; /* may not be acted on twice: a pooled connection that dies when some
                       of the body has left is a fault, else it is sent again */
 } sgi_fetch_request;
 

@@ -17,7 +17,11 @@
  * refusing what libcurl hands us; `fault` and `why` then say what it was about. */
 #include "transport/fetch_state.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
+
+#include "wire/url.h"
 
 #define DEFAULT_CONNECT_MS 30000
 #define DEFAULT_KEEPALIVE_S 30
@@ -68,6 +72,15 @@ static bool is_redirect(sgi_fetch *fetch, int32_t status)
     return true;
 }
 
+static void note_address(sgi_fetch *fetch)
+{
+    char *text = NULL;
+    sgi_address address;
+    if (curl_easy_getinfo(fetch->easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK && text &&
+        sgi_address_parse(sgi_str_of(text), &address))
+        fetch->fetcher->address = address;
+}
+
 /* Lock held. False ends the transfer. */
 static bool take_head(sgi_fetch *fetch, int32_t status)
 {
@@ -76,6 +89,7 @@ static bool take_head(sgi_fetch *fetch, int32_t status)
     if (is_redirect(fetch, status))
         return false;
     fetch->headed = true;
+    note_address(fetch);
     fetch->events->head(fetch->user, fetch, status);
     return !fetch->cancelled;
 }
@@ -286,6 +300,70 @@ static CURLcode set_tls(CURL *easy, const sgi_fetch_settings *settings)
     return CURLE_OK;
 }
 
+/* ---- where connections go ---- */
+
+static bool is_allowed(const sgi_fetch *fetch, const sgi_address *address)
+{
+    const sgi_address *excepted = &fetch->excepted;
+    return sgi_address_is_public(address) || sgi_address_same(address, excepted) ||
+           (sgi_address_is_loopback(address) && sgi_address_is_loopback(excepted));
+}
+
+static void shut_out(sgi_fetch *fetch, sgi_str what)
+{
+    fetch->shut_out = true;
+    snprintf(fetch->why, sizeof fetch->why,
+             "%.*s is no public address, and only those are asked for what a server "
+             "names: allow_private_addresses lets them be",
+             (int)what.n, what.p);
+}
+
+/* CURLOPT_OPENSOCKETFUNCTION: behind the lookup, so that a name that means another
+ * address each time gets no further. A proxy, which looks names up itself, is at another
+ * port than the URL's; the application has chosen it. */
+static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    sgi_fetch *fetch = user;
+    sgi_address address;
+    sgi_url url;
+    char text[INET6_ADDRSTRLEN];
+    uint16_t port;
+    (void)purpose;
+    if (sgi_address_of(&to->addr, &address, &port) && !is_allowed(fetch, &address) &&
+        (!sgi_url_parse(sgi_str_of(fetch->url), &url) || url.port == port)) {
+        if (!inet_ntop(address.family, address.bytes, text, sizeof text))
+            *text = 0;
+        shut_out(fetch, sgi_str_of(text));
+        return CURL_SOCKET_BAD;
+    }
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+/* An address in the URL itself, which a proxy would reach. */
+static bool names_private(sgi_fetch *fetch)
+{
+    sgi_url url;
+    sgi_address address;
+    if (!sgi_url_parse(sgi_str_of(fetch->url), &url) ||
+        !sgi_address_parse(url.host, &address) || is_allowed(fetch, &address))
+        return false;
+    shut_out(fetch, url.host);
+    return true;
+}
+
+/* A connection of the pool may have been made for somebody who may go there. */
+static CURLcode set_public(CURL *easy, sgi_fetch *fetch)
+{
+    if (!fetch->public_only)
+        return CURLE_OK;
+    if (names_private(fetch))
+        return CURLE_COULDNT_CONNECT;
+    SET(CURLOPT_OPENSOCKETFUNCTION, on_socket);
+    SET(CURLOPT_OPENSOCKETDATA, fetch);
+    SET(CURLOPT_FRESH_CONNECT, 1L);
+    return CURLE_OK;
+}
+
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
 {
     const sgi_fetch_settings *settings = &fetch->fetcher->settings;
@@ -301,6 +379,8 @@ CURLcode sgi_fetch_easy_open(sgi_fetch *fetch)
         fault = set_route(easy, settings);
     if (fault == CURLE_OK)
         fault = set_tls(easy, settings);
+    if (fault == CURLE_OK)
+        fault = set_public(easy, fetch);
     return fault;
 }
 
@@ -376,6 +456,10 @@ void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outco
 {
     outcome->fault = fetch->fault ? fetch->fault : fault_of(fetch, result);
     name_unix_socket(fetch, result);
+    if (!fetch->fault && result == CURLE_COULDNT_CONNECT && fetch->shut_out) {
+        outcome->text = fetch->why;
+        return;
+    }
     if (fetch->once && fetch->sent &&
         (outcome->fault == SGI_FETCH_UNREACHABLE || outcome->fault == SGI_FETCH_TIMEOUT))
         outcome->fault = SGI_FETCH_BROKEN; /* it had left by a connection that died */

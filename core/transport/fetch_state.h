@@ -29,6 +29,7 @@ TAILQ_HEAD(sgi_fetch_list, sgi_fetch);
 struct sgi_fetcher {
     sgi_fetch_pool *pool;
     sgi_fetch_settings settings; /* its texts are the fetcher's own; never changes */
+    sgi_address address;         /* of the last response */
     size_t refs;                 /* the owner and each exchange */
     size_t busy[2]; /* exchanges that do not wait: short ones, lasting ones */
     struct sgi_fetch_list waiting[2];
@@ -59,8 +60,11 @@ struct sgi_fetch {
     const char *url;              /* behind the struct, or the fetcher's */
     struct curl_slist *headers;
     sgi_buf body;
-    bool lasting;          /* a stream: counted apart, so that it holds up no short one */
-    bool once;             /* never sent again */
+    bool lasting;     /* a stream: counted apart, so that it holds up no short one */
+    bool once;        /* never sent again */
+    bool public_only; /* never changes, nor does what is excepted */
+    sgi_address excepted;
+    bool shut_out;         /* loop: an address was not public */
     size_t sent;           /* loop: of the body, when it is sent once */
     sgi_buf head;          /* lines of the response: name, colon, value, CRLF */
     sgi_fetch_fault fault; /* why we ended it ourselves */

@@ -116,6 +116,19 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
 static const sgi_fetch_events events = {
     .head = take_head, .bytes = take_bytes, .done = take_end};
 
+/* What a server names may be where the server is, and else nowhere that only this machine
+ * can reach. Before the server has answered only its URL says where it is: of a name that
+ * says nothing, but TLS does. */
+static bool must_be_public(const sgi_http_auth *auth, const sgi_flow_exchange *exchange,
+                           const sgi_address **excepted)
+{
+    static const sgi_address local = {AF_INET, {127, 0, 0, 1}};
+    const sgi_address *address = sgi_fetcher_address(auth->client->fetcher);
+    *excepted = address ? address : exchange->is_local ? &local : NULL;
+    bool may_be_there = !address || !sgi_address_is_public(address);
+    return exchange->public_only && !(exchange->same_host && may_be_there);
+}
+
 static void send_exchange(sgi_http_auth *auth)
 {
     sgi_flow_exchange exchange;
@@ -126,6 +139,7 @@ static void send_exchange(sgi_http_auth *auth)
                                  .url = exchange.url,
                                  .headers = lines,
                                  .once = exchange.post};
+    request.public_only = must_be_public(auth, &exchange, &request.excepted);
     lines[request.header_count++] =
         (sgi_fetch_header_line){SGI_STR("Accept"), SGI_STR("application/json")};
     if (exchange.type.n)

@@ -129,6 +129,11 @@ bool sgi_url_parse(sgi_str text, sgi_url *url)
 
 /* ---- whom it names ---- */
 
+bool sgi_url_same_host(const sgi_url *a, const sgi_url *b)
+{
+    return same_text(a->host, b->host);
+}
+
 bool sgi_url_same_origin(const sgi_url *a, const sgi_url *b)
 {
     return a->https == b->https && a->port == b->port && same_text(a->host, b->host);

@@ -22,6 +22,7 @@ typedef struct sgi_url {
  * that no URL has. */
 bool sgi_url_parse(sgi_str text, sgi_url *url);
 bool sgi_url_same_origin(const sgi_url *a, const sgi_url *b);
+bool sgi_url_same_host(const sgi_url *a, const sgi_url *b);
 /* This machine: localhost, 127.0.0.0/8, ::1. */
 bool sgi_url_is_loopback(const sgi_url *url);
 /* Is the endpoint the resource, or below it (RFC 8707, section 2)? */

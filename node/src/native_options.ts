@@ -59,6 +59,7 @@ export type OauthOptions = Members<{
     scope: string;
     authMethod: string;
     noRegistration: boolean;
+    allowPrivateAddresses: boolean;
     consentTimeoutMs: number;
 }>;
 

@@ -108,7 +108,10 @@ segue_status fetch_request(fetch_rig *rig, fetch_seen *seen, sgi_fetch_method me
                                  .header_count = count,
                                  .body = body ? &text : NULL,
                                  .lasting = rig->lasting,
-                                 .once = rig->once};
+                                 .once = rig->once,
+                                 .url = *rig->named ? rig->named : NULL,
+                                 .public_only = rig->public_only,
+                                 .excepted = rig->excepted};
     seen->rig = rig;
     sgi_runtime_lock(rig->rt);
     segue_status status =

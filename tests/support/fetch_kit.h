@@ -14,8 +14,11 @@ typedef struct fetch_rig {
     http_peer peer;
     sgi_fetcher *fetcher;
     char url[200];
-    bool once;    /* of the next request */
-    bool lasting; /* likewise */
+    bool once;                   /* of the next request */
+    bool lasting;                /* likewise */
+    bool public_only;            /* likewise, ... */
+    const sgi_address *excepted; /* ... but for this one */
+    char named[200];             /* its URL; "" = the fetcher's */
 } fetch_rig;
 
 typedef struct fetch_seen fetch_seen;

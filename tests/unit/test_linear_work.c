@@ -1,6 +1,6 @@
 /* What a peer sends costs work in proportion to its size, whatever is in it: with four
- * times as much no more than some four times the work. Debug builds count the work that is
- * done to bytes (SGI_WORK), so no clock is asked and a busy machine changes nothing. */
+ * times as much no more than some four times the work. Debug builds count the work that
+ * is done to bytes (SGI_WORK): no clock is asked, and a busy machine changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -329,13 +329,21 @@ static const char *name_of(const sgi_flow *flow)
 
 void sgi_flow_look(const sgi_flow *flow, sgi_flow_exchange *exchange)
 {
-    sgi_url url, endpoint;
+    sgi_url url, endpoint, issuer;
     bool forms = flow->stage == SGI_FLOW_TOKEN;
     *exchange = (sgi_flow_exchange){.url = flow->text[SGI_FT_URL].p,
                                     .post = forms || flow->stage == SGI_FLOW_REGISTER};
-    exchange->at_endpoint = sgi_url_parse(sgi_ft(flow, SGI_FT_URL), &url) &&
-                            sgi_url_parse(sgi_ft(flow, SGI_FT_ENDPOINT), &endpoint) &&
-                            sgi_url_same_origin(&url, &endpoint);
+    exchange->public_only = !flow->allows_private;
+    if (sgi_url_parse(sgi_ft(flow, SGI_FT_URL), &url) &&
+        sgi_url_parse(sgi_ft(flow, SGI_FT_ENDPOINT), &endpoint)) {
+        exchange->at_endpoint = sgi_url_same_origin(&url, &endpoint);
+        exchange->same_host = sgi_url_same_host(&url, &endpoint);
+        exchange->is_local = sgi_url_is_loopback(&endpoint);
+        if (exchange->at_endpoint ||
+            (sgi_url_parse(sgi_ft(flow, SGI_FT_SET_ISSUER), &issuer) &&
+             sgi_url_same_host(&url, &issuer)))
+            exchange->public_only = false; /* the application has named it */
+    }
     if (!exchange->post)
         return;
     exchange->type = forms ? SGI_STR("application/x-www-form-urlencoded")

@@ -87,6 +87,10 @@ typedef struct sgi_flow_exchange {
     const char *url;
     bool post;
     bool at_endpoint;      /* the origin is that of the endpoint */
+    bool public_only;      /* a server has named the host, and nobody has allowed it to
+                              be one that is not public */
+    bool same_host;        /* the host is that of the endpoint, at another port perhaps */
+    bool is_local;         /* the endpoint is on this machine */
     sgi_str authorization; /* headers; empty = none */
     sgi_str type;
     sgi_str body;

@@ -51,6 +51,7 @@ static bool take_settings(sgi_flow *flow, const segue_oauth_options *options)
     flow->has_load = options->on_load != NULL;
     flow->has_save = options->on_save != NULL;
     flow->no_registration = options->no_registration != 0;
+    flow->allows_private = options->allow_private_addresses != 0;
     return plain && flow->patience_ms > 0;
 }
 

@@ -89,7 +89,7 @@ struct sgi_flow {
     sgi_buf text[SGI_FLOW_TEXTS];
     int32_t grant;
     int64_t patience_ms;
-    bool has_load, has_save, no_registration;
+    bool has_load, has_save, no_registration, allows_private;
     sgi_flow_stage stage;
     sgi_flow_purpose purpose;
     size_t candidate;  /* which of several places is asked */

@@ -616,6 +616,10 @@ typedef struct segue_oauth_options {
     const char *auth_method;         /* of the token endpoint, e.g. "client_secret_post";
                                         NULL = what both sides know */
     int32_t no_registration;         /* 1 = no dynamic registration */
+    /* 1 = what the server names for authorization (metadata, registration, tokens) may
+     * be at addresses that are not public. 0 = only the endpoint's own address, the host
+     * of issuer, and, for an endpoint on this machine, this machine may be that */
+    int32_t allow_private_addresses;
     int64_t consent_timeout_ms; /* wait for segue_runtime_authorize; default 600000 */
     void *user;
     segue_free_fn free_user;
@@ -1257,7 +1261,8 @@ typedef struct segue_listen_options {
     int32_t max_sessions;      /* wire sessions of the handshake eras; default 10000 */
     int64_t session_idle_ms;   /* such a session ends unused; default 30 min */
     int64_t idle_timeout_ms;   /* between requests; default 75000 */
-    int64_t header_timeout_ms; /* for a request's head; default 10000 */
+    int64_t header_timeout_ms; /* for a request's head, and before that for the handshake
+                                  of TLS; default 10000 */
     int64_t body_timeout_ms;   /* for its body; default 30000 */
     int64_t write_timeout_ms;  /* a peer that takes nothing; default 60000 */
     int64_t keepalive_ms;      /* comment on a silent stream; default 15000 */

@@ -114,6 +114,12 @@ export interface OAuthOptions {
     authMethod?: string | undefined;
     /** false = no dynamic registration. */
     register?: boolean | undefined;
+    /**
+     * true = what a server names for authorization may be at addresses that are not
+     * public, such as 10.0.0.1. Without it that is refused, but for the server's own
+     * address and the host of `issuer`.
+     */
+    allowPrivateAddresses?: boolean | undefined;
 }
 
 const GRANTS = { code: 0, client: 1, assertion: 2 } as const;
@@ -158,6 +164,7 @@ export class OAuth {
             scope: options.scope,
             authMethod: options.authMethod,
             noRegistration: options.register === false,
+            allowPrivateAddresses: options.allowPrivateAddresses === true,
             consentTimeoutMs: options.consentTimeoutMs,
         };
     }

@@ -230,6 +230,7 @@ class OauthOptions(TypedDict, total=False):
     scope: str | None
     auth_method: str | None
     no_registration: bool | None
+    allow_private_addresses: bool | None
     consent_timeout_ms: int | None
 
 class StoreOptions(TypedDict, total=False):

@@ -108,6 +108,9 @@ class OAuth:
         assertion: Of grant "assertion": gets issuer and resource, returns a JWT or None.
         auth_method: Of the token endpoint, e.g. "client_secret_post".
         register: False = no dynamic registration.
+        allow_private_addresses: True = what a server names for authorization may be at
+            addresses that are not public, such as 10.0.0.1. Without it that is refused,
+            but for the server's own address and the host of `issuer`.
     """
 
     def __init__(
@@ -129,6 +132,7 @@ class OAuth:
         assertion: Assertion | None = None,
         auth_method: str | None = None,
         register: bool = True,
+        allow_private_addresses: bool = False,
     ) -> None:
         if grant not in _GRANTS:
             raise ValueError(f"no such grant: {grant!r}")
@@ -151,6 +155,7 @@ class OAuth:
             "scope": scope,
             "auth_method": auth_method,
             "no_registration": not register,
+            "allow_private_addresses": allow_private_addresses,
         }
         if consent_timeout is not None:
             self._options["consent_timeout_ms"] = max(1, round(consent_timeout * 1000))
