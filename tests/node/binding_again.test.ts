@@ -47,7 +47,7 @@ class Line extends Recorder {
 
 /** A test with a pair, which goes at its end. */
 function pairTest(name: string, work: (world: Pair) => Promise<void>): void {
-    test(name, { timeout: 20_000 }, async () => {
+    test(name, { timeout: 120_000 }, async () => {
         const world = new Pair(TOOLS);
         try {
             await work(world);

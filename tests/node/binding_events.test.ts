@@ -17,7 +17,7 @@ import {
 
 afterEach(nothingIsLeft);
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 120_000 };
 const OPTION = { task: 1, promoteAfterMs: 60_000 };
 
 test("segments of one request come as one event, then the end", TIMEOUT, async () => {

@@ -56,7 +56,7 @@ test("a hundred thousand calls leave nothing behind", { timeout: 120_000 }, asyn
     world.close();
 });
 
-test("a stream does not hold the loop", { timeout: 60_000 }, async () => {
+test("a stream does not hold the loop", { timeout: 120_000 }, async () => {
     const tools: Record<string, Tool> = {
         stream(call) {
             let left = 100_000;

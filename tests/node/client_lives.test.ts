@@ -89,7 +89,7 @@ async function play(program: string): Promise<string> {
         const segue = require(${JSON.stringify(PACKAGE)});
         const command = ${command};
         (async () => { ${program} })();`;
-    const { stdout } = await run(process.execPath, ["-e", code], { timeout: 20_000 });
+    const { stdout } = await run(process.execPath, ["-e", code], { timeout: 120_000 });
     return stdout;
 }
 

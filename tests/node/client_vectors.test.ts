@@ -44,7 +44,7 @@ const { Flow } = internal<typeof FlowModule>("client/flow");
 
 type Members = { [name: string]: Value };
 
-const MS = 30_000;
+const MS = 120_000;
 const CAN = ["cut", "draft_tasks", "resumable"];
 const isOurs = (vector: Vector): boolean => vector.role === "client";
 const isPlayed = (vector: Vector): boolean =>

@@ -13,7 +13,7 @@ import { internal } from "./tree.js";
 
 const { native } = internal<typeof import("segue-mcp/native")>("native");
 
-const MS = 30_000;
+const MS = 120_000;
 
 /** One way to a server. */
 export class World {

@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { PACKAGE } from "./tree.js";
 
-const DEADLINE = 30_000;
+const DEADLINE = 120_000;
 
 interface Ended {
     readonly code: number | null;

@@ -76,7 +76,7 @@ test("the blocks that call run", () => {
         cwd: scratch,
         encoding: "utf8",
         env: { ...process.env, SEGUE_TOKENS: path.join(scratch, "tokens.json") },
-        timeout: 60_000,
+        timeout: 120_000,
     });
     assert.equal(done.status, 0, done.stderr);
     for (const line of ["quick-start 2026-07-28", "9900", "5 5", "50", "true"]) {

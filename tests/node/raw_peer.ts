@@ -13,7 +13,7 @@ import { internal } from "./tree.js";
 const { native, Kind } = internal<typeof Native>("native");
 const { Runtime } = internal<typeof Glue>("runtime");
 
-const SECONDS = 10;
+const SECONDS = 60;
 
 /** Has a server serve the peer. */
 export function attach(server: Server, peer: RawPeer): void {

@@ -92,7 +92,7 @@ inEachWorld("AS-54 a task that is cancelled", async (world) => {
 
 for (const kind of ["path", "store"] as const) {
     test(`tasks go on when a listener has closed, and the next one has them [${kind}]`, {
-        timeout: 20_000,
+        timeout: 120_000,
     }, async () => {
         const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
         const file = path.join(directory, "tasks.db");

@@ -120,7 +120,7 @@ class Stage {
 }
 
 for (const vector of PLAYED) {
-    test(vector.name, { timeout: 30_000 }, async () => {
+    test(vector.name, { timeout: 120_000 }, async () => {
         const [name = ""] = vector.name.split(" [");
         try {
             await new Stage(vector).play();
@@ -133,7 +133,7 @@ for (const vector of PLAYED) {
 }
 
 for (const vector of WRONG) {
-    test(`found out: ${vector.name}`, { timeout: 30_000 }, async () => {
+    test(`found out: ${vector.name}`, { timeout: 120_000 }, async () => {
         const { fails } = vector;
         assert.ok(fails);
         await assert.rejects(new Stage(vector).play(), (error: Error) => {

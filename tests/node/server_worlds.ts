@@ -25,7 +25,7 @@ export const WORLDS: readonly World[] = [
 /** A test in each world, by its name. */
 export function inEachWorld(name: string, work: (world: World) => Promise<void>): void {
     for (const world of WORLDS) {
-        test(`${name} [${world.way}, ${world.era}]`, { timeout: 10_000 }, () =>
+        test(`${name} [${world.way}, ${world.era}]`, { timeout: 120_000 }, () =>
             work(world),
         );
     }

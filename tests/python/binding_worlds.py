@@ -13,7 +13,7 @@ import pytest
 
 from segue import _runtime, _segue
 
-SECONDS = 30
+SECONDS = 120
 
 
 @pytest.fixture(autouse=True)

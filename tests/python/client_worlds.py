@@ -18,7 +18,7 @@ import segue
 from programs import HttpServer, server_command
 from segue import _segue
 
-SECONDS = 30
+SECONDS = 120
 
 
 class World:

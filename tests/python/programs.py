@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILT = Path(os.environ.get("SEGUE_TESTS_DIR", ROOT / "build" / "release" / "tests"))
-SECONDS = 20
+SECONDS = 120
 
 
 def program(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import segue
 from segue import _segue
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 class RawPeer:

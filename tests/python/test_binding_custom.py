@@ -334,7 +334,7 @@ def test_a_second_thread_that_serves_a_store_is_refused() -> None:
     threads = [threading.Thread(target=serve, daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
-    assert ended.acquire(timeout=20)
+    assert ended.acquire(timeout=120)
     assert len(refused) == 1
     _segue.store_free(store)
     for thread in threads:

@@ -540,7 +540,7 @@ def test_an_exception_of_a_hook_is_told_and_refuses() -> None:
             pair.start("x", done)
             await done.get(_segue.COMPLETE)
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), 120))
     assert isinstance(lost[0]["exception"], ZeroDivisionError)
     assert "validate" in lost[0]["message"]
 
@@ -600,7 +600,7 @@ def test_hooks_of_http() -> None:
             _segue.listener_close(listener)
             _segue.server_close(server)
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), 120))
     assert peers[0].startswith("127.0.0.1:")
     assert 401 in statuses
     assert {type(one["exception"]) for one in lost} == {PermissionError}

@@ -23,7 +23,7 @@ from segue import _runtime, _segue, errors
 __all__ = ["nothing_is_left"]
 
 HERE = Path(__file__).parent
-SECONDS = 30
+SECONDS = 120
 
 # What the stages share: a server and a client in one runtime, and a tool for each stage.
 HEAD = """

@@ -17,7 +17,7 @@ from segue import _segue, errors
 __all__ = ["nothing_is_left"]
 
 _testcapi = pytest.importorskip("_testcapi")
-SECONDS = 10
+SECONDS = 120
 SEGMENTS = 12
 E_NOMEM = errors.OutOfMemoryError.status
 

@@ -16,7 +16,7 @@ from segue.server.context import Context
 from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 
 # ruff: noqa: F811
-SECONDS = 10
+SECONDS = 120
 
 
 def test_a_reply_that_is_refused_has_its_cause(

@@ -18,7 +18,7 @@ from segue.server.room import Room, ThreadRoom, together
 from server_worlds import nothing_left, run  # noqa: F401
 
 # ruff: noqa: F811
-SECONDS = 10
+SECONDS = 120
 
 
 # ---- in handlers

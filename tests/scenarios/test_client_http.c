@@ -15,7 +15,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define PATIENCE_MS 20000 /* before a request counts as lost */
+#define PATIENCE_MS 120000 /* before a request counts as lost */
 
 typedef struct outcome {
     int segments;

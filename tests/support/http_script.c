@@ -16,7 +16,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define WAIT_MS 10000
+#define WAIT_MS 120000
 #define QUIET_PUMPS 20
 
 struct http_wire {

@@ -14,7 +14,7 @@
 #include "support/item_fixtures.h"
 #include "support/test_mem.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 120000
 
 typedef struct http_stage {
     test_mem mem;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 
 static void ring(void *user)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 120000
 
 segue_status redis_kit_status(const char *url, int64_t timeout_ms, segue_store **out,
                               char *message)

@@ -9,7 +9,7 @@
 #include "support/tap.h"
 #include "support/world.h"
 
-#define WAIT_MS 20000 /* of real time, before a message counts as lost */
+#define WAIT_MS 120000 /* of real time, before a message counts as lost */
 #define QUIET_MS 1000
 
 /* How a place carries lines. */

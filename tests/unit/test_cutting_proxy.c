@@ -19,7 +19,7 @@
 #include "support/cutting_line.h"
 
 #define MUCH ((size_t)10 * 1000 * 1000)
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 
 typedef struct rig {
     cutting_proxy *proxy;

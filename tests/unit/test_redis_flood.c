@@ -21,7 +21,7 @@
 
 #define LEASE_MS 150
 #define BEATS 5 /* in the flood; each comes a third of a lease after the last */
-#define PATIENCE_S 10
+#define PATIENCE_S 120
 #define CONNECTIONS 16
 #define ARGS_MAX 128
 #define ROOM ((size_t)512 * 1024)
