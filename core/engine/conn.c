@@ -1,5 +1,6 @@
 #include "engine/conn.h"
 
+#include "engine/limit.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/replay.h"
 
@@ -152,6 +153,13 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
     conn->role->bad_input(conn->self, rpc_code, problem);
 }
 
+static void refuse_long(sgi_conn *conn)
+{
+    sgi_limit limit = {"max_message_bytes", (int64_t)conn->engine->max_message};
+    sgi_limit_told told = sgi_limit_tell("The message is too large", limit, "limit");
+    refuse_input(conn, SGI_RPC_PARSE_ERROR, told.text);
+}
+
 void sgi_conn_message(sgi_conn *conn, sgi_str text)
 {
     if (!conn->up)
@@ -173,10 +181,10 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
     while ((event = sgi_ndjson_next(&conn->framing, &input, &line)) != SGI_NDJSON_MORE) {
         if (event == SGI_NDJSON_LINE)
             sgi_conn_message(conn, line);
+        else if (event == SGI_NDJSON_TOO_LONG)
+            refuse_long(conn);
         else
-            refuse_input(conn, SGI_RPC_PARSE_ERROR,
-                         event == SGI_NDJSON_TOO_LONG ? "message too large"
-                                                      : "out of memory");
+            refuse_input(conn, SGI_RPC_PARSE_ERROR, "out of memory");
         if (!conn->up)
             break;
     }

@@ -355,7 +355,9 @@ inEachWorld("too many calls at once are refused", async (world) => {
             ),
         );
         assert.ok(error instanceof RemoteError);
-        assert.deepEqual([error.rpcCode, error.data], [-32603, { reason: "limit" }]);
+        const data = { reason: "limit", limit: "max_calls", value: 2 };
+        assert.deepEqual([error.rpcCode, error.data], [-32603, data]);
+        assert.equal(error.message, "Too many calls at once: maxCalls is 2");
         go.open();
         const rest = await Promise.allSettled(calls);
         assert.equal(rest.filter((one) => one.status === "fulfilled").length, 2);

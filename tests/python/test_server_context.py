@@ -276,7 +276,9 @@ def test_too_many_calls_at_once(world: ServerWorld) -> None:
         done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         (refused,) = done
         error = refused.exception()
-        assert isinstance(error, segue.RemoteError) and error.data == {"reason": "limit"}
+        assert isinstance(error, segue.RemoteError)
+        assert error.data == {"reason": "limit", "limit": "max_calls", "value": 2}
+        assert error.message == "Too many calls at once: max_calls is 2"
         go.set()
         rest = await asyncio.gather(*(call for call in calls if call is not refused))
         assert [one.text for one in rest] == ["done", "done"]

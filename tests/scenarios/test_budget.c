@@ -24,10 +24,27 @@ static void assert_greeted(const char *response)
     assert_at(response, "result.content.0.text", "\"Hello, World!\"");
 }
 
+/* What the server was told by `tune`: the one limit that can be reached. */
+static const char *limit_name;
+static int64_t limit_value;
+
+static int64_t bound(const char *name, int64_t value)
+{
+    limit_name = name;
+    limit_value = value;
+    return value;
+}
+
+/* It says which limit was reached, and its value, to people and to programs. */
 static void assert_refused(const char *response)
 {
+    char data[128], text[128];
     assert_code(response, -32603);
-    assert_at(response, "error.data", "{\"reason\":\"limit\"}");
+    snprintf(data, sizeof data, "{\"reason\":\"limit\",\"limit\":\"%s\",\"value\":%lld}",
+             limit_name, (long long)limit_value);
+    assert_at(response, "error.data", data);
+    snprintf(text, sizeof text, ": %s is %lld\"", limit_name, (long long)limit_value);
+    assert_non_null(strstr(json_at(response, "error.message"), text));
 }
 
 /* The number at a path of the server's statistics. */
@@ -53,12 +70,12 @@ static long stat_of(const world *w, const char *path)
 
 static void two_of_one(segue_server_options *options)
 {
-    options->max_principal_requests = 2;
+    options->max_principal_requests = bound("max_principal_requests", 2);
 }
 
 static void two_of_all(segue_server_options *options)
 {
-    options->max_server_requests = 2;
+    options->max_server_requests = bound("max_server_requests", 2);
 }
 
 /* c hangs with one request, d with another; who asks next is refused. */
@@ -104,12 +121,12 @@ static void requests_of_all(world *w)
 
 static void little_for_one(segue_server_options *options)
 {
-    options->max_principal_bytes = 10000;
+    options->max_principal_bytes = bound("max_principal_bytes", 10000);
 }
 
 static void little_for_all(segue_server_options *options)
 {
-    options->max_server_bytes = 10000;
+    options->max_server_bytes = bound("max_server_bytes", 10000);
 }
 
 #define BIG "\"name\":\"big\",\"arguments\":{\"bytes\":12000}"
@@ -120,7 +137,10 @@ static void bytes_end_a_plain_call(world *w)
 {
     wire *c = world_connect(w, "Ada");
     const char *r = call(c, "1", BIG);
-    assert_true(json_at(r, "error.code")[0] || json_at(r, "result.isError")[0]);
+    assert_code(r, -32603);
+    assert_at(r, "error.data.reason", "\"partial_results_required\"");
+    assert_non_null(strstr(json_at(r, "error.data.limit"), limit_name));
+    assert_at(r, "error.data.value", "10000");
     assert_greeted(call(c, "2", GREET));
     assert_int_equal(stat_of(w, "use.logBytes"), 0);
 }

@@ -87,7 +87,9 @@ static void take_question(segue_request *request, const sgi_json_member *member)
     if (status == SEGUE_E_PROTOCOL) {
         warn(request, "a question that is none");
     } else if (status == SEGUE_E_LIMIT) {
-        sgi_request_fail(request, SEGUE_E_LIMIT, "the server asks too many questions");
+        sgi_request_fail_limit(request, SEGUE_E_LIMIT,
+                               "the server asks too many questions",
+                               (sgi_limit){"max_questions", SGI_QUESTIONS_MAX});
     } else if (status != SEGUE_OK) {
         request->look_due = true; /* it is read again a little later */
         sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);

@@ -130,6 +130,11 @@ static void refuse(segue_request *request, segue_status status, const char *why)
     sgi_request_fail(request, status, why);
 }
 
+static void refuse_limit(segue_request *request, const char *what, sgi_limit limit)
+{
+    refuse(request, SEGUE_E_LIMIT, sgi_limit_tell(what, limit, "limit").text);
+}
+
 /* False: the request has ended. */
 static bool take_response(segue_request *request, sgi_json result)
 {
@@ -150,10 +155,15 @@ static bool take_response(segue_request *request, sgi_json result)
         refuse(request, SEGUE_E_NOMEM, "out of memory for a piece of the result");
     else if (merged == SGI_MERGE_WRONG)
         refuse(request, SEGUE_E_PROTOCOL, merge->wrong);
+    else if (merged == SGI_MERGE_LIMIT && merge->count >= merge->max_blocks)
+        refuse_limit(request, "the result has too many blocks",
+                     (sgi_limit){"max_blocks", (int64_t)merge->max_blocks});
     else if (merged == SGI_MERGE_LIMIT)
-        refuse(request, SEGUE_E_LIMIT, "the result has too many blocks or fields");
+        refuse_limit(request, "the result has too many fields",
+                     (sgi_limit){"max_fields", SGI_FIELDS_MAX});
     else if (merge->bytes > limit || sgi_fold_size(&merge->fields) > limit - merge->bytes)
-        refuse(request, SEGUE_E_LIMIT, "the result is larger than max_result_bytes");
+        refuse_limit(request, "the result is too large",
+                     (sgi_limit){"max_result_bytes", (int64_t)limit});
     return request->phase != SGI_PHASE_DONE;
 }
 

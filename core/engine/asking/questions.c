@@ -247,7 +247,11 @@ void sgi_questions_round(segue_request *request, sgi_json result)
         if (!problem && !state.n && TAILQ_EMPTY(&request->questions))
             problem = "a round without a question";
     }
-    if (problem)
+    sgi_limit limit = {request->rounds > ROUNDS_MAX ? "max_rounds" : "max_questions",
+                       request->rounds > ROUNDS_MAX ? ROUNDS_MAX : SGI_QUESTIONS_MAX};
+    if (problem && status == SEGUE_E_LIMIT)
+        sgi_request_fail_limit(request, status, problem, limit);
+    else if (problem)
         sgi_request_fail(request, status, problem);
     else if (TAILQ_EMPTY(&request->questions))
         ask_again(request);

@@ -12,6 +12,7 @@
 #define SGI_REQUEST_H
 
 #include "engine/error.h"
+#include "engine/limit.h"
 #include "engine/log/fold.h"
 #include "engine/asking/defaults.h"
 #include "engine/asking/emitter.h"
@@ -253,6 +254,9 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
 /* The server's error, and what was received goes with it. */
 void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
+/* ... for a limit of this side. */
+void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
+                            sgi_limit limit);
 
 /* The outcome of the exchange that carries it. */
 void sgi_request_take(segue_request *request, const sgi_outcome *outcome);

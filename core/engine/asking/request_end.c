@@ -108,3 +108,9 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
                                    sgi_str_of(text), (sgi_str){0});
     end(request, status);
 }
+
+void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
+                            sgi_limit limit)
+{
+    sgi_request_fail(request, status, sgi_limit_tell(what, limit, "limit").text);
+}

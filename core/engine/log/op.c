@@ -148,6 +148,7 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
     return true;
 }
 
+/* SEGUE_E_LIMIT: op->reached says which. */
 static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
 {
     size_t limit = op->logged ? op->limits.max_log_bytes : op->limits.max_result_bytes;
@@ -160,9 +161,14 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     }
     if (op->resumable)
         sgi_resumable_make_room(op->resumable, bytes, limit);
-    bool fits = op->log_bytes + bytes <= limit && segments <= op->limits.max_segments;
-    return fits && (op->logged || sgi_budget_allows(op, bytes)) ? SEGUE_OK
-                                                                : SEGUE_E_LIMIT;
+    if (op->log_bytes + bytes > limit)
+        op->reached = (sgi_limit){op->logged ? "max_log_bytes" : "max_result_bytes",
+                                  (int64_t)limit};
+    else if (segments > op->limits.max_segments)
+        op->reached = (sgi_limit){"max_segments", (int64_t)op->limits.max_segments};
+    else if (op->logged || sgi_budget_allows(op, bytes, &op->reached))
+        return SEGUE_OK;
+    return SEGUE_E_LIMIT;
 }
 
 /* The store refused entries and there was no memory to end it: until there is, nothing is
@@ -211,8 +217,10 @@ segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list)
 static segue_status append_one(sgi_op *op, int32_t kind, sgi_str payload, bool limited)
 {
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
-    if (payload.n > UINT32_MAX / 2)
+    if (payload.n > UINT32_MAX / 2) {
+        op->reached = (sgi_limit){"max_entry_bytes", UINT32_MAX / 2};
         return SEGUE_E_LIMIT;
+    }
     sgi_entry *entry =
         sgi_entry_new(sgi_engine_mem(op->engine), kind, payload.p, payload.n);
     if (!entry)

@@ -22,6 +22,7 @@
 #define SGI_OP_H
 
 #include "engine/call_kind.h"
+#include "engine/limit.h"
 #include "engine/log/fold.h"
 #include "engine/log/keeper.h"
 #include "engine/log/retention.h"
@@ -223,7 +224,8 @@ struct sgi_op {
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS]; /* see dropping.c */
     struct sgi_retention *retention; /* E: NULL = without bounds of its own */
     size_t log_bytes;
-    size_t held; /* bytes in memory that count for its principal; budget.h */
+    sgi_limit reached; /* which limit refused an entry last */
+    size_t held;       /* bytes in memory that count for its principal; budget.h */
     bool passes; /* P: what its reader has consumed is let go, and not asked for again */
     sgi_final final;
     uint64_t final_seq;

@@ -7,22 +7,31 @@
 
 #include "engine/serving/peer.h"
 
-const char *sgi_budget_refuses(const sgi_peer *peer, bool begins, int32_t *http_status)
+const char *sgi_budget_refuses(const sgi_peer *peer, bool begins, int32_t *http_status,
+                               sgi_limit *limit)
 {
     const segue_server_options *o = &peer->server->options;
     const sgi_use *own = &peer->who->use, *all = &peer->server->use;
-    const char *of_own = NULL, *of_all = NULL;
-    if (own->requests >= o->max_principal_requests)
-        of_own = "You have too many requests in flight";
-    else if (begins && own->bytes >= (size_t)o->max_principal_bytes)
-        of_own = "Your requests in flight hold too many bytes";
-    else if (all->requests >= o->max_server_requests)
-        of_all = "The server has too many requests in flight";
-    else if (begins && all->bytes >= (size_t)o->max_server_bytes)
-        of_all = "The server's requests in flight hold too many bytes";
-    if (of_own || of_all)
-        *http_status = of_own ? 429 : 503;
-    return of_own ? of_own : of_all;
+    *http_status = 429;
+    if (own->requests >= o->max_principal_requests) {
+        *limit = (sgi_limit){"max_principal_requests", o->max_principal_requests};
+        return "You have too many requests in flight";
+    }
+    if (begins && own->bytes >= (size_t)o->max_principal_bytes) {
+        *limit = (sgi_limit){"max_principal_bytes", o->max_principal_bytes};
+        return "Your requests in flight hold too many bytes";
+    }
+    *http_status = 503;
+    if (all->requests >= o->max_server_requests) {
+        *limit = (sgi_limit){"max_server_requests", o->max_server_requests};
+        return "The server has too many requests in flight";
+    }
+    if (begins && all->bytes >= (size_t)o->max_server_bytes) {
+        *limit = (sgi_limit){"max_server_bytes", o->max_server_bytes};
+        return "The server's requests in flight hold too many bytes";
+    }
+    *http_status = 0;
+    return NULL;
 }
 
 void sgi_budget_request(const sgi_peer *peer, int32_t step)
@@ -37,11 +46,15 @@ void sgi_budget_own(sgi_op *op, struct sgi_principal *who)
     who->use.bytes += op->held;
 }
 
-bool sgi_budget_allows(const sgi_op *op, size_t bytes)
+bool sgi_budget_allows(const sgi_op *op, size_t bytes, sgi_limit *limit)
 {
     const segue_server_options *o = &op->server->options;
-    return op->server->use.bytes + bytes <= (size_t)o->max_server_bytes &&
-           (!op->who || op->who->use.bytes + bytes <= (size_t)o->max_principal_bytes);
+    if (op->server->use.bytes + bytes > (size_t)o->max_server_bytes) {
+        *limit = (sgi_limit){"max_server_bytes", o->max_server_bytes};
+        return false;
+    }
+    *limit = (sgi_limit){"max_principal_bytes", o->max_principal_bytes};
+    return !op->who || op->who->use.bytes + bytes <= (size_t)o->max_principal_bytes;
 }
 
 bool sgi_budget_slows(const sgi_op *op)

@@ -197,8 +197,9 @@ static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
         return false;
     if (request->tool->options.task == SEGUE_TASK_MUST ||
         request->dialect == &sgi_dialect_tasks_2025) {
-        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Too many tasks",
-                         "{\"reason\":\"too_many_tasks\"}");
+        sgi_limit limit = {"max_tasks", in->peer->server->options.max_tasks};
+        sgi_limit_told told = sgi_limit_tell("Too many tasks", limit, "too_many_tasks");
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
         return true;
     }
     request->verdict = SGI_VERDICT_PLAIN;

@@ -66,12 +66,12 @@ static segue_status after_append(segue_call *call, segue_status status)
     sgi_op *op = call->op;
     if (status != SEGUE_E_LIMIT)
         return status;
-    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
-                    SGI_STR("The result is larger than the server keeps"),
-                    op->logged ? SGI_STR("{\"reason\":\"log_overflow\"}")
-                               : SGI_STR("{\"reason\":\"partial_results_required\"}")) ==
-        SEGUE_E_NOMEM)
-        sgi_op_give_up(op, "The result is larger than the server keeps");
+    sgi_limit_told told =
+        sgi_limit_tell("The result is larger than the server keeps", op->reached,
+                       op->logged ? "log_overflow" : "partial_results_required");
+    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
+                    sgi_str_of(told.data)) == SEGUE_E_NOMEM)
+        sgi_op_give_up(op, told.text);
     return status;
 }
 

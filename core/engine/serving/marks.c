@@ -39,6 +39,14 @@ void sgi_marks_free(sgi_marks *marks)
     sgi_release(marks->mem, marks, sizeof *marks);
 }
 
+sgi_limit_told sgi_marks_tell(const sgi_marks *marks)
+{
+    sgi_limit count = {"max_subscriptions", SGI_MARKS_MAX};
+    sgi_limit bytes = {"max_subscription_bytes", SGI_MARKS_MAX_BYTES};
+    return sgi_limit_tell("Too many subscriptions",
+                          marks->by_uri.count == SGI_MARKS_MAX ? count : bytes, "limit");
+}
+
 segue_status sgi_marks_add(sgi_marks *marks, sgi_str uri)
 {
     if (find(marks, uri))

@@ -5,6 +5,7 @@
 #define SGI_MARKS_H
 
 #include "base/map.h"
+#include "engine/limit.h"
 
 /* Of one subscriber: so many, and so many bytes of URIs. */
 #define SGI_MARKS_MAX 1000
@@ -31,8 +32,10 @@ typedef struct sgi_marks {
 sgi_marks *sgi_marks_new(const sgi_env *env);
 /* NULL is no-op. */
 void sgi_marks_free(sgi_marks *marks);
-/* SEGUE_OK also when it is there; SEGUE_E_LIMIT when there are too many. */
+/* SEGUE_OK also when it is there; SEGUE_E_LIMIT when there are too many, which
+ * sgi_marks_tell puts into words. */
 segue_status sgi_marks_add(sgi_marks *marks, sgi_str uri);
+sgi_limit_told sgi_marks_tell(const sgi_marks *marks);
 void sgi_marks_remove(sgi_marks *marks, sgi_str uri);
 /* The resource has changed; false when nobody asked for it. marks may be NULL. */
 bool sgi_marks_set(sgi_marks *marks, sgi_str uri);

@@ -56,26 +56,45 @@ typedef enum reply_sort {
     SORT_APART,  /* has the id of another, perhaps rightly */
 } reply_sort;
 
-static const char *over_limit(const sgi_peer *peer, reply_sort sort)
+static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *limit)
 {
     bool is_stream = sort == SORT_STREAM;
-    int32_t *status = &peer->conn->http_status;
-    const char *refusal = sgi_budget_refuses(peer, sort == SORT_CALL, status);
+    int32_t status;
+    const char *refusal = sgi_budget_refuses(peer, sort == SORT_CALL, &status, limit);
     const segue_server_options *options = &peer->server->options;
     int32_t streams = peer->is_exchange ? peer->who->streams : peer->stream_count;
-    if (refusal)
-        return refusal;
-    if (peer->in_flight->count >= (size_t)options->max_requests)
-        return "Too many requests in flight";
-    if (is_stream && streams >= peer->max_streams) {
-        *status = 429;
-        return "Too many streams";
+    if (refusal) {
+        peer->conn->http_status = status;
+    } else if (peer->in_flight->count >= (size_t)options->max_requests) {
+        refusal = "Too many requests in flight";
+        *limit = (sgi_limit){"max_requests", options->max_requests};
+    } else if (is_stream && streams >= peer->max_streams) {
+        peer->conn->http_status = 429;
+        refusal = "Too many streams";
+        *limit = (sgi_limit){"max_streams", peer->max_streams};
     }
-    if (is_stream && peer->conn->no_events) {
-        *status = 406;
-        return "This answer is a stream: Accept needs text/event-stream";
+    return refusal;
+}
+
+/* True: it was refused. */
+static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
+{
+    sgi_peer *peer = in->peer;
+    sgi_limit limit;
+    const char *what = over_limit(peer, sort, &limit);
+    if (what) {
+        sgi_limit_told told = sgi_limit_tell(what, limit, "limit");
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
+    } else if (sort == SORT_STREAM && peer->conn->no_events) {
+        peer->conn->http_status = 406;
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR,
+                         "This answer is a stream: Accept needs text/event-stream",
+                         "{\"reason\":\"limit\"}");
+    } else {
+        return false;
     }
-    return NULL;
+    peer->server->counts.refused++;
+    return true;
 }
 
 static sgi_reply *make_reply(const sgi_inbound *in)
@@ -102,12 +121,8 @@ static sgi_reply *make_reply(const sgi_inbound *in)
 static sgi_reply *open_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
-    const char *limit = over_limit(peer, sort);
-    if (limit) {
-        peer->server->counts.refused++;
-        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, limit, "{\"reason\":\"limit\"}");
+    if (refuse_reply(in, sort))
         return NULL;
-    }
     sgi_reply *reply = make_reply(in);
     if (!reply) {
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);

@@ -408,11 +408,14 @@ static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 
 static void give_up(sgi_listen *listen, segue_status status)
 {
-    bool is_limit = status == SEGUE_E_LIMIT;
-    sgi_reply_error(listen->reply, SGI_RPC_INTERNAL_ERROR,
-                    is_limit ? SGI_STR("Too many subscriptions")
-                             : SGI_STR("Out of memory"),
-                    is_limit ? SGI_STR("{\"reason\":\"limit\"}") : (sgi_json){0});
+    if (status == SEGUE_E_LIMIT) {
+        sgi_limit_told told = sgi_marks_tell(listen->marks);
+        sgi_reply_error(listen->reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
+                        sgi_str_of(told.data));
+    } else {
+        sgi_reply_error(listen->reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+    }
     free_listen(listen);
 }
 

@@ -56,8 +56,8 @@ static void answer(const sgi_inbound *in, segue_status status)
         sgi_answer_result(&sending, in, NULL);
         sgi_send_end(&sending);
     } else if (status == SEGUE_E_LIMIT) {
-        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Too many subscriptions",
-                         "{\"reason\":\"limit\"}");
+        sgi_limit_told told = sgi_marks_tell(*marks_of(in->peer));
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
     } else if (status == SEGUE_E_NOMEM) {
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
     } else {

@@ -331,9 +331,13 @@ export function isMissing(error: unknown): boolean {
 }
 
 function refuse(host: Hosting, call: Call): void {
+    const most = host.maxCalls;
     const [why, data] = host.isDraining
         ? ["The server is about to end", null]
-        : ["Too many calls at once", '{"reason":"limit"}'];
+        : [
+              `Too many calls at once: maxCalls is ${most}`,
+              `{"reason":"limit","limit":"max_calls","value":${most}}`,
+          ];
     native.callFail(call, INTERNAL, why, data);
     callFree(call);
 }

@@ -312,7 +312,10 @@ def refuse(call: _segue.Call, host: Hosting) -> None:
     if host.is_draining:
         _segue.call_fail(call, -32603, "The server is about to end")
     else:
-        _segue.call_fail(call, -32603, "Too many calls at once", b'{"reason":"limit"}')
+        most = host.max_calls
+        data = f'{{"reason":"limit","limit":"max_calls","value":{most}}}'
+        message = f"Too many calls at once: max_calls is {most}"
+        _segue.call_fail(call, -32603, message, data.encode())
     _segue.call_free(call)
 
 

@@ -1,0 +1,14 @@
+#include "engine/limit.h"
+
+#include <stdio.h>
+
+sgi_limit_told sgi_limit_tell(const char *what, sgi_limit limit, const char *reason)
+{
+    sgi_limit_told told;
+    long long value = (long long)limit.value;
+    snprintf(told.text, sizeof told.text, "%s: %s is %lld", what, limit.name, value);
+    snprintf(told.data, sizeof told.data,
+             "{\"reason\":\"%s\",\"limit\":\"%s\",\"value\":%lld}", reason, limit.name,
+             value);
+    return told;
+}
