@@ -239,6 +239,7 @@ static void more_than_may_be(void **state)
                    "\"_meta\":{\"hasMore\":true}",
                    block);
     assert_int_equal(r->status, SEGUE_E_LIMIT);
+    assert_string_equal(r->message, "the result is too large: max_result_bytes is 1000");
     kit_expect(&k, "notifications/cancelled");
     kit_end(&k);
 }
