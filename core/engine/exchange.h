@@ -121,6 +121,7 @@ typedef struct sgi_http_head {
     int32_t max_streams;
     int32_t max_sessions;
     int64_t session_idle_ms;
+    int64_t max_replay; /* bytes of events that are kept of one stream; 0 = as usual */
     /* Any other header, by its name in lower case; *more: it was sent more than once. */
     sgi_str (*find)(void *user, sgi_str name, bool *more);
     void *user;

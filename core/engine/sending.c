@@ -75,7 +75,7 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
 {
     sending->conn = conn;
     sending->last = last;
-    sending->kept = false;
+    sending->kept = sending->is_note = false;
     sending->id = (sgi_str){0};
     if (conn->frames == SGI_FRAMES_OPEN) {
         if (!last)
@@ -104,10 +104,10 @@ static void keep_stand_in(const sgi_sending *sending)
     begin_event(conn);
     sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
                           SGI_STR("The answer is too large to be sent again"),
-                          (sgi_json){0});
+                          SGI_STR("{\"reason\":\"answer_gone\"}"));
     end_event(conn);
     sgi_replay_keep(conn->replay,
-                    event_from(conn, conn->out.failed ? sending->mark : end));
+                    event_from(conn, conn->out.failed ? sending->mark : end), false);
     sgi_buf_cut(&conn->out, end);
 }
 
@@ -117,10 +117,11 @@ static void keep(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
     sgi_str event = event_from(conn, sending->mark);
-    if (conn->frames == SGI_FRAMES_EVENTS && sending->last && event.n > SGI_REPLAY_MAX)
+    if (conn->frames == SGI_FRAMES_EVENTS && sending->last &&
+        event.n > conn->replay->most)
         keep_stand_in(sending);
     else if (conn->frames == SGI_FRAMES_EVENTS)
-        sgi_replay_keep(conn->replay, event);
+        sgi_replay_keep(conn->replay, event, sending->is_note);
     if (!conn->transport)
         sgi_buf_reset(&conn->out, PARKED_ROOM);
     else if (conn->parting)
@@ -219,6 +220,7 @@ void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method)
 {
     open_message(sending, conn, false);
+    sending->is_note = true;
     sgi_jw_member_string(&sending->w, "method", sgi_str_of(method));
     sgi_jw_key(&sending->w, "params");
     sgi_jw_open(&sending->w, '{');
@@ -229,6 +231,7 @@ void sgi_send_members(sgi_conn *conn, sgi_str members)
 {
     sgi_sending sending;
     open_message(&sending, conn, false);
+    sending.is_note = true;
     sgi_buf_add_char(&conn->out, ',');
     sgi_buf_add_str(&conn->out, members);
     sending.depth = 1;

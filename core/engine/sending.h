@@ -10,11 +10,12 @@
 typedef struct sgi_sending {
     sgi_conn *conn;
     size_t mark;
-    size_t body; /* behind the head of its frame */
-    int depth;   /* objects to close */
-    bool last;   /* a response: it ends an HTTP exchange */
-    bool kept;   /* it has been in a batch already */
-    sgi_str id;  /* of a response */
+    size_t body;  /* behind the head of its frame */
+    int depth;    /* objects to close */
+    bool last;    /* a response: it ends an HTTP exchange */
+    bool kept;    /* it has been in a batch already */
+    bool is_note; /* a notification: its client can do without it */
+    sgi_str id;   /* of a response */
     sgi_jw w;
 } sgi_sending;
 
@@ -31,7 +32,7 @@ void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str 
 /* The same under an id that is JSON text. */
 void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
                          sgi_str method);
-/* A whole message of these members, without "jsonrpc" and braces; not the last one. */
+/* A whole notification of these members, without "jsonrpc" and braces. */
 void sgi_send_members(sgi_conn *conn, sgi_str members);
 /* Closes what is open. Out of memory closes the conversation: a peer that sees the end
  * can try again, one that waits for an answer that was never sent cannot. False when

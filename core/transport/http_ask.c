@@ -453,6 +453,8 @@ static void refused(sgi_http_ask *ask)
         sgi_buf_reset(&ask->body, 0);
         stream_ended(ask, "the server did not take up the stream again");
         return;
+    } else if (ask->status == 410) {
+        why = "the stream was cut off, and the server keeps no more of what followed";
     } else {
         why = "the server does not take up the stream again";
     }

@@ -212,6 +212,7 @@ static void put_defaults(segue_listen_options *o)
     put_default32(&o->max_streams, 1024);
     put_default32(&o->max_sessions, 10000);
     put_default(&o->session_idle_ms, 30 * 60 * 1000);
+    put_default(&o->max_replay_bytes, 1024 * 1024);
     put_default(&o->idle_timeout_ms, 75000);
     put_default(&o->header_timeout_ms, 10000);
     put_default(&o->body_timeout_ms, 30000);
@@ -243,7 +244,8 @@ static const char *problem_of(const segue_listen_options *o)
     if (o->client_cert_required && !o->client_ca_file)
         return "client_cert_required needs client_ca_file";
     if (o->max_header_bytes < 1024 || o->max_header_bytes > 1 << 30 ||
-        o->max_connections < 0 || o->max_streams < 0 || o->max_sessions < 0)
+        o->max_connections < 0 || o->max_streams < 0 || o->max_sessions < 0 ||
+        o->max_replay_bytes < 0 || o->max_replay_bytes > 1 << 30)
         return "a limit is negative or absurd";
     if (o->session_idle_ms < 0 || o->idle_timeout_ms < 0 || o->header_timeout_ms < 0 ||
         o->body_timeout_ms < 0 || o->write_timeout_ms < 0 || o->keepalive_ms < 0 ||

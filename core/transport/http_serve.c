@@ -179,6 +179,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
         .max_streams = options->max_streams,
         .max_sessions = options->max_sessions,
         .session_idle_ms = options->session_idle_ms,
+        .max_replay = options->max_replay_bytes,
         .find = find_header,
         .user = &conn->parser,
     };

@@ -146,6 +146,7 @@ export type ListenOptions = Members<{
     maxStreams: number;
     maxSessions: number;
     sessionIdleMs: number;
+    maxReplayBytes: number;
     idleTimeoutMs: number;
     headerTimeoutMs: number;
     bodyTimeoutMs: number;

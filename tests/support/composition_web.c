@@ -88,6 +88,7 @@ static void serve(composition *c)
     snprintf(address, sizeof address, "unix:%s", w->far_path);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
     options.address = address;
+    options.max_replay_bytes = c->seed % 2 ? 2048 : 0; /* then streams are refused */
     composition_check(c, segue_server_listen(c->server, &options, &listener, NULL) ==
                              SEGUE_OK);
     segue_listener_free(listener);

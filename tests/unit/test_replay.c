@@ -20,7 +20,7 @@ static int set_up(void **state)
 {
     (void)state;
     test_mem_init(&tm);
-    sgi_replay_init(&replay, &tm.mem, 7, true);
+    sgi_replay_init(&replay, &tm.mem, 0, 7, true);
     sgi_buf_init(&out, &tm.mem);
     return 0;
 }
@@ -42,9 +42,17 @@ static void expect(uint64_t after, const char *text)
     assert_string_equal(out.p, text);
 }
 
+/* So many are gone, and it is said before what there is. */
+static void expect_gone(uint64_t after, int gone, const char *text)
+{
+    char all[64];
+    snprintf(all, sizeof all, ": events gone: %d\n\n%s", gone, text);
+    expect(after, all);
+}
+
 static void keep(const char *text)
 {
-    sgi_replay_keep(&replay, sgi_str_of(text));
+    sgi_replay_keep(&replay, sgi_str_of(text), true);
 }
 
 static void events_come_again_from_each_number(void **state)
@@ -126,7 +134,7 @@ static void the_bound_drops_the_oldest(void **state)
         size_t len = 16 + (size_t)(n * 7919 % (sizeof event - 16));
         memset(event, 'x', len);
         snprintf(event, sizeof event, "%15llu", (unsigned long long)n);
-        sgi_replay_keep(&replay, (sgi_str){event, len});
+        sgi_replay_keep(&replay, (sgi_str){event, len}, true);
         assert_true(replay.kept.len <= SGI_REPLAY_MAX);
         room = replay.kept.cap > room ? replay.kept.cap : room;
         assert_int_equal(replay.next, n + 1);
@@ -141,7 +149,9 @@ static void the_bound_drops_the_oldest(void **state)
     assert_true(room <= SGI_REPLAY_MAX * 3 / 2);
     sgi_buf_reset(&out, SIZE_MAX); /* one that is gone: what there is */
     sgi_replay_copy(&replay, 0, &out);
-    assert_int_equal(strtoull(out.p, NULL, 10), replay.first);
+    snprintf(event, sizeof event, ": events gone: %d\n\n%15d", (int)replay.first - 1,
+             (int)replay.first);
+    assert_memory_equal(out.p, event, strlen(event));
 }
 
 static void an_event_may_fill_all_of_it(void **state)
@@ -151,20 +161,65 @@ static void an_event_may_fill_all_of_it(void **state)
     assert_non_null(event);
     memset(event, 'y', SGI_REPLAY_MAX + 1);
     keep("a");
-    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX});
-    sgi_replay_copy(&replay, 0, &out);
+    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX}, true);
+    sgi_replay_copy(&replay, 1, &out);
     assert_int_equal(out.len, SGI_REPLAY_MAX);
     assert_int_equal(replay.first, 2);
 
-    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX + 1}); /* too large */
-    expect(0, "");
-    expect(2, "");
+    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX + 1}, true); /* too large */
+    expect_gone(0, 3, "");
+    expect_gone(2, 1, "");
     assert_int_equal(replay.kept.cap, 0);
     keep("b");
-    expect(0, "b");
+    expect_gone(0, 3, "b");
     expect(3, "b");
     expect(4, "");
     free(event);
+}
+
+static void part(const char *text)
+{
+    sgi_replay_keep(&replay, sgi_str_of(text), false);
+}
+
+/* With a bound of 8 bytes. A notification may be missing, a part of an answer may not. */
+static void who_lacks_a_part_of_an_answer_is_known(void **state)
+{
+    (void)state;
+    sgi_replay_free(&replay);
+    sgi_replay_init(&replay, &tm.mem, 8, 7, true);
+    part("part"); /* 1 */
+    keep("note"); /* 2 */
+    assert_false(sgi_replay_lacks(&replay, 0));
+    keep("n");
+    assert_int_equal(replay.first, 2); /* the older half went for it */
+    assert_true(sgi_replay_lacks(&replay, 0));
+    assert_false(sgi_replay_lacks(&replay, 1));
+    for (int i = 0; i < 20; i++)
+        keep("n");
+    assert_false(sgi_replay_lacks(&replay, 1)); /* notes alone are missing */
+    expect_gone(1, (int)replay.first - 2, &"nnnnnnnn"[8 - replay.kept.len]);
+    part("too large for it"); /* 24 */
+    assert_true(sgi_replay_lacks(&replay, 23));
+    assert_false(sgi_replay_lacks(&replay, 24));
+    part("part"); /* 25 */
+    sgi_replay_halve(&replay);
+    assert_true(sgi_replay_lacks(&replay, 24));
+    part("part"); /* 26 */
+    sgi_replay_forget(&replay);
+    assert_true(sgi_replay_lacks(&replay, 25));
+    assert_false(sgi_replay_lacks(&replay, 26));
+    for (size_t fail = 1; fail <= 4; fail++) { /* what finds no memory is gone as well */
+        sgi_replay_forget(&replay);
+        test_mem_rearm(&tm);
+        tm.fail_at = fail;
+        part("part");
+        if (tm.failed)
+            assert_true(sgi_replay_lacks(&replay, replay.next - 2));
+        else
+            expect(replay.next - 2, "part");
+    }
+    test_mem_rearm(&tm);
 }
 
 /* Whatever fails: numbers go on, and what is there is what came last, without a hole. */
@@ -212,9 +267,9 @@ static void halving_drops_the_older_half(void **state)
         sgi_replay_halve(&replay);
     assert_int_equal(sgi_replay_size(&replay), 0);
     assert_int_equal(replay.next, 1003);
-    expect(0, "");
+    expect_gone(0, 1002, "");
     keep("d");
-    expect(0, "d");
+    expect_gone(0, 1002, "d");
     expect(1003, "");
     keep("e");
     test_mem_rearm(&tm);
@@ -223,7 +278,7 @@ static void halving_drops_the_older_half(void **state)
     test_mem_rearm(&tm);
     assert_int_equal(sgi_replay_size(&replay), 0);
     keep("f");
-    expect(0, "f");
+    expect_gone(0, 1004, "f");
 }
 
 int main(void)
@@ -235,6 +290,7 @@ int main(void)
         CASE(the_bound_drops_the_oldest),
         CASE(halving_drops_the_older_half),
         CASE(an_event_may_fill_all_of_it),
+        CASE(who_lacks_a_part_of_an_answer_is_known),
         CASE(without_memory_events_are_lost_and_numbers_are_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

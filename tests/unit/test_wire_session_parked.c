@@ -189,6 +189,36 @@ static void stream_goes_on_without_what_is_too_large(void **state)
     assert_true(http_wire_says(&t.a, "\"result\""));
 }
 
+/* Parts of an answer that are gone are not passed over: whoever lacks one is refused, and
+ * who has them all goes on. So also the second time. */
+static void who_would_have_a_hole_is_refused(void **state)
+{
+    (void)state;
+    char text[200];
+    memset(text, 'x', sizeof text);
+    t.a.head.max_replay = 1024; /* three parts and a bit */
+    assert_true(http_wire_open(&t.a, "2025-11-25"));
+    assert_int_equal(
+        http_wire_post(&t.a, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\","
+                             "\"params\":{\"name\":\"tool\",\"_meta\":{"
+                             "\"allowPartial\":true}}}"),
+        0);
+    segue_call *call = http_wire_call(t.server);
+    for (int cuts = 0; cuts < 2; cuts++) {
+        for (int i = 0; i < 6; i++) { /* they are sent, and get lost on the way */
+            sgi_call_send_text(call, (sgi_str){text, sizeof text});
+            fake_host_deliver(&t.host);
+            http_wire_text(&t.a);
+        }
+        http_wire_cut(&t.a);
+        assert_int_equal(get(2, 6 * cuts), 410);
+        assert_int_equal(get(2, 6 * cuts + 3), 410);
+        assert_int_equal(get(2, 6 * cuts + 5), 0);
+        assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: "), 1);
+    }
+    http_wire_finish(call);
+}
+
 /* Without memory to be taken up it stays parked, and counted. */
 static void taking_up_without_memory_leaves_it_counted(void **state)
 {
@@ -247,6 +277,7 @@ int main(void)
         CASE(stream_goes_on_without_what_is_too_large),
         CASE(taking_up_without_memory_leaves_it_counted),
         CASE(stream_that_is_gone_is_refused),
+        CASE(who_would_have_a_hole_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,29 @@ static void refuse_limit(segue_request *request, const char *what, sgi_limit lim
     refuse(request, SEGUE_E_LIMIT, sgi_limit_tell(what, limit, "limit").text);
 }
 
+/* Parts of the answer did not come, though it goes on behind them: as if it had been cut
+ * off there. */
+static bool skips(const segue_request *request, sgi_json result)
+{
+    int64_t told;
+    const sgi_merge *merge = request->merge;
+    return merge && merge->next &&
+           sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/seq"),
+                        &told) &&
+           told > merge->next && told < SGI_COUNT_MAX;
+}
+
+static void lose(segue_request *request)
+{
+    static const sgi_outcome lost = {
+        .kind = SGI_OUTCOME_LOST,
+        .why = "the server left out a part of the answer when it sent it again"};
+    if (request->calling)
+        sgi_emitter_drop(request->calling, false);
+    request->calling = NULL;
+    sgi_request_take(request, &lost);
+}
+
 /* False: the request has ended. */
 static bool take_response(segue_request *request, sgi_json result)
 {
@@ -193,7 +216,9 @@ bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result)
         return false;
     if (sgi_json_kind_of(sgi_json_get(result, "isError")) == SGI_JSON_TRUE)
         request->engine->warnings++; /* only the last may say that (R-776-5) */
-    if (take_response(request, result))
+    if (skips(request, result))
+        lose(request);
+    else if (take_response(request, result))
         keep_pace(request);
     return true;
 }
@@ -201,6 +226,10 @@ bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result)
 void sgi_pieces_finish(segue_request *request, sgi_json result)
 {
     sgi_buf merged;
+    if (skips(request, result)) {
+        lose(request);
+        return;
+    }
     if (!take_response(request, result))
         return;
     sgi_buf_init(&merged, sgi_engine_mem(request->engine));

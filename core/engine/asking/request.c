@@ -408,6 +408,15 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
                              : "the connection broke before the answer came");
 }
 
+/* The server stands in for an answer that it does not keep for Last-Event-ID. It can be
+ * had in another way. */
+static bool is_gone(const segue_request *request, sgi_json error)
+{
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    return (request->key_sent || request->resume_token) &&
+           sgi_json_string_is(reason, SGI_STR("answer_gone"));
+}
+
 void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
 {
     if (request->phase == SGI_PHASE_FOLLOW) {
@@ -420,6 +429,12 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
         take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:
+        if (is_gone(request, outcome->json)) {
+            take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
+                                              .why = "the answer was cut off, and is too "
+                                                     "large to be sent again"});
+            break;
+        }
         sgi_cache_refused(request, outcome->json);
         sgi_task_handle_refused(request, outcome->json);
         if (request->merge)

@@ -6,9 +6,14 @@
 
 #include "wire/sse.h"
 
-void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, int64_t stream, bool primes)
+void sgi_replay_init(sgi_replay *replay, const sgi_mem *mem, size_t most, int64_t stream,
+                     bool primes)
 {
-    *replay = (sgi_replay){.stream = stream, .next = 1, .first = 1, .primes = primes};
+    *replay = (sgi_replay){.most = most ? most : SGI_REPLAY_MAX,
+                           .stream = stream,
+                           .next = 1,
+                           .first = 1,
+                           .primes = primes};
     sgi_buf_init(&replay->kept, mem);
     sgi_buf_init(&replay->ends, mem);
 }
@@ -43,15 +48,29 @@ void sgi_replay_prime(const sgi_replay *replay, sgi_buf *out)
     sgi_sse_write_priming(out, sgi_str_of(id), -1); /* who was cut off comes at once */
 }
 
+static sgi_replay_mark mark_of(const sgi_replay *replay, uint64_t event)
+{
+    sgi_replay_mark mark;
+    memcpy(&mark, replay->ends.p + (event - replay->first) * sizeof mark, sizeof mark);
+    return mark;
+}
+
 static size_t end_of(const sgi_replay *replay, uint64_t event)
 {
-    size_t end;
-    memcpy(&end, replay->ends.p + (event - replay->first) * sizeof end, sizeof end);
-    return end;
+    return mark_of(replay, event).end;
+}
+
+/* Those up to this one are about to go. */
+static void note_lost(sgi_replay *replay, uint64_t event)
+{
+    for (; event >= replay->first && event > replay->lost; event--)
+        if (!mark_of(replay, event).is_note)
+            replay->lost = event;
 }
 
 void sgi_replay_forget(sgi_replay *replay)
 {
+    note_lost(replay, replay->first + replay->ends.len / sizeof(sgi_replay_mark) - 1);
     sgi_buf_reset(&replay->kept, 0);
     sgi_buf_reset(&replay->ends, 0);
     replay->first = replay->next;
@@ -61,7 +80,7 @@ void sgi_replay_forget(sgi_replay *replay)
 static bool leaves_room(const sgi_replay *replay, uint64_t event, size_t n)
 {
     size_t rest = replay->kept.len - end_of(replay, event);
-    return rest <= SGI_REPLAY_MAX / 2 && rest + n <= SGI_REPLAY_MAX;
+    return rest <= replay->most / 2 && rest + n <= replay->most;
 }
 
 /* Drops the events up to this one. */
@@ -69,14 +88,15 @@ static void drop_upto(sgi_replay *replay, uint64_t event)
 {
     size_t cut = end_of(replay, event);
     size_t count = (size_t)(replay->next - event - 1);
-    sgi_buf_drop(&replay->ends, (size_t)(event + 1 - replay->first) * sizeof cut);
+    sgi_replay_mark mark;
+    note_lost(replay, event);
+    sgi_buf_drop(&replay->ends, (size_t)(event + 1 - replay->first) * sizeof mark);
     sgi_buf_drop(&replay->kept, cut);
     replay->first = event + 1;
     for (size_t i = 0; i < count; i++) {
-        size_t end;
-        memcpy(&end, replay->ends.p + i * sizeof end, sizeof end);
-        end -= cut;
-        memcpy(replay->ends.p + i * sizeof end, &end, sizeof end);
+        memcpy(&mark, replay->ends.p + i * sizeof mark, sizeof mark);
+        mark.end -= cut;
+        memcpy(replay->ends.p + i * sizeof mark, &mark, sizeof mark);
     }
 }
 
@@ -89,18 +109,21 @@ static void make_room(sgi_replay *replay, size_t n)
     drop_upto(replay, last);
 }
 
-void sgi_replay_keep(sgi_replay *replay, sgi_str event)
+void sgi_replay_keep(sgi_replay *replay, sgi_str event, bool is_note)
 {
-    bool fits = event.n <= SGI_REPLAY_MAX;
-    if (fits && replay->kept.len + event.n > SGI_REPLAY_MAX)
+    bool fits = event.n <= replay->most;
+    if (fits && replay->kept.len + event.n > replay->most)
         make_room(replay, event.n);
     if (fits)
         sgi_buf_add_str(&replay->kept, event);
-    size_t end = replay->kept.len;
-    sgi_buf_add(&replay->ends, &end, sizeof end);
+    const sgi_replay_mark mark = {.end = replay->kept.len, .is_note = is_note};
+    sgi_buf_add(&replay->ends, &mark, sizeof mark);
     replay->next++;
-    if (!fits || replay->kept.failed || replay->ends.failed)
-        sgi_replay_forget(replay);
+    if (fits && !replay->kept.failed && !replay->ends.failed)
+        return;
+    sgi_replay_forget(replay);
+    if (!is_note)
+        replay->lost = replay->next - 1;
 }
 
 /* What is left moves to buffers of its own size. */
@@ -145,8 +168,13 @@ void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out)
     size_t from = 0;
     if (after + 1 >= replay->next)
         return;
-    if (after >= replay->first)
+    if (after >= replay->first) {
         from = end_of(replay, after);
+    } else if (after + 1 < replay->first) {
+        sgi_buf_add_lit(out, ": events gone: ");
+        sgi_buf_add_uint(out, replay->first - after - 1);
+        sgi_buf_add_lit(out, "\n\n");
+    }
     sgi_buf_add(out, replay->kept.p + from, replay->kept.len - from);
 }
 

@@ -25,6 +25,12 @@ static const sgi_http_verdict too_many_streams = {.status = 429,
 static const sgi_http_verdict gone = {.status = 410,
                                       .problem = "The stream of the event is over, and "
                                                  "no more of it is kept"};
+/* The client would have a hole in its answer, and not see it. */
+static const sgi_http_verdict partly_gone = {
+    .status = 410,
+    .problem = "Parts of the answer that came after the event are not kept any more "
+               "(max_replay_bytes): send the request again, with its idempotency key "
+               "if it has one"};
 
 /* ---- conversations ---- */
 
@@ -132,7 +138,8 @@ static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
 static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *head,
                                 void *transport, sgi_http_verdict *verdict)
 {
-    sgi_peer *peer = sgi_wire_session_exchange(session, transport);
+    sgi_peer *peer =
+        sgi_wire_session_exchange(session, (size_t)head->max_replay, transport);
     if (!peer) {
         *verdict = out_of_memory;
         return NULL;
@@ -319,6 +326,11 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     bool is_ours = sgi_replay_parse(last_event, &stream, event);
     if (is_ours)
         peer = sgi_wire_session_stream(session, stream, *event);
+    if (peer && peer != session->listening &&
+        sgi_replay_lacks(peer->conn->replay, *event)) {
+        *verdict = partly_gone;
+        return NULL;
+    }
     if (peer)
         return peer;
     if (is_ours && sgi_wire_session_is_lost(session, stream)) {
@@ -335,9 +347,11 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
 }
 
 /* NULL when out of memory. */
-static sgi_peer *open_stream(sgi_wire_session *session, void *transport)
+static sgi_peer *open_stream(sgi_wire_session *session, const sgi_http_head *head,
+                             void *transport)
 {
-    sgi_peer *peer = sgi_wire_session_exchange(session, transport);
+    sgi_peer *peer =
+        sgi_wire_session_exchange(session, (size_t)head->max_replay, transport);
     if (!peer)
         return NULL;
     session->listening = peer;
@@ -372,7 +386,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
         return;
     }
     if (!peer)
-        peer = open_stream(session, transport);
+        peer = open_stream(session, head, transport);
     else if (!sgi_wire_session_take_up(peer, event, transport))
         peer = NULL;
     *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;

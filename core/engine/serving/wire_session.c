@@ -345,7 +345,8 @@ void sgi_wire_session_kept(sgi_peer *peer)
 
 /* ---- taken up and let go ---- */
 
-sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport)
+sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
+                                    void *transport)
 {
     segue_server *server = session->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
@@ -359,7 +360,7 @@ sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, void *transport)
         sgi_conn_detach(peer->conn);
         return NULL;
     }
-    sgi_replay_init(peer->conn->replay, mem, session->next_stream++,
+    sgi_replay_init(peer->conn->replay, mem, max_replay, session->next_stream++,
                     session->handshake.version >= SGI_VERSION_2025_11_25);
     peer->session = session;
     peer->asks = &session->asks;

@@ -1258,9 +1258,12 @@ typedef struct segue_listen_options {
     int64_t max_header_bytes;      /* of one request; default 32 KiB */
     int32_t max_connections;       /* default 16384 */
     int32_t max_streams;           /* open event streams per principal; default 1024 */
-    int32_t max_sessions;      /* wire sessions of the handshake eras; default 10000 */
-    int64_t session_idle_ms;   /* such a session ends unused; default 30 min */
-    int64_t idle_timeout_ms;   /* between requests; default 75000 */
+    int32_t max_sessions;     /* wire sessions of the handshake eras; default 10000 */
+    int64_t session_idle_ms;  /* such a session ends unused; default 30 min */
+    int64_t max_replay_bytes; /* of the events of one answer that such a session keeps for
+                                  Last-Event-ID; who lacks a part of the answer is told
+                                  410; default 1 MiB */
+    int64_t idle_timeout_ms;  /* between requests; default 75000 */
     int64_t header_timeout_ms; /* for a request's head, and before that for the handshake
                                   of TLS; default 10000 */
     int64_t body_timeout_ms;   /* for its body; default 30000 */

@@ -307,6 +307,7 @@ class ListenOptions(TypedDict, total=False):
     max_streams: int | None
     max_sessions: int | None
     session_idle_ms: int | None
+    max_replay_bytes: int | None
     idle_timeout_ms: int | None
     header_timeout_ms: int | None
     body_timeout_ms: int | None

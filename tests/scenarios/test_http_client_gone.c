@@ -1,0 +1,162 @@
+/* A server that keeps no more of a stream than it has room for, and a client that was cut
+ * off there: it hears of it, by 410, by an answer that stands in, or by a number that
+ * skips some, and asks for its answer in another way: again with its key, or as a request
+ * that can be resumed (SEP-975). It has nothing twice, and no hole. */
+#include "support/client_kit.h"
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+typedef enum way { BY_KEY, BY_RESUME, BY_NOTHING } way;
+
+static const char *const servers[] = {
+    "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}", "{\"tools\":{}}",
+    "{\"tools\":{}}"};
+
+/* A call with two pieces, cut off behind them. */
+static record *begin_and_cut(http_script *s, way by)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    options.dialects_on = SEGUE_DIALECT_RESUMABLE;
+    script_begin(s, &options);
+    script_initialize_with(s, "one", servers[by]);
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+    record *r = kit_call(&s->k, "t");
+    heard *h = script_expect(s, "tools/call");
+    script_stream(h);
+    if (by == BY_RESUME)
+        script_event(h, "2-1",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/requests/"
+                     "resumePolicy\",\"params\":{\"requestId\":%s,\"resumeToken\":"
+                     "\"to.ken\"}}",
+                     json_at(h->body, "id"));
+    script_event(
+        h, "2-2",
+        "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":"
+        "\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}],\"_meta\":{"
+        "\"hasMore\":true,\"dev.segue/seq\":1}}}",
+        json_at(h->body, "id"));
+    script_until(s, r->segments == 2);
+    script_cut(h, false);
+    script_advance(s, 1000);
+    return r;
+}
+
+/* It asks for the rest in the way that there is, and gets it. */
+static void expect_the_rest(http_script *s, record *r, way by)
+{
+    script_advance(s, 1000);
+    if (by == BY_NOTHING) {
+        script_until(s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+        assert_at(r->result, "content.1.text", "\"b\"");
+        return;
+    }
+    heard *h = script_expect(s, by == BY_KEY ? "tools/call" : "requests/resume");
+    if (by == BY_KEY)
+        assert_non_null(strstr(h->body, "dev.segue/idempotencyKey"));
+    else
+        assert_non_null(strstr(h->body, "\"dev.segue/after\":2"));
+    script_result(h,
+                  "\"content\":[%s{\"type\":\"text\",\"text\":\"c\"},{\"type\":\"text\","
+                  "\"text\":\"d\"}],\"_meta\":{\"dev.segue/seq\":%d}",
+                  by == BY_KEY ? "{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","
+                                 "\"text\":\"b\"},"
+                               : "",
+                  by == BY_KEY ? 1 : 3);
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 4);
+    assert_at(r->result, "content.0.text", "\"a\"");
+    assert_at(r->result, "content.3.text", "\"d\"");
+    assert_at(r->result, "content.4", "");
+}
+
+static void said_by_a_status(void **state)
+{
+    (void)state;
+    for (int by = BY_KEY; by <= BY_NOTHING; by++) {
+        http_script s;
+        record *r = begin_and_cut(&s, (way)by);
+        heard *h = script_expect(&s, "GET");
+        assert_header(h, "Last-Event-ID", "2-2");
+        script_say(h, "410 Gone", "", "");
+        expect_the_rest(&s, r, (way)by);
+        if (by == BY_NOTHING)
+            assert_non_null(strstr(r->message, "keeps no more of what followed"));
+        script_end(&s);
+    }
+}
+
+/* An answer that was too large to be kept. Without another way it is the answer. */
+static void said_by_an_answer_that_stands_in(void **state)
+{
+    (void)state;
+    for (int by = BY_KEY; by <= BY_NOTHING; by++) {
+        http_script s;
+        record *r = begin_and_cut(&s, (way)by);
+        const char *id = "";
+        heard *h = script_expect(&s, "GET");
+        for (const heard *all = s.all; all; all = all->next)
+            if (all->body && !strcmp(json_at(all->body, "method"), "\"tools/call\""))
+                id = json_at(all->body, "id");
+        script_stream(h);
+        script_event(
+            h, "2-3",
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32603,\"message\":"
+            "\"The answer is too large to be sent again\",\"data\":{\"reason\":"
+            "\"answer_gone\"}}}",
+            id);
+        if (by == BY_NOTHING) {
+            script_until(&s, r->completed);
+            assert_int_equal(r->status, SEGUE_E_REMOTE);
+            assert_int_equal(r->rpc_code, -32603);
+        } else {
+            expect_the_rest(&s, r, (way)by);
+        }
+        script_end(&s);
+    }
+}
+
+/* A server that says nothing of it: its numbers do. */
+static void not_said_at_all(void **state)
+{
+    (void)state;
+    for (int by = BY_KEY; by <= BY_NOTHING; by++) {
+        http_script s;
+        record *r = begin_and_cut(&s, (way)by);
+        heard *h = script_expect(&s, "GET");
+        const char *id = "";
+        for (const heard *all = s.all; all; all = all->next)
+            if (all->body && !strcmp(json_at(all->body, "method"), "\"tools/call\""))
+                id = json_at(all->body, "id");
+        script_stream(h);
+        script_event(h, "2-5",
+                     "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":"
+                     "\"text\",\"text\":\"d\"}],\"_meta\":{\"hasMore\":true,\"index\":3,"
+                     "\"dev.segue/seq\":4}}}",
+                     id);
+        expect_the_rest(&s, r, (way)by);
+        script_end(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED("AS-110 what is gone is said by a status", said_by_a_status),
+        NAMED("AS-110 what is gone is said by an answer that stands in",
+              said_by_an_answer_that_stands_in),
+        NAMED("AS-110 what is gone is not said at all", not_said_at_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
