@@ -43,7 +43,8 @@ static napi_value session_open(sgnode_frame *frame)
         return NULL;
     segue_status status = SEGUE_E_INVALID;
     if (hook_session(frame, user, &table, events))
-        status = segue_session_open(runtime, transport, &full, &table, &session);
+        status = segue_session_open(runtime, transport, &full, &table, &session,
+                                    &frame->error);
     if (status != SEGUE_OK) {
         sgnode_user_free(user);
         return sgnode_throw(frame, status);
@@ -140,7 +141,7 @@ static napi_value request_start(sgnode_frame *frame)
     }
     self.is_kept = self.is_kept && self.user;
     segue_status status = segue_request_start(session, method, params, len, &self.options,
-                                              &self.events, &self.request);
+                                              &self.events, &self.request, &frame->error);
     return end_request(frame, &self, status);
 }
 
@@ -165,7 +166,7 @@ static napi_value request_again(sgnode_frame *frame)
         return NULL;
     sgnode_request_table(&self.events, self.user, events);
     segue_status status = segue_request_start(session, method, params, len, &self.options,
-                                              &self.events, &self.request);
+                                              &self.events, &self.request, &frame->error);
     if (status == SEGUE_OK)
         sgnode_fill_kept(box, self.request);
     else
@@ -182,8 +183,8 @@ static napi_value request_resume(sgnode_frame *frame)
     if (!session || !sgnode_name(frame, frame->arg[1], false, &token) ||
         !begin_request(frame, &self, 2))
         return NULL;
-    segue_status status =
-        segue_request_resume(session, token, &self.options, &self.events, &self.request);
+    segue_status status = segue_request_resume(
+        session, token, &self.options, &self.events, &self.request, &frame->error);
     return end_request(frame, &self, status);
 }
 
@@ -231,7 +232,8 @@ static napi_value request_answer(sgnode_frame *frame)
     if (!sgnode_name(frame, frame->arg[1], false, &key) ||
         !sgnode_view(frame, frame->arg[2], false, &json, &len))
         return NULL;
-    return sgnode_done(frame, segue_request_answer(request, key, json, len));
+    return sgnode_done(frame,
+                       segue_request_answer(request, key, json, len, &frame->error));
 }
 
 static napi_value request_answer_error(sgnode_frame *frame)
@@ -245,8 +247,8 @@ static napi_value request_answer_error(sgnode_frame *frame)
         !sgnode_message(frame, frame->arg[3], false, &message) ||
         !sgnode_view(frame, frame->arg[4], true, &data, &len))
         return NULL;
-    return sgnode_done(
-        frame, segue_request_answer_error(request, key, code, message, data, len));
+    return sgnode_done(frame, segue_request_answer_error(request, key, code, message,
+                                                         data, len, &frame->error));
 }
 
 static napi_value request_grant(sgnode_frame *frame)
@@ -286,7 +288,7 @@ static napi_value task_attach(sgnode_frame *frame)
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SESSION, &host);
     if (!session || !sgnode_name(frame, frame->arg[1], false, &id))
         return NULL;
-    segue_status status = segue_task_attach(session, id, &task);
+    segue_status status = segue_task_attach(session, id, &task, &frame->error);
     if (status != SEGUE_OK)
         return sgnode_throw(frame, status);
     return sgnode_wrap(frame->self, SGNODE_TASK, task, host);
@@ -321,7 +323,7 @@ static napi_value task_watch(sgnode_frame *frame)
     if (!task || !begin_request(frame, &self, 1))
         return NULL;
     segue_status status =
-        segue_task_watch(task, &self.options, &self.events, &self.request);
+        segue_task_watch(task, &self.options, &self.events, &self.request, &frame->error);
     return end_request(frame, &self, status);
 }
 

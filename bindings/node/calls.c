@@ -133,7 +133,8 @@ static napi_value call_send(sgnode_frame *frame)
 {
     CALL(call);
     segue_content *content = sgnode_unwrap(frame, frame->arg[1], SGNODE_CONTENT);
-    return content ? sgnode_sent(frame, segue_call_send(call, content)) : NULL;
+    return content ? sgnode_sent(frame, segue_call_send(call, content, &frame->error))
+                   : NULL;
 }
 
 static napi_value call_send_text(sgnode_frame *frame)
@@ -143,7 +144,7 @@ static napi_value call_send_text(sgnode_frame *frame)
     CALL(call);
     if (!sgnode_view(frame, frame->arg[1], false, &text, &len))
         return NULL;
-    return sgnode_sent(frame, segue_call_send_text(call, text, len));
+    return sgnode_sent(frame, segue_call_send_text(call, text, len, &frame->error));
 }
 
 static napi_value call_send_json(sgnode_frame *frame)
@@ -158,9 +159,9 @@ static napi_value call_send_json(sgnode_frame *frame)
     segue_status status = segue_content_new(host->runtime, &content);
     if (status != SEGUE_OK)
         return sgnode_throw(frame, status);
-    status = segue_content_add_json(content, json, len);
+    status = segue_content_add_json(content, json, len, &frame->error);
     if (status == SEGUE_OK)
-        status = segue_call_send(call, content);
+        status = segue_call_send(call, content, &frame->error);
     segue_content_free(content);
     return sgnode_sent(frame, status);
 }
@@ -168,7 +169,7 @@ static napi_value call_send_json(sgnode_frame *frame)
 static napi_value call_replace(sgnode_frame *frame)
 {
     CALL(call);
-    return sgnode_sent(frame, segue_call_replace(call));
+    return sgnode_sent(frame, segue_call_replace(call, &frame->error));
 }
 
 static napi_value call_set_field(sgnode_frame *frame)
@@ -179,7 +180,7 @@ static napi_value call_set_field(sgnode_frame *frame)
     if (!sgnode_name(frame, frame->arg[1], false, &name) ||
         !sgnode_view(frame, frame->arg[2], false, &json, &len))
         return NULL;
-    return sgnode_sent(frame, segue_call_set_field(call, name, json, len));
+    return sgnode_sent(frame, segue_call_set_field(call, name, json, len, &frame->error));
 }
 
 static napi_value call_set_completion(sgnode_frame *frame)
@@ -193,8 +194,8 @@ static napi_value call_set_completion(sgnode_frame *frame)
         !sgnode_int64(frame, frame->arg[2], -1, &total) ||
         !sgnode_flag(frame, frame->arg[3], &has_more))
         return NULL;
-    return sgnode_sent(frame,
-                       segue_call_set_completion(call, values, count, total, has_more));
+    return sgnode_sent(frame, segue_call_set_completion(call, values, count, total,
+                                                        has_more, &frame->error));
 }
 
 static napi_value call_progress(sgnode_frame *frame)
@@ -206,7 +207,8 @@ static napi_value call_progress(sgnode_frame *frame)
         !sgnode_double(frame, frame->arg[2], 0, &total) ||
         !sgnode_message(frame, frame->arg[3], true, &message))
         return NULL;
-    return sgnode_done(frame, segue_call_progress(call, progress, total, message));
+    return sgnode_done(
+        frame, segue_call_progress(call, progress, total, message, &frame->error));
 }
 
 static napi_value call_log(sgnode_frame *frame)
@@ -217,7 +219,7 @@ static napi_value call_log(sgnode_frame *frame)
     if (!sgnode_name(frame, frame->arg[1], false, &level) ||
         !sgnode_view(frame, frame->arg[2], false, &json, &len))
         return NULL;
-    return sgnode_done(frame, segue_call_log(call, level, json, len));
+    return sgnode_done(frame, segue_call_log(call, level, json, len, &frame->error));
 }
 
 static napi_value call_set_status(sgnode_frame *frame)
@@ -226,7 +228,7 @@ static napi_value call_set_status(sgnode_frame *frame)
     CALL(call);
     if (!sgnode_message(frame, frame->arg[1], false, &message))
         return NULL;
-    return sgnode_sent(frame, segue_call_set_status(call, message));
+    return sgnode_sent(frame, segue_call_set_status(call, message, &frame->error));
 }
 
 static napi_value call_require_input(sgnode_frame *frame)
@@ -241,8 +243,9 @@ static napi_value call_require_input(sgnode_frame *frame)
         !sgnode_view(frame, frame->arg[3], true, &json, &len) ||
         !sgnode_user_new(frame, host, frame->arg[4], &user))
         return NULL;
-    segue_status status = segue_call_require_input(
-        call, key, method, json, len, sgnode_on_input, user, sgnode_user_free);
+    segue_status status =
+        segue_call_require_input(call, key, method, json, len, sgnode_on_input, user,
+                                 sgnode_user_free, &frame->error);
     if (status != SEGUE_OK)
         sgnode_user_free(user);
     return sgnode_done(frame, status);
@@ -254,7 +257,7 @@ static napi_value call_hang_up(sgnode_frame *frame)
     CALL(call);
     if (!sgnode_int64(frame, frame->arg[1], 0, &retry_ms))
         return NULL;
-    return sgnode_done(frame, segue_call_hang_up(call, retry_ms));
+    return sgnode_done(frame, segue_call_hang_up(call, retry_ms, &frame->error));
 }
 
 static napi_value call_defer(sgnode_frame *frame)
@@ -263,7 +266,7 @@ static napi_value call_defer(sgnode_frame *frame)
     CALL(call);
     if (!sgnode_int64(frame, frame->arg[1], 0, &ttl_ms))
         return NULL;
-    return sgnode_done(frame, segue_call_defer(call, ttl_ms));
+    return sgnode_done(frame, segue_call_defer(call, ttl_ms, &frame->error));
 }
 
 static napi_value call_checkpoint(sgnode_frame *frame)
@@ -273,7 +276,7 @@ static napi_value call_checkpoint(sgnode_frame *frame)
     CALL(call);
     if (!sgnode_view(frame, frame->arg[1], false, &data, &len))
         return NULL;
-    return sgnode_sent(frame, segue_call_checkpoint(call, data, len));
+    return sgnode_sent(frame, segue_call_checkpoint(call, data, len, &frame->error));
 }
 
 static napi_value call_resumed(sgnode_frame *frame)
@@ -307,7 +310,7 @@ static napi_value call_complete(sgnode_frame *frame)
         if (!content)
             return NULL;
     }
-    return sgnode_done(frame, segue_call_complete(call, content));
+    return sgnode_done(frame, segue_call_complete(call, content, &frame->error));
 }
 
 /* Adds the blocks of an array, each JSON. SEGUE_E_INVALID, perhaps with an exception,
@@ -327,7 +330,7 @@ static segue_status add_blocks(sgnode_frame *frame, segue_content *content,
     for (uint32_t i = 0; status == SEGUE_OK && i < count; i++) {
         if (napi_get_element(frame->env, blocks, i, &item) == napi_ok &&
             sgnode_view(frame, item, false, &json, &len))
-            status = segue_content_add_json(content, json, len);
+            status = segue_content_add_json(content, json, len, &frame->error);
         else
             status = SEGUE_E_INVALID;
     }
@@ -343,7 +346,7 @@ static segue_status fill_content(sgnode_frame *frame, segue_content *content)
     if (!sgnode_view(frame, frame->arg[1], true, &text, &len))
         return SEGUE_E_INVALID;
     if (text)
-        status = segue_content_add_text(content, text, len);
+        status = segue_content_add_text(content, text, len, &frame->error);
     if (status == SEGUE_OK && !sgnode_is_none(frame, frame->arg[2]))
         status = add_blocks(frame, content, frame->arg[2]);
     if (status != SEGUE_OK)
@@ -352,7 +355,7 @@ static segue_status fill_content(sgnode_frame *frame, segue_content *content)
         !sgnode_flag(frame, frame->arg[4], &is_error))
         return SEGUE_E_INVALID;
     if (text)
-        status = segue_content_set_structured(content, text, len);
+        status = segue_content_set_structured(content, text, len, &frame->error);
     if (status == SEGUE_OK && is_error)
         status = segue_content_set_error(content, 1);
     return status;
@@ -369,7 +372,7 @@ static napi_value call_reply(sgnode_frame *frame)
     if (status == SEGUE_OK) {
         status = fill_content(frame, content);
         if (status == SEGUE_OK)
-            status = segue_call_complete(call, content);
+            status = segue_call_complete(call, content, &frame->error);
         segue_content_free(content);
     }
     if (status == SEGUE_OK) /* else the caller shall tell why it failed */
@@ -387,7 +390,8 @@ static napi_value call_fail(sgnode_frame *frame)
         !sgnode_message(frame, frame->arg[2], false, &message) ||
         !sgnode_view(frame, frame->arg[3], true, &data, &len))
         return NULL;
-    return sgnode_done(frame, segue_call_fail(call, code, message, data, len));
+    return sgnode_done(frame,
+                       segue_call_fail(call, code, message, data, len, &frame->error));
 }
 
 static napi_value call_free(sgnode_frame *frame)

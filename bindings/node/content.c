@@ -27,7 +27,7 @@ static napi_value content_add_text(sgnode_frame *frame)
     CONTENT(content);
     if (!sgnode_view(frame, frame->arg[1], false, &text, &len))
         return NULL;
-    return sgnode_done(frame, segue_content_add_text(content, text, len));
+    return sgnode_done(frame, segue_content_add_text(content, text, len, &frame->error));
 }
 
 static napi_value content_add_blob(sgnode_frame *frame)
@@ -39,8 +39,8 @@ static napi_value content_add_blob(sgnode_frame *frame)
         !sgnode_name(frame, frame->arg[2], false, &mime_type) ||
         !sgnode_view(frame, frame->arg[3], false, &data, &len))
         return NULL;
-    return sgnode_done(frame,
-                       segue_content_add_blob(content, type, mime_type, data, len));
+    return sgnode_done(frame, segue_content_add_blob(content, type, mime_type, data, len,
+                                                     &frame->error));
 }
 
 static napi_value content_add_json(sgnode_frame *frame)
@@ -50,7 +50,7 @@ static napi_value content_add_json(sgnode_frame *frame)
     CONTENT(content);
     if (!sgnode_view(frame, frame->arg[1], false, &json, &len))
         return NULL;
-    return sgnode_done(frame, segue_content_add_json(content, json, len));
+    return sgnode_done(frame, segue_content_add_json(content, json, len, &frame->error));
 }
 
 static napi_value content_add_resource_text(sgnode_frame *frame)
@@ -62,8 +62,8 @@ static napi_value content_add_resource_text(sgnode_frame *frame)
         !sgnode_name(frame, frame->arg[2], true, &mime_type) ||
         !sgnode_view(frame, frame->arg[3], false, &text, &len))
         return NULL;
-    return sgnode_done(
-        frame, segue_content_add_resource_text(content, uri, mime_type, text, len));
+    return sgnode_done(frame, segue_content_add_resource_text(content, uri, mime_type,
+                                                              text, len, &frame->error));
 }
 
 static napi_value content_add_resource_blob(sgnode_frame *frame)
@@ -75,8 +75,8 @@ static napi_value content_add_resource_blob(sgnode_frame *frame)
         !sgnode_name(frame, frame->arg[2], true, &mime_type) ||
         !sgnode_view(frame, frame->arg[3], false, &data, &len))
         return NULL;
-    return sgnode_done(
-        frame, segue_content_add_resource_blob(content, uri, mime_type, data, len));
+    return sgnode_done(frame, segue_content_add_resource_blob(content, uri, mime_type,
+                                                              data, len, &frame->error));
 }
 
 static napi_value content_set_role(sgnode_frame *frame)
@@ -95,7 +95,8 @@ static napi_value content_set_structured(sgnode_frame *frame)
     CONTENT(content);
     if (!sgnode_view(frame, frame->arg[1], false, &json, &len))
         return NULL;
-    return sgnode_done(frame, segue_content_set_structured(content, json, len));
+    return sgnode_done(frame,
+                       segue_content_set_structured(content, json, len, &frame->error));
 }
 
 static napi_value content_set_error(sgnode_frame *frame)

@@ -106,7 +106,7 @@ static napi_value server_attach(sgnode_frame *frame)
     segue_transport *transport = sgnode_unwrap(frame, frame->arg[1], SGNODE_TRANSPORT);
     if (!transport)
         return NULL;
-    segue_status status = segue_server_attach(server, transport);
+    segue_status status = segue_server_attach(server, transport, &frame->error);
     if (status == SEGUE_OK)
         sgnode_consume(frame, frame->arg[1]);
     return sgnode_done(frame, status);

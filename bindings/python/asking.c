@@ -26,7 +26,7 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
         if (user->handler && events & 1 << SGPY_NOTIFICATION)
             table.on_notification = sgpy_on_notification;
         table.on_validate = user->hooks[SGPY_HOOK_SECOND] ? sgpy_ask_validate : NULL;
-        status = segue_session_open(ptr, way, &full, &table, &session);
+        status = segue_session_open(ptr, way, &full, &table, &session, sgpy_error_slot());
     }
     sgpy_options_free(&kept);
     if (status != SEGUE_OK) {
@@ -175,8 +175,8 @@ PyObject *sgpy_request_start(PyObject *session, PyObject *method, PyObject *para
         !sgpy_view(params, true, &json, &len) ||
         !begin_request(&self, session, options, handler, events))
         return NULL;
-    segue_status status =
-        segue_request_start(ptr, name, json, len, &self.options, &self.events, &request);
+    segue_status status = segue_request_start(ptr, name, json, len, &self.options,
+                                              &self.events, &request, sgpy_error_slot());
     return end_request(&self, status, request);
 }
 
@@ -190,8 +190,8 @@ PyObject *sgpy_request_resume(PyObject *session, PyObject *token, PyObject *opti
     if (!ptr || !sgpy_name(token, false, &text) ||
         !begin_request(&self, session, options, handler, events))
         return NULL;
-    segue_status status =
-        segue_request_resume(ptr, text, &self.options, &self.events, &request);
+    segue_status status = segue_request_resume(ptr, text, &self.options, &self.events,
+                                               &request, sgpy_error_slot());
     return end_request(&self, status, request);
 }
 
@@ -216,7 +216,8 @@ PyObject *sgpy_task_watch(PyObject *task, PyObject *options, PyObject *handler,
     segue_task *ptr = sgpy_unwrap(task, SGPY_TASK);
     if (!ptr || !begin_request(&self, task, options, handler, events))
         return NULL;
-    segue_status status = segue_task_watch(ptr, &self.options, &self.events, &request);
+    segue_status status =
+        segue_task_watch(ptr, &self.options, &self.events, &request, sgpy_error_slot());
     return end_request(&self, status, request);
 }
 

@@ -88,7 +88,7 @@ static PyObject *call_send_text(PyObject *module, arguments given, Py_ssize_t co
     segue_call *call = sgpy_unwrap(taken[0], SGPY_CALL);
     if (!call || !sgpy_view(taken[1], false, &text, &len))
         return NULL;
-    return sgpy_sent(segue_call_send_text(call, text, len));
+    return sgpy_sent(segue_call_send_text(call, text, len, sgpy_error_slot()));
 }
 
 static PyObject *call_send_json(PyObject *module, arguments given, Py_ssize_t count)
@@ -106,9 +106,9 @@ static PyObject *call_send_json(PyObject *module, arguments given, Py_ssize_t co
     segue_status status = segue_content_new(sgpy_host_of(taken[0])->runtime, &content);
     if (status != SEGUE_OK)
         return sgpy_raise(status);
-    status = segue_content_add_json(content, json, len);
+    status = segue_content_add_json(content, json, len, sgpy_error_slot());
     if (status == SEGUE_OK)
-        status = segue_call_send(call, content);
+        status = segue_call_send(call, content, sgpy_error_slot());
     segue_content_free(content);
     return sgpy_sent(status);
 }
@@ -125,7 +125,7 @@ static segue_status add_blocks(segue_content *content, PyObject *blocks)
         return SEGUE_E_INVALID;
     for (Py_ssize_t i = 0; status == SEGUE_OK && i < PyTuple_Size(items); i++) {
         if (sgpy_view(PyTuple_GetItem(items, i), false, &json, &len))
-            status = segue_content_add_json(content, json, len);
+            status = segue_content_add_json(content, json, len, sgpy_error_slot());
         else
             status = SEGUE_E_INVALID;
     }
@@ -141,7 +141,7 @@ static segue_status fill_content(segue_content *content, PyObject *const *parts)
     if (!sgpy_view(parts[0], true, &text, &len))
         return SEGUE_E_INVALID;
     if (text)
-        status = segue_content_add_text(content, text, len);
+        status = segue_content_add_text(content, text, len, sgpy_error_slot());
     if (status == SEGUE_OK && parts[1] != Py_None)
         status = add_blocks(content, parts[1]);
     if (status != SEGUE_OK)
@@ -149,7 +149,7 @@ static segue_status fill_content(segue_content *content, PyObject *const *parts)
     if (!sgpy_view(parts[2], true, &text, &len))
         return SEGUE_E_INVALID;
     if (text)
-        status = segue_content_set_structured(content, text, len);
+        status = segue_content_set_structured(content, text, len, sgpy_error_slot());
     int is_error = parts[3] == Py_None ? 0 : PyObject_IsTrue(parts[3]);
     if (status == SEGUE_OK && is_error)
         status = is_error < 0 ? SEGUE_E_INVALID : segue_content_set_error(content, 1);
@@ -170,7 +170,7 @@ static PyObject *call_reply(PyObject *module, arguments given, Py_ssize_t count)
     if (status == SEGUE_OK) {
         status = fill_content(content, taken + 1);
         if (status == SEGUE_OK)
-            status = segue_call_complete(call, content);
+            status = segue_call_complete(call, content, sgpy_error_slot());
         segue_content_free(content);
     }
     if (status == SEGUE_OK) /* else the caller shall tell why it failed */

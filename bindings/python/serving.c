@@ -62,7 +62,8 @@ PyObject *sgpy_server_attach(PyObject *server, PyObject *transport)
 {
     segue_server *ptr = sgpy_unwrap(server, SGPY_SERVER);
     segue_transport *way = ptr ? sgpy_unwrap(transport, SGPY_TRANSPORT) : NULL;
-    segue_status status = way ? segue_server_attach(ptr, way) : SEGUE_E_INVALID;
+    segue_status status =
+        way ? segue_server_attach(ptr, way, sgpy_error_slot()) : SEGUE_E_INVALID;
     if (status != SEGUE_OK)
         return sgpy_raise(status);
     sgpy_consume(transport);
@@ -169,8 +170,9 @@ PyObject *sgpy_call_require_input(PyObject *call, PyObject *key, PyObject *metho
     sgpy_user *user = sgpy_user_new(sgpy_host_of(call), handler);
     if (!user)
         return NULL;
-    segue_status status = segue_call_require_input(ptr, key_text, method_text, json, len,
-                                                   sgpy_on_input, user, sgpy_user_free);
+    segue_status status =
+        segue_call_require_input(ptr, key_text, method_text, json, len, sgpy_on_input,
+                                 user, sgpy_user_free, sgpy_error_slot());
     if (status == SEGUE_OK)
         return Py_NewRef(Py_None);
     sgpy_user_free(user);
@@ -193,7 +195,8 @@ PyObject *sgpy_call_set_completion(PyObject *call, PyObject *values, long long t
         good = sgpy_name(PyTuple_GetItem(items, i), false, &texts[i]);
     segue_status status = SEGUE_OK;
     if (good)
-        status = segue_call_set_completion(ptr, texts, (size_t)count, total, has_more);
+        status = segue_call_set_completion(ptr, texts, (size_t)count, total, has_more,
+                                           sgpy_error_slot());
     free(texts);
     Py_DECREF(items);
     if (!good)

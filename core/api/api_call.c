@@ -1,5 +1,6 @@
 /* Call: the handler's side of an inbound request. */
 #include "api/guard.h"
+#include "engine/error.h"
 #include "engine/serving/call.h"
 #include "engine/serving/grant.h"
 
@@ -124,165 +125,161 @@ int32_t segue_call_is_cancelled(const segue_call *call)
     return cancelled;
 }
 
-segue_status segue_call_send(segue_call *call, const segue_content *content)
+segue_status segue_call_send(segue_call *call, const segue_content *content,
+                             segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_send, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = content && content->handle.magic == SGI_MAGIC_CONTENT
                  ? sgi_call_send(call, content)
                  : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
-segue_status segue_call_replace(segue_call *call)
+segue_status segue_call_replace(segue_call *call, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_replace, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = sgi_call_replace(call);
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_set_field(segue_call *call, const char *name, const char *json,
-                                  size_t len)
+                                  size_t len, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_set_field, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = name ? sgi_call_set_field(call, name, json, len) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_set_completion(segue_call *call, const char *const *values,
-                                       size_t count, int64_t total, int32_t has_more)
+                                       size_t count, int64_t total, int32_t has_more,
+                                       segue_error **error)
 {
     segue_status status =
         sgi_enter(SGI_FN_segue_call_set_completion, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = values || !count
                  ? sgi_call_set_completion(call, values, count, total, has_more != 0)
                  : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_progress(segue_call *call, double progress, double total,
-                                 const char *message)
+                                 const char *message, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_progress, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = sgi_call_progress(call, progress, total, message);
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_log(segue_call *call, const char *level, const char *json,
-                            size_t len)
+                            size_t len, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_log, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = level ? sgi_call_log(call, level, json, len) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
-segue_status segue_call_set_status(segue_call *call, const char *message)
+segue_status segue_call_set_status(segue_call *call, const char *message,
+                                   segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_set_status, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = message ? sgi_call_set_status(call, message) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_require_input(segue_call *call, const char *key,
                                       const char *method, const char *params, size_t len,
                                       segue_input_fn on_input, void *user,
-                                      segue_free_fn free_user)
+                                      segue_free_fn free_user, segue_error **error)
 {
     segue_status status =
         sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = method && on_input ? sgi_call_require_input(call, key, method, params, len,
                                                          on_input, user, free_user)
                                 : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
-segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms)
+segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_hang_up, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = retry_ms >= 0 ? sgi_call_hang_up(call, retry_ms) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
-segue_status segue_call_defer(segue_call *call, int64_t ttl_ms)
+segue_status segue_call_defer(segue_call *call, int64_t ttl_ms, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_defer, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = ttl_ms >= -1 ? sgi_call_defer(call, ttl_ms) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
-segue_status segue_call_checkpoint(segue_call *call, const void *data, size_t len)
+segue_status segue_call_checkpoint(segue_call *call, const void *data, size_t len,
+                                   segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_checkpoint, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = data || !len ? sgi_call_checkpoint(call, data, len) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
-segue_status segue_call_complete(segue_call *call, const segue_content *content)
+segue_status segue_call_complete(segue_call *call, const segue_content *content,
+                                 segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_complete, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = !content || content->handle.magic == SGI_MAGIC_CONTENT
                  ? sgi_call_complete(call, content)
                  : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_fail(segue_call *call, int32_t code, const char *message,
-                             const char *data, size_t len)
+                             const char *data, size_t len, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_fail, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = message ? sgi_call_fail(call, code, message, data, len) : SEGUE_E_INVALID;
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 /* The text is checked before the lock is taken: this is the hot path of a stream. */
-segue_status segue_call_send_text(segue_call *call, const char *text, size_t len)
+segue_status segue_call_send_text(segue_call *call, const char *text, size_t len,
+                                  segue_error **error)
 {
-    if ((!text && len) || !sgi_utf8_valid((sgi_str){text, len}, NULL))
-        return SEGUE_E_INVALID;
+    size_t at = 0;
+    if (!text && len)
+        return sgi_refused(SEGUE_E_INVALID, error);
+    if (!sgi_utf8_valid((sgi_str){text, len}, &at))
+        return sgi_error_give(error, &sgi_mem_libc, SEGUE_E_INVALID,
+                              "the text is not UTF-8 at byte %zu", at);
     segue_status status = sgi_enter(SGI_FN_segue_call_send_text, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = sgi_call_send_text(call, (sgi_str){text, len});
-    sgi_leave(call);
-    return status;
+    return sgi_leave_telling(call, status, error);
 }
 
 segue_status segue_call_resumed(const segue_call *call, uint64_t *last_segment,

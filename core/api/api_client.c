@@ -25,7 +25,7 @@ static void session_gone(segue_session *session, void *user)
     sgi_release(sgi_engine_mem(session->engine), tie, sizeof *tie);
 }
 
-static segue_status resolve_session(segue_session_options *o)
+static void resolve_session(segue_session_options *o)
 {
     if (!o->name)
         o->name = "segue";
@@ -43,15 +43,31 @@ static segue_status resolve_session(segue_session_options *o)
         o->max_requests = 4096;
     if (!o->cache_bytes)
         o->cache_bytes = (int64_t)1 << 20;
-    if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY || o->probe_timeout_ms < 0 ||
-        o->request_timeout_ms < 0 || o->max_result_bytes < 0 || o->max_requests < 0 ||
-        o->cache_bytes < -1 || o->first_attempts < 0 ||
-        o->dialects_on &
-            ~(uint32_t)(SEGUE_DIALECT_DRAFT_TASKS | SEGUE_DIALECT_RESUMABLE) ||
-        !sgi_utf8_valid(sgi_str_of(o->name), NULL) ||
-        !sgi_utf8_valid(sgi_str_of(o->version), NULL))
-        return SEGUE_E_INVALID;
-    return SEGUE_OK;
+}
+
+/* NULL: all are right. */
+static const char *wrong_session_option(const segue_session_options *o)
+{
+    const uint32_t dialects = SEGUE_DIALECT_DRAFT_TASKS | SEGUE_DIALECT_RESUMABLE;
+    if (o->era < SEGUE_ERA_AUTO || o->era > SEGUE_ERA_LEGACY)
+        return "era";
+    if (o->probe_timeout_ms < 0)
+        return "probe_timeout_ms";
+    if (o->request_timeout_ms < 0)
+        return "request_timeout_ms";
+    if (o->max_result_bytes < 0)
+        return "max_result_bytes";
+    if (o->max_requests < 0)
+        return "max_requests";
+    if (o->cache_bytes < -1)
+        return "cache_bytes";
+    if (o->first_attempts < 0)
+        return "first_attempts";
+    if (o->dialects_on & ~dialects)
+        return "dialects_on";
+    if (!sgi_utf8_valid(sgi_str_of(o->name), NULL))
+        return "name";
+    return sgi_utf8_valid(sgi_str_of(o->version), NULL) ? NULL : "version";
 }
 
 /* Lock held. */
@@ -62,15 +78,20 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
     sgi_engine *engine = sgi_runtime_engine(runtime);
     sgi_json capabilities = {0};
     const segue_server *host = options->host;
-    segue_status status = sgi_transport_may_attach(transport, runtime);
+    const char *wrong = wrong_session_option(options);
+    segue_status status = wrong ? sgi_refuse(engine, SEGUE_E_INVALID,
+                                             "the option %s is out of range", wrong)
+                                : sgi_transport_may_attach(transport, runtime);
     if (status == SEGUE_OK && host &&
         (host->handle.magic != SGI_MAGIC_SERVER || host->engine != engine))
-        status = SEGUE_E_INVALID;
+        status = sgi_refuse(engine, SEGUE_E_INVALID,
+                            "the host is freed, or a server of another runtime");
     if (status == SEGUE_OK && options->capabilities) {
         status = sgi_engine_json(engine, options->capabilities,
                                  strlen(options->capabilities), &capabilities, NULL);
         if (status == SEGUE_OK && sgi_json_kind_of(capabilities) != SGI_JSON_OBJECT)
-            status = SEGUE_E_INVALID;
+            status =
+                sgi_refuse(engine, SEGUE_E_INVALID, "the capabilities are not an object");
     }
     if (status != SEGUE_OK)
         return status;
@@ -96,7 +117,8 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
 
 segue_status segue_session_open(segue_runtime *runtime, segue_transport *transport,
                                 const segue_session_options *options,
-                                const segue_session_events *events, segue_session **out)
+                                const segue_session_events *events, segue_session **out,
+                                segue_error **error)
 {
     segue_session_options full;
     segue_session_events callbacks;
@@ -107,14 +129,12 @@ segue_status segue_session_open(segue_runtime *runtime, segue_transport *transpo
         status = sgi_take_struct(&full, sizeof full, options);
     if (status == SEGUE_OK)
         status = sgi_take_struct(&callbacks, sizeof callbacks, events);
-    if (status == SEGUE_OK)
-        status = resolve_session(&full);
     if (status != SEGUE_OK)
-        return status;
-    sgi_runtime_lock(runtime);
+        return sgi_refused(status, error);
+    resolve_session(&full);
+    sgi_enter_runtime(runtime);
     status = make_session(runtime, transport, &full, &callbacks, out);
-    sgi_runtime_unlock(runtime);
-    return status;
+    return sgi_leave_runtime(runtime, status, error);
 }
 
 segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
@@ -168,7 +188,25 @@ static void hand_out(segue_request *request, segue_request **out)
     }
 }
 
-static segue_status take_request_structs(segue_request_options *options,
+/* NULL: all are right. */
+static const char *wrong_request_option(const segue_request_options *o)
+{
+    sgi_str key = sgi_str_of(o->idempotency_key);
+    if (o->timeout_ms < 0)
+        return "timeout_ms";
+    if (o->credit < 0)
+        return "credit";
+    if (o->ttl_ms < 0)
+        return "ttl_ms";
+    if (!sgi_utf8_valid(sgi_str_of(o->log_level), NULL))
+        return "log_level";
+    if (key.p && (key.n < 16 || key.n > 128 || !sgi_utf8_valid(key, NULL)))
+        return "idempotency_key";
+    return NULL;
+}
+
+static segue_status take_request_structs(sgi_engine *engine,
+                                         segue_request_options *options,
                                          const segue_request_options *given_options,
                                          segue_request_events *events,
                                          const segue_request_events *given_events)
@@ -176,23 +214,21 @@ static segue_status take_request_structs(segue_request_options *options,
     segue_status status = sgi_take_struct(options, sizeof *options, given_options);
     if (status == SEGUE_OK)
         status = sgi_take_struct(events, sizeof *events, given_events);
-    if (status == SEGUE_OK &&
-        (options->timeout_ms < 0 || options->credit < 0 || options->ttl_ms < 0 ||
-         !sgi_utf8_valid(sgi_str_of(options->log_level), NULL) ||
-         !sgi_utf8_valid(sgi_str_of(options->idempotency_key), NULL)))
-        status = SEGUE_E_INVALID;
-    if (status == SEGUE_OK && options->idempotency_key) {
-        size_t n = strlen(options->idempotency_key);
-        if (n < 16 || n > 128)
-            status = SEGUE_E_INVALID;
-    }
-    return status;
+    if (status != SEGUE_OK)
+        return status;
+    const char *wrong = wrong_request_option(options);
+    return wrong ? sgi_refuse(engine, SEGUE_E_INVALID, "the option %s is %s", wrong,
+                              !strcmp(wrong, "idempotency_key")
+                                  ? "not 16 to 128 bytes of UTF-8"
+                                  : "out of range")
+                 : SEGUE_OK;
 }
 
 segue_status segue_request_start(segue_session *session, const char *method,
                                  const char *params, size_t len,
                                  const segue_request_options *options,
-                                 const segue_request_events *events, segue_request **out)
+                                 const segue_request_events *events, segue_request **out,
+                                 segue_error **error)
 {
     segue_request_options full;
     segue_request_events callbacks;
@@ -201,29 +237,34 @@ segue_status segue_request_start(segue_session *session, const char *method,
     segue_status status =
         sgi_enter(SGI_FN_segue_request_start, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     spec.method = sgi_str_of(method);
     if (!method || !sgi_utf8_valid(spec.method, NULL))
-        status = SEGUE_E_INVALID;
+        status = sgi_refuse(session->engine, SEGUE_E_INVALID,
+                            "the method is NULL or not UTF-8");
     if (status == SEGUE_OK)
-        status = take_request_structs(&full, options, &callbacks, events);
+        status =
+            take_request_structs(session->engine, &full, options, &callbacks, events);
     if (status == SEGUE_OK && !spec.method.n && (params || !callbacks.on_input))
-        status = SEGUE_E_INVALID;
+        status = sgi_refuse(session->engine, SEGUE_E_INVALID,
+                            "a request of the method \"\" has no params and needs "
+                            "on_input");
     if (status == SEGUE_OK && params)
         status = sgi_engine_json(session->engine, params, len, &spec.params, NULL);
     if (status == SEGUE_OK && params && sgi_json_kind_of(spec.params) != SGI_JSON_OBJECT)
-        status = SEGUE_E_INVALID;
+        status =
+            sgi_refuse(session->engine, SEGUE_E_INVALID, "the params are not an object");
     if (status == SEGUE_OK)
         status = sgi_request_new(session, &spec, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
-    sgi_leave(session);
-    return status;
+    return sgi_leave_telling(session, status, error);
 }
 
 segue_status segue_request_resume(segue_session *session, const char *token,
                                   const segue_request_options *options,
-                                  const segue_request_events *events, segue_request **out)
+                                  const segue_request_events *events, segue_request **out,
+                                  segue_error **error)
 {
     segue_request_options full;
     segue_request_events callbacks;
@@ -231,15 +272,15 @@ segue_status segue_request_resume(segue_session *session, const char *token,
     segue_status status =
         sgi_enter(SGI_FN_segue_request_resume, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)
-        return status;
-    status = token ? take_request_structs(&full, options, &callbacks, events)
-                   : SEGUE_E_INVALID;
+        return sgi_refused(status, error);
+    status =
+        token ? take_request_structs(session->engine, &full, options, &callbacks, events)
+              : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = sgi_token_resume(session, token, &full, &callbacks, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
-    sgi_leave(session);
-    return status;
+    return sgi_leave_telling(session, status, error);
 }
 
 segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
@@ -276,40 +317,48 @@ segue_status segue_request_meta(segue_request *request, const char *key, char *b
     return status;
 }
 
+static segue_status no_question(segue_request *request, const char *key,
+                                segue_status status)
+{
+    return status == SEGUE_E_NOT_FOUND
+               ? sgi_refuse(request->engine, status,
+                            "no question with the key %s waits for an answer", key)
+               : status;
+}
+
 segue_status segue_request_answer(segue_request *request, const char *key,
-                                  const char *json, size_t len)
+                                  const char *json, size_t len, segue_error **error)
 {
     sgi_json value = {0};
     segue_status status =
         sgi_enter(SGI_FN_segue_request_answer, request, SGI_MAGIC_REQUEST);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status =
         key ? sgi_engine_json(request->engine, json, len, &value, NULL) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_request_answer(request, key, value);
-    sgi_leave(request);
-    return status;
+        status = no_question(request, key, sgi_request_answer(request, key, value));
+    return sgi_leave_telling(request, status, error);
 }
 
 segue_status segue_request_answer_error(segue_request *request, const char *key,
                                         int32_t code, const char *message,
-                                        const char *data, size_t len)
+                                        const char *data, size_t len, segue_error **error)
 {
     sgi_json value = {0};
     sgi_str text = sgi_str_of(message);
     segue_status status =
         sgi_enter(SGI_FN_segue_request_answer_error, request, SGI_MAGIC_REQUEST);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     if (!key || !message || !sgi_utf8_valid(text, NULL))
         status = SEGUE_E_INVALID;
     else if (data)
         status = sgi_engine_json(request->engine, data, len, &value, NULL);
     if (status == SEGUE_OK)
-        status = sgi_request_answer_error(request, key, code, text, value);
-    sgi_leave(request);
-    return status;
+        status = no_question(request, key,
+                             sgi_request_answer_error(request, key, code, text, value));
+    return sgi_leave_telling(request, status, error);
 }
 
 segue_status segue_request_grant(segue_request *request, int64_t n)
@@ -359,19 +408,18 @@ void segue_request_free(segue_request *request)
 /* ---- task ---- */
 
 segue_status segue_task_attach(segue_session *session, const char *task_id,
-                               segue_task **out)
+                               segue_task **out, segue_error **error)
 {
     segue_task *task;
     segue_status status = sgi_enter(SGI_FN_segue_task_attach, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = out ? sgi_task_attach(session, task_id, &task) : SEGUE_E_INVALID;
     if (status == SEGUE_OK) {
         sgi_handle_given(task);
         *out = task;
     }
-    sgi_leave(session);
-    return status;
+    return sgi_leave_telling(session, status, error);
 }
 
 const char *segue_task_id(const segue_task *task)
@@ -421,21 +469,22 @@ int32_t segue_task_get_state(const segue_task *task)
 }
 
 segue_status segue_task_watch(segue_task *task, const segue_request_options *options,
-                              const segue_request_events *events, segue_request **out)
+                              const segue_request_events *events, segue_request **out,
+                              segue_error **error)
 {
     segue_request_options full;
     segue_request_events callbacks;
     segue_request *request;
     segue_status status = sgi_enter(SGI_FN_segue_task_watch, task, SGI_MAGIC_TASK);
     if (status != SEGUE_OK)
-        return status;
-    status = take_request_structs(&full, options, &callbacks, events);
+        return sgi_refused(status, error);
+    status =
+        take_request_structs(task->handle.engine, &full, options, &callbacks, events);
     if (status == SEGUE_OK)
         status = sgi_task_handle_watch(task, &full, &callbacks, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
-    sgi_leave(task);
-    return status;
+    return sgi_leave_telling(task, status, error);
 }
 
 void segue_task_free(segue_task *task)

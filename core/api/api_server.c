@@ -27,50 +27,83 @@ static bool is_content(const segue_content *content)
     return content && content->handle.magic == SGI_MAGIC_CONTENT;
 }
 
-segue_status segue_content_add_text(segue_content *content, const char *text, size_t len)
+/* What was not added, and why. */
+static segue_status added(segue_content *content, segue_status status,
+                          segue_error **error)
+{
+    if (status == SEGUE_OK)
+        return status;
+    const char *why = content->refusal;
+    sgi_error_give(error, content->blocks.mem, status, "%s",
+                   *why ? why : sgi_status_text(status));
+    content->refusal[0] = 0;
+    return status;
+}
+
+segue_status segue_content_add_text(segue_content *content, const char *text, size_t len,
+                                    segue_error **error)
 {
     if (!is_content(content) || (!text && len))
-        return SEGUE_E_INVALID;
-    return sgi_content_add_text(content, (sgi_str){text, len});
+        return sgi_refused(SEGUE_E_INVALID, error);
+    return added(content, sgi_content_add_text(content, (sgi_str){text, len}), error);
 }
 
 segue_status segue_content_add_blob(segue_content *content, const char *type,
-                                    const char *mime_type, const void *data, size_t len)
+                                    const char *mime_type, const void *data, size_t len,
+                                    segue_error **error)
 {
     if (!is_content(content) || !type || !mime_type || (!data && len))
-        return SEGUE_E_INVALID;
-    return sgi_content_add_blob(content, type, mime_type, data, len);
+        return sgi_refused(SEGUE_E_INVALID, error);
+    return added(content, sgi_content_add_blob(content, type, mime_type, data, len),
+                 error);
 }
 
-segue_status segue_content_add_json(segue_content *content, const char *json, size_t len)
+/* JSON is read with the lock held, so what is wrong with it is said in the engine. */
+typedef segue_status (*take_json)(segue_content *content, const char *json, size_t len);
+
+static segue_status add_read(sgi_fn fn, segue_content *content, take_json take,
+                             const char *json, size_t len, segue_error **error)
 {
-    segue_status status =
-        sgi_enter(SGI_FN_segue_content_add_json, content, SGI_MAGIC_CONTENT);
+    segue_status status = sgi_enter(fn, content, SGI_MAGIC_CONTENT);
     if (status != SEGUE_OK)
-        return status;
-    status = sgi_content_add_json(content, json, len);
+        return sgi_refused(status, error);
+    status = take(content, json, len);
+    if (status == SEGUE_OK || !content->refusal[0])
+        return sgi_leave_telling(content, status, error);
+    added(content, status, error);
     sgi_leave(content);
     return status;
 }
 
+segue_status segue_content_add_json(segue_content *content, const char *json, size_t len,
+                                    segue_error **error)
+{
+    return add_read(SGI_FN_segue_content_add_json, content, sgi_content_add_json, json,
+                    len, error);
+}
+
 segue_status segue_content_add_resource_text(segue_content *content, const char *uri,
                                              const char *mime_type, const char *text,
-                                             size_t len)
+                                             size_t len, segue_error **error)
 {
     if (!is_content(content) || !uri || (!text && len))
-        return SEGUE_E_INVALID;
-    return sgi_content_add_resource(content, uri, mime_type, "text", (sgi_str){text, len},
-                                    false);
+        return sgi_refused(SEGUE_E_INVALID, error);
+    return added(content,
+                 sgi_content_add_resource(content, uri, mime_type, "text",
+                                          (sgi_str){text, len}, false),
+                 error);
 }
 
 segue_status segue_content_add_resource_blob(segue_content *content, const char *uri,
                                              const char *mime_type, const void *data,
-                                             size_t len)
+                                             size_t len, segue_error **error)
 {
     if (!is_content(content) || !uri || (!data && len))
-        return SEGUE_E_INVALID;
-    return sgi_content_add_resource(content, uri, mime_type, "blob", (sgi_str){data, len},
-                                    true);
+        return sgi_refused(SEGUE_E_INVALID, error);
+    return added(content,
+                 sgi_content_add_resource(content, uri, mime_type, "blob",
+                                          (sgi_str){data, len}, true),
+                 error);
 }
 
 segue_status segue_content_set_role(segue_content *content, const char *role)
@@ -79,15 +112,10 @@ segue_status segue_content_set_role(segue_content *content, const char *role)
 }
 
 segue_status segue_content_set_structured(segue_content *content, const char *json,
-                                          size_t len)
+                                          size_t len, segue_error **error)
 {
-    segue_status status =
-        sgi_enter(SGI_FN_segue_content_set_structured, content, SGI_MAGIC_CONTENT);
-    if (status != SEGUE_OK)
-        return status;
-    status = sgi_content_set_structured(content, json, len);
-    sgi_leave(content);
-    return status;
+    return add_read(SGI_FN_segue_content_set_structured, content,
+                    sgi_content_set_structured, json, len, error);
 }
 
 segue_status segue_content_set_error(segue_content *content, int32_t is_error)
@@ -351,19 +379,19 @@ segue_status segue_server_stats(segue_server *server, char *buf, size_t *len)
     return status;
 }
 
-segue_status segue_server_attach(segue_server *server, segue_transport *transport)
+segue_status segue_server_attach(segue_server *server, segue_transport *transport,
+                                 segue_error **error)
 {
     sgi_conn *conn = NULL;
     segue_status status = sgi_enter(SGI_FN_segue_server_attach, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     status = sgi_transport_may_attach(transport, sgi_handle_runtime(server));
     if (status == SEGUE_OK)
         status = sgi_server_accept(server, transport, &conn);
     if (status == SEGUE_OK)
         sgi_transport_attach(transport, conn);
-    sgi_leave(server);
-    return status;
+    return sgi_leave_telling(server, status, error);
 }
 
 segue_status segue_server_close(segue_server *server)

@@ -1,5 +1,6 @@
 #include "api/guard.h"
 
+#include "engine/error.h"
 #include "transport/transport.h"
 
 enum { ANY = 0, DISPATCH, SETUP };
@@ -38,14 +39,57 @@ segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic)
     if (!handle || ((const sgi_handle *)handle)->magic != magic)
         return SEGUE_E_INVALID;
     segue_status status = sgi_guard_runtime(fn, sgi_handle_runtime(handle));
-    if (status == SEGUE_OK)
+    if (status == SEGUE_OK) {
         sgi_runtime_lock(sgi_handle_runtime(handle));
+        ((const sgi_handle *)handle)->engine->refusal[0] = 0;
+    }
     return status;
 }
 
 void sgi_leave(const void *handle)
 {
     sgi_runtime_unlock(sgi_handle_runtime(handle));
+}
+
+static segue_status tell(const sgi_mem *mem, segue_status status, const char *why,
+                         segue_error **error)
+{
+    if (status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK)
+        return status;
+    return sgi_error_give(error, mem, status, "%s", *why ? why : sgi_status_text(status));
+}
+
+segue_status sgi_leave_telling(const void *handle, segue_status status,
+                               segue_error **error)
+{
+    const sgi_engine *engine = ((const sgi_handle *)handle)->engine;
+    tell(sgi_engine_mem(engine), status, engine->refusal, error);
+    sgi_leave(handle);
+    return status;
+}
+
+void sgi_enter_runtime(segue_runtime *runtime)
+{
+    sgi_runtime_lock(runtime);
+    sgi_runtime_engine(runtime)->refusal[0] = 0;
+}
+
+segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
+                               segue_error **error)
+{
+    const sgi_engine *engine = sgi_runtime_engine(runtime);
+    tell(sgi_engine_mem(engine), status, engine->refusal, error);
+    sgi_runtime_unlock(runtime);
+    return status;
+}
+
+segue_status sgi_refused(segue_status status, segue_error **error)
+{
+    return tell(&sgi_mem_libc, status,
+                status == SEGUE_E_INVALID
+                    ? "an argument is NULL, or a handle is freed or of another kind"
+                    : "",
+                error);
 }
 
 void sgi_handle_given(const void *handle)
@@ -77,14 +121,19 @@ segue_status sgi_take_struct(void *full, size_t full_size, const void *given)
 }
 
 segue_status sgi_transport_may_attach(const segue_transport *transport,
-                                      const segue_runtime *runtime)
+                                      segue_runtime *runtime)
 {
-    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT ||
-        transport->carrier.runtime != runtime)
-        return SEGUE_E_INVALID;
+    sgi_engine *engine = sgi_runtime_engine(runtime);
+    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT)
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "the transport is NULL, freed or used up");
+    if (transport->carrier.runtime != runtime)
+        return sgi_refuse(engine, SEGUE_E_INVALID, "the transport is of another runtime");
     if (transport->state != SGI_TRANSPORT_NEW)
-        return SEGUE_E_STATE;
-    return sgi_runtime_is_open(runtime) ? SEGUE_OK : SEGUE_E_CLOSED;
+        return sgi_refuse(engine, SEGUE_E_STATE, "the transport is attached already");
+    return sgi_runtime_is_open(runtime)
+               ? SEGUE_OK
+               : sgi_refuse(engine, SEGUE_E_CLOSED, "the runtime was stopped");
 }
 
 segue_status sgi_give_text(sgi_str text, char *buf, size_t *len)

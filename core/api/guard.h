@@ -20,11 +20,21 @@ segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime);
 /* Checks the handle and fn, and takes the lock. After SEGUE_OK: sgi_leave. */
 segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic);
 void sgi_leave(const void *handle);
+/* The same at the end of a function that was refused, or not: *error, if it is wanted,
+ * gets what sgi_refuse has said. SEGUE_E_WOULD_BLOCK is no refusal, and has none. */
+segue_status sgi_leave_telling(const void *handle, segue_status status,
+                               segue_error **error);
+/* The same for functions of a runtime that have no other handle. */
+void sgi_enter_runtime(segue_runtime *runtime);
+segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
+                               segue_error **error);
+/* For what is refused before there is a handle to go by. */
+segue_status sgi_refused(segue_status status, segue_error **error);
 
 /* Lock held. May the transport be attached to something of this runtime? After SEGUE_OK
  * attaching it cannot fail. */
 segue_status sgi_transport_may_attach(const segue_transport *transport,
-                                      const segue_runtime *runtime);
+                                      segue_runtime *runtime);
 
 /* The runtime of a handle that has passed. */
 segue_runtime *sgi_handle_runtime(const void *handle);

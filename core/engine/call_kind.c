@@ -34,3 +34,17 @@ const sgi_call_kind *sgi_question_kind(sgi_str method)
             return kinds[i];
     return NULL;
 }
+
+const char *sgi_shape_text(const sgi_call_kind *kind)
+{
+    switch (kind->shape) {
+    case SGI_SHAPE_BLOCK:
+        return "content blocks";
+    case SGI_SHAPE_CONTENTS:
+        return "contents of resources (uri, and text or blob)";
+    case SGI_SHAPE_MESSAGE:
+        return "messages (role and a content block)";
+    default:
+        return "no list";
+    }
+}

@@ -37,6 +37,9 @@ extern const sgi_call_kind sgi_call_resource;   /* resources/read */
 extern const sgi_call_kind sgi_call_prompt;     /* prompts/get */
 extern const sgi_call_kind sgi_call_completion; /* completion/complete */
 
+/* What its result is made of, for a message. */
+const char *sgi_shape_text(const sgi_call_kind *kind);
+
 /* Questions: what a server asks its client (engine/hosting). */
 extern const sgi_call_kind sgi_call_sampling;    /* sampling/createMessage */
 extern const sgi_call_kind sgi_call_elicitation; /* elicitation/create */

@@ -1,5 +1,8 @@
 #include "engine/content.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 segue_content *sgi_content_new(sgi_engine *engine)
 {
     const sgi_mem *mem = sgi_engine_mem(engine);
@@ -39,6 +42,24 @@ sgi_json sgi_content_block(const segue_content *content, size_t index)
 {
     size_t start = index ? block_end(content, index - 1) + 1 : 0;
     return (sgi_json){content->blocks.p + start, block_end(content, index) - start};
+}
+
+__attribute__((format(printf, 2, 3))) static segue_status refuse(segue_content *content,
+                                                                 const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(content->refusal, sizeof content->refusal, format, args);
+    va_end(args);
+    return SEGUE_E_INVALID;
+}
+
+static segue_status check_text(segue_content *content, const char *what, sgi_str text)
+{
+    size_t at = 0;
+    return sgi_utf8_valid(text, &at)
+               ? SEGUE_OK
+               : refuse(content, "%s is not UTF-8 at byte %zu", what, at);
 }
 
 /* A content block that becomes a message stands in one. */
@@ -86,8 +107,9 @@ void sgi_text_block(sgi_buf *out, sgi_str text)
 
 segue_status sgi_content_add_text(segue_content *content, sgi_str text)
 {
-    if (!sgi_utf8_valid(text, NULL))
-        return SEGUE_E_INVALID;
+    segue_status status = check_text(content, "the text", text);
+    if (status != SEGUE_OK)
+        return status;
     size_t mark = begin_block(content, SGI_SHAPE_BLOCK);
     sgi_text_block(&content->blocks, text);
     return end_block(content, SGI_SHAPE_BLOCK, mark);
@@ -106,9 +128,10 @@ segue_status sgi_content_add_blob(segue_content *content, const char *type,
                                   const char *mime_type, const void *data, size_t len)
 {
     if (strcmp(type, "image") != 0 && strcmp(type, "audio") != 0)
-        return SEGUE_E_INVALID;
-    if (!sgi_utf8_valid(sgi_str_of(mime_type), NULL))
-        return SEGUE_E_INVALID;
+        return refuse(content, "the type is neither \"image\" nor \"audio\"");
+    segue_status status = check_text(content, "the MIME type", sgi_str_of(mime_type));
+    if (status != SEGUE_OK)
+        return status;
     size_t mark = begin_block(content, SGI_SHAPE_BLOCK);
     sgi_jw w = sgi_jw_on(&content->blocks);
     sgi_jw_open(&w, '{');
@@ -123,10 +146,13 @@ segue_status sgi_content_add_resource(segue_content *content, const char *uri,
                                       const char *mime_type, const char *member,
                                       sgi_str text, bool encode)
 {
-    if (!sgi_utf8_valid(sgi_str_of(uri), NULL) ||
-        !sgi_utf8_valid(sgi_str_of(mime_type), NULL) ||
-        (!encode && !sgi_utf8_valid(text, NULL)))
-        return SEGUE_E_INVALID;
+    segue_status status = check_text(content, "the URI", sgi_str_of(uri));
+    if (status == SEGUE_OK)
+        status = check_text(content, "the MIME type", sgi_str_of(mime_type));
+    if (status == SEGUE_OK && !encode)
+        status = check_text(content, "the text", text);
+    if (status != SEGUE_OK)
+        return status;
     size_t mark = begin_block(content, SGI_SHAPE_CONTENTS);
     sgi_jw w = sgi_jw_on(&content->blocks);
     sgi_jw_open(&w, '{');
@@ -168,28 +194,95 @@ static bool is_text(sgi_json object, const char *name)
     return sgi_json_kind_of(sgi_json_get(object, name)) == SGI_JSON_STRING;
 }
 
-/* 0 = of none. */
-static uint32_t shape_of(sgi_json value)
+static bool is_contents(sgi_json value)
 {
-    if (is_text(value, "type"))
-        return SGI_SHAPE_BLOCK;
-    if (is_text(value, "uri") && (is_text(value, "text") || is_text(value, "blob")))
-        return SGI_SHAPE_CONTENTS;
-    if (is_text(value, "role") && is_text(sgi_json_get(value, "content"), "type"))
-        return SGI_SHAPE_MESSAGE;
-    return 0;
+    return is_text(value, "uri") && (is_text(value, "text") || is_text(value, "blob"));
+}
+
+/* What the schema requires of the blocks that it knows: members and their kinds. A block
+ * of another type passes as it is (AS-26). */
+enum member_kind { MEMBER_TEXT = 0, MEMBER_OBJECT, MEMBER_LIST, MEMBER_CONTENTS };
+
+static const char *const member_kinds[] = {
+    "a string", "an object", "an array",
+    "an object with \"uri\" and \"text\" or \"blob\", all strings"};
+
+typedef struct block_member {
+    const char *type;
+    const char *name;
+    enum member_kind kind;
+} block_member;
+
+static const block_member block_members[] = {
+    {"text", "text", MEMBER_TEXT},           {"image", "data", MEMBER_TEXT},
+    {"image", "mimeType", MEMBER_TEXT},      {"audio", "data", MEMBER_TEXT},
+    {"audio", "mimeType", MEMBER_TEXT},      {"resource_link", "uri", MEMBER_TEXT},
+    {"resource_link", "name", MEMBER_TEXT},  {"resource", "resource", MEMBER_CONTENTS},
+    {"tool_use", "id", MEMBER_TEXT},         {"tool_use", "name", MEMBER_TEXT},
+    {"tool_use", "input", MEMBER_OBJECT},    {"tool_result", "toolUseId", MEMBER_TEXT},
+    {"tool_result", "content", MEMBER_LIST},
+};
+
+static bool has_block_member(sgi_json block, const block_member *member)
+{
+    sgi_json value = sgi_json_get(block, member->name);
+    switch (member->kind) {
+    case MEMBER_OBJECT:
+        return sgi_json_kind_of(value) == SGI_JSON_OBJECT;
+    case MEMBER_LIST:
+        return sgi_json_kind_of(value) == SGI_JSON_ARRAY;
+    case MEMBER_CONTENTS:
+        return is_contents(value);
+    default:
+        return sgi_json_kind_of(value) == SGI_JSON_STRING;
+    }
+}
+
+static segue_status check_block(segue_content *content, sgi_json block)
+{
+    sgi_json type = sgi_json_get(block, "type");
+    for (size_t i = 0; i < sizeof block_members / sizeof *block_members; i++) {
+        const block_member *member = &block_members[i];
+        if (sgi_json_string_is(type, sgi_str_of(member->type)) &&
+            !has_block_member(block, member))
+            return refuse(content, "a block of type \"%s\" needs a member \"%s\", %s",
+                          member->type, member->name, member_kinds[member->kind]);
+    }
+    return SEGUE_OK;
+}
+
+/* *shape is what the value is, when it is something. */
+static segue_status check_item(segue_content *content, sgi_json value, uint32_t *shape)
+{
+    sgi_json inner = sgi_json_get(value, "content");
+    if (is_text(value, "type")) {
+        *shape = SGI_SHAPE_BLOCK;
+        return check_block(content, value);
+    }
+    if (is_contents(value)) {
+        *shape = SGI_SHAPE_CONTENTS;
+        return SEGUE_OK;
+    }
+    if (is_text(value, "role") && is_text(inner, "type")) {
+        *shape = SGI_SHAPE_MESSAGE;
+        return check_block(content, inner);
+    }
+    return refuse(content,
+                  "the value is no content block: it needs \"type\", a string (or "
+                  "\"uri\" and \"text\" or \"blob\"; or \"role\" and a block as "
+                  "\"content\")");
 }
 
 segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len)
 {
     sgi_json value;
+    uint32_t shape = 0;
     segue_status status =
         sgi_engine_json(content->handle.engine, json, len, &value, NULL);
+    if (status == SEGUE_OK)
+        status = check_item(content, value, &shape);
     if (status != SEGUE_OK)
         return status;
-    uint32_t shape = shape_of(value);
-    if (!shape)
-        return SEGUE_E_INVALID;
     size_t mark = begin_block(content, shape);
     sgi_buf_add_str(&content->blocks, value);
     return end_block(content, shape, mark);

@@ -13,6 +13,7 @@ struct segue_content {
     bool is_error;
     const char *role; /* content blocks are added as messages of it; NULL = as they are */
     uint32_t shapes;  /* sgi_shape: of the blocks there are */
+    char refusal[SGI_REFUSAL]; /* why the last one was not added */
 };
 
 segue_content *sgi_content_new(sgi_engine *engine);

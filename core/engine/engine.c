@@ -102,19 +102,30 @@ void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     engine->host.log(engine->host.user, level, text);
 }
 
+segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(engine->refusal, sizeof engine->refusal, format, args);
+    va_end(args);
+    return status;
+}
+
 segue_status sgi_engine_json(sgi_engine *engine, const char *text, size_t len,
                              sgi_json *value, sgi_json_error *error)
 {
     sgi_json_error fault = {SGI_JSON_OK, 0};
     sgi_str whole = {text, len};
     if (!text)
-        return SEGUE_E_INVALID;
+        return sgi_refuse(engine, SEGUE_E_INVALID, "the JSON text is NULL");
     if (!sgi_json_read(&engine->reader, whole, NULL, 0, NULL, &fault)) {
         if (error)
             *error = fault;
-        if (fault.fault == SGI_JSON_SIZE)
-            return SEGUE_E_TOO_LARGE;
-        return fault.fault == SGI_JSON_NOMEM ? SEGUE_E_NOMEM : SEGUE_E_JSON;
+        if (fault.fault == SGI_JSON_NOMEM)
+            return SEGUE_E_NOMEM;
+        return sgi_refuse(engine,
+                          fault.fault == SGI_JSON_SIZE ? SEGUE_E_TOO_LARGE : SEGUE_E_JSON,
+                          "%s at byte %zu", sgi_json_fault_text(fault.fault), fault.at);
     }
     *value = sgi_json_trim(whole);
     return SEGUE_OK;

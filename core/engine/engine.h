@@ -53,6 +53,9 @@ TAILQ_HEAD(sgi_ready_list, sgi_ready);
 
 TAILQ_HEAD(sgi_flow_list, sgi_flow);
 
+/* Bytes of a reason that a function is refused for. */
+#define SGI_REFUSAL 256
+
 typedef struct sgi_engine {
     sgi_env env;
     sgi_host host;
@@ -70,6 +73,8 @@ typedef struct sgi_engine {
     struct sgi_ready_list ready;
     struct sgi_flow_list flows; /* authorizations whose browser is out */
     uint64_t warnings;          /* protocol warnings: dropped and counted */
+    char refusal
+        [SGI_REFUSAL]; /* why the call of the application is refused; "" = not said */
 } sgi_engine;
 
 static inline const sgi_mem *sgi_engine_mem(const sgi_engine *engine)
@@ -129,7 +134,13 @@ void sgi_engine_timer_clear(sgi_engine *engine, sgi_timer *timer);
 void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Validates a JSON text of the application; NULL members. *value receives it trimmed. */
+/* Says why a call of the application is refused, for the segue_error that it may want
+ * (sgi_leave_telling), and returns the status. */
+segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Validates a JSON text of the application; a refusal says where it is wrong. error may
+ * be NULL; *value receives the text, trimmed. */
 segue_status sgi_engine_json(sgi_engine *engine, const char *text, size_t len,
                              sgi_json *value, sgi_json_error *error);
 

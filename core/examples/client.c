@@ -73,14 +73,14 @@ static segue_status ask(client *c, const char *tool, const char *arguments)
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.on_complete = print_tools;
     segue_status status =
-        segue_request_start(c->session, "tools/list", NULL, 0, NULL, &events, NULL);
+        segue_request_start(c->session, "tools/list", NULL, 0, NULL, &events, NULL, NULL);
     if (status != SEGUE_OK)
         return status;
     events.user = c;
     events.on_segment = print_segment;
     events.on_complete = print_result;
     return segue_request_start(c->session, "tools/call", params, (size_t)len, NULL,
-                               &events, NULL);
+                               &events, NULL, NULL);
 }
 
 static segue_status connect_to(segue_runtime *runtime, char **where,
@@ -104,7 +104,7 @@ static segue_status run(client *c, segue_runtime *runtime, char **argv)
     events.on_closed = stop;
     segue_status status = connect_to(runtime, &argv[3], &transport);
     if (status == SEGUE_OK)
-        status = segue_session_open(runtime, transport, NULL, &events, &c->session);
+        status = segue_session_open(runtime, transport, NULL, &events, &c->session, NULL);
     if (status == SEGUE_OK)
         status = ask(c, argv[1], argv[2]);
     return status == SEGUE_OK ? segue_runtime_run(runtime) : status;

@@ -32,8 +32,8 @@ static void whoami(void *user, segue_call *call)
 {
     const char *name = segue_call_principal(call);
     (void)user;
-    if (segue_call_send_text(call, name, strlen(name)) == SEGUE_OK)
-        segue_call_complete(call, NULL);
+    if (segue_call_send_text(call, name, strlen(name), NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -41,8 +41,8 @@ static void whoami(void *user, segue_call *call)
 static void remember(void *user, segue_call *call)
 {
     (void)user;
-    if (segue_call_send_text(call, "noted", 5) == SEGUE_OK)
-        segue_call_complete(call, NULL);
+    if (segue_call_send_text(call, "noted", 5, NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

@@ -32,8 +32,8 @@ static void greet(void *user, segue_call *call)
     size_t size = strlen(name) + sizeof "Hello, !";
     char *text = malloc(size);
     int len = text ? snprintf(text, size, "Hello, %s!", name) : -1;
-    if (len >= 0 && segue_call_send_text(call, text, (size_t)len) == SEGUE_OK)
-        segue_call_complete(call, NULL);
+    if (len >= 0 && segue_call_send_text(call, text, (size_t)len, NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL);
     free(text);
     segue_call_free(call);
 }
@@ -47,11 +47,12 @@ static void count(void *user, segue_call *call)
     for (int64_t i = 1; i <= n && i <= 1000 && status == SEGUE_OK; i++) {
         char text[32];
         int len = snprintf(text, sizeof text, "%" PRId64, i);
-        segue_call_progress(call, (double)i, (double)n, NULL); /* for who asked for it */
-        status = segue_call_send_text(call, text, (size_t)len);
+        segue_call_progress(call, (double)i, (double)n, NULL,
+                            NULL); /* for who asked for it */
+        status = segue_call_send_text(call, text, (size_t)len, NULL);
     }
     if (status == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

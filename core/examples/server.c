@@ -19,8 +19,8 @@ static void greet(void *user, segue_call *call)
     size_t size = strlen(name) + sizeof "Hello, !";
     char *text = malloc(size);
     int len = text ? snprintf(text, size, "Hello, %s!", name) : -1;
-    if (len >= 0 && segue_call_send_text(call, text, (size_t)len) == SEGUE_OK)
-        segue_call_complete(call, NULL); /* the result is what was sent */
+    if (len >= 0 && segue_call_send_text(call, text, (size_t)len, NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL); /* the result is what was sent */
     free(text);
     segue_call_free(call); /* a call that has not been completed fails here */
 }
@@ -36,10 +36,10 @@ static void count(void *user, segue_call *call)
     for (int64_t i = (int64_t)done + 1; i <= n && i <= 1000 && status == SEGUE_OK; i++) {
         char text[32];
         int len = snprintf(text, sizeof text, "%" PRId64, i);
-        status = segue_call_send_text(call, text, (size_t)len);
+        status = segue_call_send_text(call, text, (size_t)len, NULL);
     }
     if (status == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -87,7 +87,7 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
     if (status == SEGUE_OK)
         status = segue_transport_stdio(runtime, &transport);
     if (status == SEGUE_OK)
-        status = segue_server_attach(server, transport);
+        status = segue_server_attach(server, transport, NULL);
     segue_server_free(server); /* it lives on while it has a client */
     return status == SEGUE_OK ? segue_runtime_run(runtime) : status;
 }

@@ -300,10 +300,10 @@ static void count(void *user, segue_call *call)
     for (int i = 1; i <= 3 && status == SEGUE_OK; i++) {
         char text[32];
         int len = snprintf(text, sizeof text, "segment %d", i);
-        status = segue_call_send_text(call, text, (size_t)len);
+        status = segue_call_send_text(call, text, (size_t)len, NULL);
     }
     if (status == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -326,7 +326,7 @@ static segue_status serve(segue_runtime *runtime, segue_store *store,
     status =
         segue_server_add(server, SEGUE_ITEM_TOOL, json, sizeof json - 1, &item, NULL);
     if (status == SEGUE_OK)
-        status = segue_server_attach(server, transport);
+        status = segue_server_attach(server, transport, NULL);
     segue_server_free(server);
     return status;
 }
@@ -359,11 +359,12 @@ static segue_status ask(segue_runtime *runtime, segue_transport *transport)
     events.user = runtime;
     events.on_segment = print_segment;
     events.on_complete = stop;
-    segue_status status = segue_session_open(runtime, transport, NULL, NULL, &session);
+    segue_status status =
+        segue_session_open(runtime, transport, NULL, NULL, &session, NULL);
     if (status != SEGUE_OK)
         return status;
     status = segue_request_start(session, "tools/call", params, sizeof params - 1, NULL,
-                                 &events, NULL);
+                                 &events, NULL, NULL);
     if (status == SEGUE_OK)
         status = segue_runtime_run(runtime);
     segue_session_free(session);

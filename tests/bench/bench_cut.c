@@ -83,7 +83,7 @@ static void on_open(void *user, segue_session *session)
     events.on_segment = on_segment;
     events.on_complete = on_complete;
     if (segue_request_start(session, "tools/call", params, sizeof params - 1, &options,
-                            &events, NULL) != SEGUE_OK)
+                            &events, NULL, NULL) != SEGUE_OK)
         bench_fail("a request cannot be started");
 }
 
@@ -99,7 +99,8 @@ static void run(cutter *c)
              (int)cutting_proxy_port(c->proxy));
     if (segue_runtime_new(NULL, &c->runtime, NULL) != SEGUE_OK ||
         segue_transport_http(c->runtime, url, NULL, &transport, NULL) != SEGUE_OK ||
-        segue_session_open(c->runtime, transport, NULL, &events, &c->session) != SEGUE_OK)
+        segue_session_open(c->runtime, transport, NULL, &events, &c->session, NULL) !=
+            SEGUE_OK)
         bench_fail("the client cannot be made");
     segue_runtime_run(c->runtime);
 }

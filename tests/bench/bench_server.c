@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     bench_tools_add(bench.runtime, server);
     bench_tools_add_one(server, "stats", run_stats, SEGUE_TASK_NEVER, &bench);
     if (segue_transport_stdio(bench.runtime, &transport) != SEGUE_OK ||
-        segue_server_attach(server, transport) != SEGUE_OK)
+        segue_server_attach(server, transport, NULL) != SEGUE_OK)
         bench_fail("standard input and output cannot be served");
     segue_server_free(server);
     segue_runtime_run(bench.runtime);

@@ -57,7 +57,7 @@ static void start_request(client *c, void *user, const char *params,
     events.on_segment = on_segment;
     events.on_complete = on_complete;
     if (segue_request_start(c->session, "tools/call", params, strlen(params), &options,
-                            &events, NULL) != SEGUE_OK)
+                            &events, NULL, NULL) != SEGUE_OK)
         bench_fail("a request cannot be started");
 }
 
@@ -223,7 +223,7 @@ static void run(client *c, char **command)
     events.on_closed = on_closed;
     if (segue_runtime_new(NULL, &c->runtime, NULL) != SEGUE_OK ||
         open_transport(c, command, &transport) != SEGUE_OK ||
-        segue_session_open(c->runtime, transport, &session, &events, &c->session) !=
+        segue_session_open(c->runtime, transport, &session, &events, &c->session, NULL) !=
             SEGUE_OK)
         bench_fail("the client cannot be made");
     segue_runtime_run(c->runtime);

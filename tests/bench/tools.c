@@ -12,8 +12,8 @@ void bench_tools_answer(segue_runtime *runtime, segue_call *call, const char *te
 {
     segue_content *content;
     if (segue_content_new(runtime, &content) == SEGUE_OK) {
-        segue_content_add_text(content, text, len);
-        segue_call_complete(call, content);
+        segue_content_add_text(content, text, len, NULL);
+        segue_call_complete(call, content, NULL);
         segue_content_free(content);
     }
     segue_call_free(call);
@@ -55,13 +55,13 @@ static void send_segments(void *user, segue_call *call)
     stream *s = user;
     segue_status status = SEGUE_OK;
     while (s->left && status == SEGUE_OK) {
-        status = segue_call_send_text(call, s->text, s->bytes);
+        status = segue_call_send_text(call, s->text, s->bytes, NULL);
         s->left -= status == SEGUE_OK;
     }
     if (status == SEGUE_E_WOULD_BLOCK)
         return; /* on_drain goes on */
     if (status == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -102,7 +102,7 @@ static void *tick(void *user)
     segue_status status = SEGUE_OK;
     while (status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK) {
         nanosleep(&t->pause, NULL);
-        status = segue_call_send_text(t->call, text, sizeof text);
+        status = segue_call_send_text(t->call, text, sizeof text, NULL);
     }
     segue_call_free(t->call);
     free(t);

@@ -55,7 +55,8 @@ static segue_status open_session(play *p, segue_transport *transport)
     events.user = p;
     events.on_open = opened;
     events.on_closed = closed;
-    return segue_session_open(p->runtime, transport, &options, &events, &p->session);
+    return segue_session_open(p->runtime, transport, &options, &events, &p->session,
+                              NULL);
 }
 
 static segue_status play_to(play *p, const char *url)

@@ -29,14 +29,14 @@ static void run_simple_text(stage *s, segue_call *call)
 static void run_image(stage *s, segue_call *call)
 {
     segue_content *content = new_content(s);
-    segue_content_add_blob(content, "image", "image/png", red_dot, sizeof red_dot);
+    segue_content_add_blob(content, "image", "image/png", red_dot, sizeof red_dot, NULL);
     complete(call, content);
 }
 
 static void run_audio(stage *s, segue_call *call)
 {
     segue_content *content = new_content(s);
-    segue_content_add_blob(content, "audio", "audio/wav", silence, sizeof silence);
+    segue_content_add_blob(content, "audio", "audio/wav", silence, sizeof silence, NULL);
     complete(call, content);
 }
 
@@ -47,7 +47,7 @@ static void run_resource(stage *s, segue_call *call)
         "\"mimeType\":\"text/plain\",\"text\":\"This is an embedded resource "
         "content.\"}}";
     segue_content *content = new_content(s);
-    segue_content_add_json(content, json, sizeof json - 1);
+    segue_content_add_json(content, json, sizeof json - 1, NULL);
     complete(call, content);
 }
 
@@ -59,9 +59,9 @@ static void run_mixed(stage *s, segue_call *call)
         "\"mimeType\":\"application/json\",\"text\":\"{\\\"test\\\":\\\"data\\\","
         "\\\"value\\\":123}\"}}";
     segue_content *content = new_content(s);
-    segue_content_add_text(content, text, sizeof text - 1);
-    segue_content_add_blob(content, "image", "image/png", red_dot, sizeof red_dot);
-    segue_content_add_json(content, json, sizeof json - 1);
+    segue_content_add_text(content, text, sizeof text - 1, NULL);
+    segue_content_add_blob(content, "image", "image/png", red_dot, sizeof red_dot, NULL);
+    segue_content_add_json(content, json, sizeof json - 1, NULL);
     complete(call, content);
 }
 
@@ -82,7 +82,7 @@ static void step_logging(job *j)
     static const char *const texts[] = {"\"Tool execution started\"",
                                         "\"Tool processing data\"",
                                         "\"Tool execution completed\""};
-    segue_call_log(j->call, "info", texts[j->at], strlen(texts[j->at]));
+    segue_call_log(j->call, "info", texts[j->at], strlen(texts[j->at]), NULL);
     job_wait(j, 50);
     if (++j->at == 3)
         complete_text(j->s, job_end(j), "Logged three times", 0);
@@ -95,7 +95,7 @@ static void run_logging(stage *s, segue_call *call)
 
 static void step_progress(job *j)
 {
-    segue_call_progress(j->call, j->at * 50, 100, NULL);
+    segue_call_progress(j->call, j->at * 50, 100, NULL, NULL);
     job_wait(j, 50);
     if (++j->at == 3)
         complete_text(j->s, job_end(j), "Reported progress three times", 0);
@@ -115,14 +115,14 @@ static void step_reconnection(job *j)
  * is an ordinary one. */
 static void run_reconnection(stage *s, segue_call *call)
 {
-    segue_call_hang_up(call, 500);
+    segue_call_hang_up(call, 500, NULL);
     job_start(s, call, step_reconnection, 100);
 }
 
 /* Whoever did not ask for log messages gets none, however much the tool says. */
 static void run_diagnostic_logging(stage *s, segue_call *call)
 {
-    segue_call_log(call, "emergency", "\"Nobody asked for this\"", 23);
+    segue_call_log(call, "emergency", "\"Nobody asked for this\"", 23, NULL);
     complete_text(s, call, "Logging evaluated", 0);
 }
 
@@ -138,7 +138,7 @@ static void run_missing_capability(stage *s, segue_call *call)
         return;
     }
     segue_call_fail(call, -32021, "Missing required client capability: sampling", needs,
-                    sizeof needs - 1);
+                    sizeof needs - 1, NULL);
     segue_call_free(call);
 }
 

@@ -53,7 +53,7 @@ static void step_tell(job *j)
 
 static void finish(job *j)
 {
-    if (!(j->flags & THEN_TASK) || segue_call_defer(j->call, 0) != SEGUE_OK) {
+    if (!(j->flags & THEN_TASK) || segue_call_defer(j->call, 0, NULL) != SEGUE_OK) {
         step_tell(j);
         return;
     }
@@ -85,8 +85,9 @@ static void ask(job *j)
 {
     while (j->at < j->count && !(j->open && j->flags & IN_TURN)) {
         const question *q = &j->questions[j->at++];
-        segue_status status = segue_call_require_input(
-            j->call, q->key, q->method, q->params, strlen(q->params), answered, j, NULL);
+        segue_status status =
+            segue_call_require_input(j->call, q->key, q->method, q->params,
+                                     strlen(q->params), answered, j, NULL, NULL);
         if (status == SEGUE_OK) {
             j->open++;
         } else if (status != SEGUE_E_UNSUPPORTED) {
@@ -170,7 +171,7 @@ static void run_all_kinds(stage *s, segue_call *call)
 /* Asks in mid-call: no request of the server may show up on the stream of the answer. */
 static void run_streaming(stage *s, segue_call *call)
 {
-    segue_call_progress(call, 1, 2, NULL);
+    segue_call_progress(call, 1, 2, NULL, NULL);
     run_one(s, call);
 }
 

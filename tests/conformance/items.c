@@ -24,7 +24,7 @@ static void give(stage *s, segue_call *call, const char *mime_type, const char *
 {
     segue_content *content = new_content(s);
     segue_content_add_resource_text(content, segue_call_name(call), mime_type, text,
-                                    strlen(text));
+                                    strlen(text), NULL);
     complete(call, content);
 }
 
@@ -37,7 +37,7 @@ static void run_binary(stage *s, segue_call *call)
 {
     segue_content *content = new_content(s);
     segue_content_add_resource_blob(content, segue_call_name(call), "image/png", red_dot,
-                                    red_dot_size);
+                                    red_dot_size, NULL);
     complete(call, content);
 }
 
@@ -62,7 +62,7 @@ static void run_template(stage *s, segue_call *call)
 static void say(segue_content *content, const char *text)
 {
     segue_content_set_role(content, "user");
-    segue_content_add_text(content, text, strlen(text));
+    segue_content_add_text(content, text, strlen(text), NULL);
 }
 
 static void run_simple(stage *s, segue_call *call)
@@ -98,7 +98,7 @@ static void run_embedded(stage *s, segue_call *call)
                  "\"text/plain\",\"text\":\"Embedded resource content for testing.\"}}",
                  (int)(len < 256 ? len : 256), uri);
     segue_content_set_role(content, "user");
-    segue_content_add_json(content, block, (size_t)n);
+    segue_content_add_json(content, block, (size_t)n, NULL);
     say(content, "Please process the embedded resource above.");
     complete(call, content);
 }
@@ -107,7 +107,7 @@ static void run_image(stage *s, segue_call *call)
 {
     segue_content *content = new_content(s);
     segue_content_set_role(content, "user");
-    segue_content_add_blob(content, "image", "image/png", red_dot, red_dot_size);
+    segue_content_add_blob(content, "image", "image/png", red_dot, red_dot_size, NULL);
     say(content, "Please analyze the image above.");
     complete(call, content);
 }
@@ -130,7 +130,7 @@ static void run_asking(stage *s, segue_call *call)
         "\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"context\":{\"type\":"
         "\"string\"}},\"required\":[\"context\"]}}";
     if (segue_call_require_input(call, "user_context", "elicitation/create", form,
-                                 sizeof form - 1, answered, s, NULL) != SEGUE_OK)
+                                 sizeof form - 1, answered, s, NULL, NULL) != SEGUE_OK)
         segue_call_free(call);
 }
 
@@ -147,8 +147,8 @@ static void run_completion(void *user, segue_call *call)
     for (size_t i = 0; i < 4; i++)
         if (!strncmp(words[i], value, strlen(value)))
             found[count++] = words[i];
-    segue_call_set_completion(call, found, count, (int64_t)count, 0);
-    segue_call_complete(call, NULL);
+    segue_call_set_completion(call, found, count, (int64_t)count, 0, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

@@ -159,7 +159,7 @@ static void answer(call *c)
                                  json_object_get(question, "params"));
         char *text = json_dumps(said, JSON_COMPACT);
         segue_status status =
-            text ? segue_request_answer(c->request, key, text, strlen(text))
+            text ? segue_request_answer(c->request, key, text, strlen(text), NULL)
                  : SEGUE_E_NOMEM;
         if (status != SEGUE_OK && status != SEGUE_E_NOT_FOUND) /* or it was withdrawn */
             play_failed(c->p, c->method, segue_status_name(status));
@@ -181,7 +181,7 @@ static void start(call *c)
     c->state = CALL_RUNNING;
     segue_status status =
         text ? segue_request_start(p->session, c->method, text, strlen(text), NULL,
-                                   &events, &c->request)
+                                   &events, &c->request, NULL)
              : SEGUE_E_NOMEM;
     free(text);
     if (status == SEGUE_OK)

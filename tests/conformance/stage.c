@@ -60,7 +60,7 @@ segue_content *new_content(stage *s)
 
 void complete(segue_call *call, segue_content *content)
 {
-    segue_call_complete(call, content);
+    segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -68,7 +68,7 @@ void complete(segue_call *call, segue_content *content)
 void complete_text(stage *s, segue_call *call, const char *text, int32_t is_error)
 {
     segue_content *content = new_content(s);
-    segue_content_add_text(content, text, strlen(text));
+    segue_content_add_text(content, text, strlen(text), NULL);
     segue_content_set_error(content, is_error);
     complete(call, content);
 }

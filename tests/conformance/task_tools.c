@@ -46,7 +46,7 @@ static void run_failing_job(stage *s, segue_call *call)
 static void step_broken(job *j)
 {
     segue_call *call = job_end(j);
-    segue_call_fail(call, -32603, "The job broke the protocol", NULL, 0);
+    segue_call_fail(call, -32603, "The job broke the protocol", NULL, 0, NULL);
     segue_call_free(call);
 }
 

@@ -75,9 +75,9 @@ static void refuse(server *s, segue_call *call, const char *why)
 {
     segue_content *content;
     if (segue_content_new(s->runtime, &content) == SEGUE_OK) {
-        segue_content_add_text(content, why, strlen(why));
+        segue_content_add_text(content, why, strlen(why), NULL);
         segue_content_set_error(content, 1);
-        segue_call_complete(call, content);
+        segue_call_complete(call, content, NULL);
         segue_content_free(content);
     }
 }
@@ -95,7 +95,7 @@ static void go_on(server *s, reading *r)
         const line *l = &r->text.lines[r->next];
         if (r->blocked || due_ms(r) > now_ms())
             return;
-        segue_status status = segue_call_send_text(r->call, l->p, l->len);
+        segue_status status = segue_call_send_text(r->call, l->p, l->len, NULL);
         if (status == SEGUE_E_WOULD_BLOCK) {
             r->blocked = 1;
             return;
@@ -110,7 +110,7 @@ static void go_on(server *s, reading *r)
         }
         r->next++;
     }
-    segue_call_complete(r->call, NULL); /* the result is what was sent */
+    segue_call_complete(r->call, NULL, NULL); /* the result is what was sent */
     end_reading(r);
 }
 
@@ -224,7 +224,8 @@ static segue_status attach_stdio(server *s, segue_server *handle)
 {
     segue_transport *stdio;
     segue_status status = segue_transport_stdio(s->runtime, &stdio);
-    if (status == SEGUE_OK && (status = segue_server_attach(handle, stdio)) != SEGUE_OK)
+    if (status == SEGUE_OK &&
+        (status = segue_server_attach(handle, stdio, NULL)) != SEGUE_OK)
         segue_transport_free(stdio);
     return status;
 }

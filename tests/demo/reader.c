@@ -213,8 +213,9 @@ static segue_status ask(reader *r, int duration_ms, const segue_request_options 
                        "{\"name\":\"read_text\",\"arguments\":{\"path\":\"%s\","
                        "\"durationMs\":%d}}",
                        path, duration_ms);
-    segue_status status = segue_request_start(r->session, "tools/call", params,
-                                              (size_t)len, options, events, &r->request);
+    segue_status status =
+        segue_request_start(r->session, "tools/call", params, (size_t)len, options,
+                            events, &r->request, NULL);
     char *token = status == SEGUE_OK ? get_token(r) : NULL;
     if (token)
         save_state(r, token); /* nothing has been sent yet: that takes a dispatch */
@@ -233,7 +234,7 @@ static void start(reader *r, int duration_ms)
     events.on_segment = on_segment;
     events.on_complete = on_complete;
     segue_status status = r->token ? segue_request_resume(r->session, r->token, &options,
-                                                          &events, &r->request)
+                                                          &events, &r->request, NULL)
                                    : ask(r, duration_ms, &options, &events);
     if (status != SEGUE_OK)
         fail(r, "cannot ask: %s", segue_status_name(status));
@@ -279,7 +280,7 @@ static segue_status open_session(reader *r)
     segue_session_options options;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = demo_era();
-    status = segue_session_open(r->runtime, transport, &options, NULL, &r->session);
+    status = segue_session_open(r->runtime, transport, &options, NULL, &r->session, NULL);
     if (status != SEGUE_OK)
         segue_transport_free(transport);
     return status;

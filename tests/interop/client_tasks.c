@@ -97,7 +97,7 @@ const char *check_task_found_again(peer *p)
     segue_request_detach(x.request);
     if (!wait_for(p, &x.done, 1) || x.status != SEGUE_E_CLOSED)
         reason = because("it ended with %s", segue_status_name(x.status));
-    else if (segue_task_attach(p->session, x.task_id, &task) != SEGUE_OK)
+    else if (segue_task_attach(p->session, x.task_id, &task, NULL) != SEGUE_OK)
         reason = "not attached";
     else if (watch(p, &again, task) != SEGUE_OK)
         reason = "not watched";

@@ -20,8 +20,8 @@ static void say(segue_call *call, const char *text, size_t len)
     segue_content *content;
     if (segue_content_new(here.runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_text(content, text, len);
-    segue_call_complete(call, content);
+    segue_content_add_text(content, text, len, NULL);
+    segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -44,8 +44,8 @@ static void on_answer(void *user, segue_call *call, segue_status status, const c
 static void ask(segue_call *call, const char *method, const char *params)
 {
     char text[100];
-    segue_status status = segue_call_require_input(call, NULL, method, params,
-                                                   strlen(params), on_answer, NULL, NULL);
+    segue_status status = segue_call_require_input(
+        call, NULL, method, params, strlen(params), on_answer, NULL, NULL, NULL);
     if (status == SEGUE_OK)
         return;
     int size = snprintf(text, sizeof text, "cannot ask: %s", segue_status_name(status));
@@ -87,7 +87,7 @@ static void run_update(void *user, segue_call *call)
 static void run_extra(void *user, segue_call *call)
 {
     (void)user;
-    segue_call_fail(call, -32603, "it is only listed", NULL, 0);
+    segue_call_fail(call, -32603, "it is only listed", NULL, 0, NULL);
     segue_call_free(call);
 }
 

@@ -70,7 +70,7 @@ static void write_log(void *user, int32_t level, const char *text)
 
 static void complete(segue_call *call, segue_content *content)
 {
-    segue_call_complete(call, content);
+    segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -86,8 +86,8 @@ static void run_add(void *user, segue_call *call)
     int len = snprintf(json, sizeof json, "{\"sum\":%lld}", (long long)(a + b));
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_text(content, json, (size_t)len);
-    segue_content_set_structured(content, json, (size_t)len);
+    segue_content_add_text(content, json, (size_t)len, NULL);
+    segue_content_set_structured(content, json, (size_t)len, NULL);
     complete(call, content);
 }
 
@@ -102,10 +102,10 @@ static void run_media(void *user, segue_call *call)
     segue_content *content;
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_blob(content, "image", "image/png", "\x89PNG", 4);
-    segue_content_add_blob(content, "audio", "audio/wav", "RIFF", 4);
-    segue_content_add_json(content, embedded, sizeof embedded - 1);
-    segue_content_add_json(content, link, sizeof link - 1);
+    segue_content_add_blob(content, "image", "image/png", "\x89PNG", 4, NULL);
+    segue_content_add_blob(content, "audio", "audio/wav", "RIFF", 4, NULL);
+    segue_content_add_json(content, embedded, sizeof embedded - 1, NULL);
+    segue_content_add_json(content, link, sizeof link - 1, NULL);
     complete(call, content);
 }
 
@@ -115,7 +115,7 @@ static void run_fail(void *user, segue_call *call)
     segue_content *content;
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_text(content, "failed on purpose", 17);
+    segue_content_add_text(content, "failed on purpose", 17, NULL);
     segue_content_set_error(content, 1);
     complete(call, content);
 }
@@ -129,7 +129,7 @@ static void run_repeat(void *user, segue_call *call)
     segue_call_argument_text(call, "text", &text, &len);
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_text(content, text, len);
+    segue_content_add_text(content, text, len, NULL);
     complete(call, content);
 }
 
@@ -169,14 +169,14 @@ static void take_step(walk *w)
     segue_content *content;
     if (w->at < w->count) {
         w->at++;
-        segue_call_progress(w->call, (double)w->at, (double)w->count, "a step");
-        segue_call_log(w->call, "info", "{\"step\":true}", 13);
+        segue_call_progress(w->call, (double)w->at, (double)w->count, "a step", NULL);
+        segue_call_log(w->call, "info", "{\"step\":true}", 13, NULL);
         w->due_ms += w->delay_ms;
         return;
     }
     if (segue_content_new(w->h->runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_text(content, "arrived", 7);
+    segue_content_add_text(content, "arrived", 7, NULL);
     complete(w->call, content);
     w->call = NULL;
 }
@@ -226,7 +226,7 @@ static void run_toggle(void *user, segue_call *call)
                  run_fail);
     if (segue_content_new(h->runtime, &content) != SEGUE_OK)
         abort();
-    segue_content_add_text(content, "changed", 7);
+    segue_content_add_text(content, "changed", 7, NULL);
     complete(call, content);
 }
 
@@ -278,7 +278,7 @@ static segue_status open_stdio(host *h)
     segue_transport *transport;
     segue_status status = segue_transport_stdio(h->runtime, &transport);
     if (status == SEGUE_OK &&
-        (status = segue_server_attach(h->server, transport)) != SEGUE_OK)
+        (status = segue_server_attach(h->server, transport, NULL)) != SEGUE_OK)
         segue_transport_free(transport);
     return status;
 }

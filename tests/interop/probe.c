@@ -125,7 +125,8 @@ segue_status open_session(peer *p, int32_t era, int32_t restart,
     segue_status status = open_transport(p, restart, &transport);
     if (status != SEGUE_OK)
         return status;
-    status = segue_session_open(p->runtime, transport, &options, &events, &p->session);
+    status =
+        segue_session_open(p->runtime, transport, &options, &events, &p->session, NULL);
     if (status != SEGUE_OK)
         segue_transport_free(transport);
     return status;
@@ -208,7 +209,7 @@ static void on_input(void *user, segue_request *request, const char *key,
     (void)params;
     (void)len;
     x->asked++;
-    segue_request_answer(request, key, answer, strlen(answer));
+    segue_request_answer(request, key, answer, strlen(answer), NULL);
 }
 
 static void on_task(void *user, segue_request *request, const char *task_id)
@@ -253,7 +254,7 @@ segue_status watch(peer *p, exchange *x, segue_task *task)
 {
     segue_request_events events;
     listen_to(p, x, &events);
-    return segue_task_watch(task, NULL, &events, &x->request);
+    return segue_task_watch(task, NULL, &events, &x->request, NULL);
 }
 
 segue_status start(peer *p, exchange *x, const char *method, const char *params,
@@ -263,7 +264,7 @@ segue_status start(peer *p, exchange *x, const char *method, const char *params,
     listen_to(p, x, &events);
     events.on_log = options && options->log_level ? on_log : NULL;
     return segue_request_start(p->session, method, params, params ? strlen(params) : 0,
-                               options, &events, &x->request);
+                               options, &events, &x->request, NULL);
 }
 
 void clear(exchange *x)

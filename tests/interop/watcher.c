@@ -125,7 +125,8 @@ static segue_status open_session(watcher *w, const char *url)
         segue_error_free(error);
         return status;
     }
-    status = segue_session_open(w->runtime, transport, &w->options, &events, &w->session);
+    status = segue_session_open(w->runtime, transport, &w->options, &events, &w->session,
+                                NULL);
     if (status != SEGUE_OK)
         segue_transport_free(transport);
     return status;
@@ -144,7 +145,7 @@ static segue_status start(call *c, const char *tool, const char *arguments)
     events.on_progress = on_progress;
     events.on_complete = on_complete;
     return segue_request_start(c->w->session, "tools/call", params, (size_t)len, NULL,
-                               &events, NULL);
+                               &events, NULL, NULL);
 }
 
 static segue_status run(watcher *w, char **argv)

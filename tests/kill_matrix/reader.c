@@ -128,7 +128,7 @@ static void resume(path *p)
     p->moving = false;
     p->session = other_session(c, p->session);
     segue_status status = segue_request_resume(c->sessions[p->session], p->token, NULL,
-                                               &events, &p->request);
+                                               &events, &p->request, NULL);
     free(p->token);
     p->token = NULL;
     if (status != SEGUE_OK)
@@ -161,9 +161,9 @@ static void watch(reader *r)
     segue_request_events events;
     p->session = other_session(c, r->maker.session);
     set_events(p, &events);
-    if (segue_task_attach(c->sessions[p->session], r->task_id, &task) != SEGUE_OK)
+    if (segue_task_attach(c->sessions[p->session], r->task_id, &task, NULL) != SEGUE_OK)
         return;
-    p->open = segue_task_watch(task, NULL, &events, &p->request) == SEGUE_OK;
+    p->open = segue_task_watch(task, NULL, &events, &p->request, NULL) == SEGUE_OK;
     segue_task_free(task);
 }
 
@@ -241,10 +241,10 @@ static void begin(reader *r)
     r->watch_at = draw(c, 2) ? 1 + draw(c, places) : 0;
     r->maker.session = (size_t)draw(c, c->session_count);
     set_events(&r->maker, &events);
-    r->maker.open =
-        record_begin(&r->record, (size_t)c->count, &c->found) &&
-        segue_request_start(c->sessions[r->maker.session], "tools/call", params,
-                            (size_t)len, NULL, &events, &r->maker.request) == SEGUE_OK;
+    r->maker.open = record_begin(&r->record, (size_t)c->count, &c->found) &&
+                    segue_request_start(c->sessions[r->maker.session], "tools/call",
+                                        params, (size_t)len, NULL, &events,
+                                        &r->maker.request, NULL) == SEGUE_OK;
     if (!r->maker.open) {
         complain(r, "a call", "cannot be made");
         c->failed++;

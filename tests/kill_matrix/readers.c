@@ -114,7 +114,7 @@ static segue_status open_session(crowd *c, segue_runtime *runtime, const char *u
     if (status != SEGUE_OK)
         return status;
     status = segue_session_open(runtime, transport, &options, &events,
-                                &c->sessions[c->session_count]);
+                                &c->sessions[c->session_count], NULL);
     if (status == SEGUE_OK)
         c->session_count++;
     else

@@ -56,8 +56,8 @@ static void on_answer(void *user, segue_call *call, segue_status status, const c
                       size_t len)
 {
     (void)user;
-    if (status == SEGUE_OK && segue_call_send_text(call, json, len) == SEGUE_OK)
-        segue_call_complete(call, NULL);
+    if (status == SEGUE_OK && segue_call_send_text(call, json, len, NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -68,7 +68,8 @@ static void ask(void *user, segue_call *call)
         "\"name\":{\"type\":\"string\"}}}}";
     (void)user;
     if (segue_call_require_input(call, "who", "elicitation/create", question,
-                                 sizeof question - 1, on_answer, NULL, NULL) != SEGUE_OK)
+                                 sizeof question - 1, on_answer, NULL, NULL,
+                                 NULL) != SEGUE_OK)
         segue_call_free(call);
 }
 

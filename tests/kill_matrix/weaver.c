@@ -96,7 +96,7 @@ static segue_status leave_checkpoint(weaving *w, int64_t number)
         return SEGUE_OK;
     char text[32];
     int len = snprintf(text, sizeof text, "%" PRId64, number);
-    return segue_call_checkpoint(w->call, text, (size_t)len);
+    return segue_call_checkpoint(w->call, text, (size_t)len, NULL);
 }
 
 /* Sends what is due by now. Who stood still has a few to catch up with, not all: he is to
@@ -110,7 +110,8 @@ static void go_on(weaving *w)
     while (w->next <= w->count) {
         if (w->blocked || w->due_ns > now_ns())
             return;
-        segue_status status = segue_call_send_text(w->call, text, write_text(w, text));
+        segue_status status =
+            segue_call_send_text(w->call, text, write_text(w, text), NULL);
         if (status == SEGUE_E_WOULD_BLOCK) {
             w->blocked = true;
             return;
@@ -124,7 +125,7 @@ static void go_on(weaving *w)
         w->next++;
         w->due_ns += w->pace_ns;
     }
-    segue_call_complete(w->call, NULL); /* the result is what was sent */
+    segue_call_complete(w->call, NULL, NULL); /* the result is what was sent */
     end(w);
 }
 
@@ -215,7 +216,7 @@ void weaver_call(void *user, segue_call *call)
         char why[96];
         snprintf(why, sizeof why, "behind segment %" PRIu64 " the checkpoint is %.*s",
                  done, (int)(len < 20 ? len : 20), data ? (const char *)data : "none");
-        segue_call_fail(call, -32603, why, NULL, 0);
+        segue_call_fail(call, -32603, why, NULL, 0, NULL);
         end(w);
     } else if (done && leave_checkpoint(w, (int64_t)done) != SEGUE_OK) {
         let_go(w, "no checkpoint"); /* the crash may have come before it */

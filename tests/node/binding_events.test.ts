@@ -332,6 +332,13 @@ test("arguments that are none are named", () => {
     assert.throws(() => any.requestStart(world.session, 1, null), type);
     assert.throws(() => any.requestStart(world.session, "m", 1), type);
     assert.throws(() => any.requestStart(world.session, "m", "{"), errors.JsonError);
+    assert.throws(() => any.requestStart(world.session, "m", "1"), /not an object/);
+    const content = native.contentNew(handle);
+    assert.throws(
+        () => native.contentAddJson(content, '{"type":"text","text":5}'),
+        /needs a member "text", a string/,
+    );
+    native.contentFree(content);
     assert.throws(() => any.requestStart(world.session, "m", "{}", {}, "f"), type);
     assert.throws(() => native.serverAdd(world.server, 1, "{}", null, () => {}), {
         code: "SEGUE_E_INVALID",

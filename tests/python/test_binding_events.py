@@ -55,6 +55,12 @@ def test_a_call_and_its_result() -> None:
         _segue.content_add_text(content, "five")
         _segue.content_add_blob(content, "image", "image/png", b"\x00\xff")
         _segue.content_add_json(content, b'{"type":"x-own"}')
+        with pytest.raises(errors.InvalidError, match='needs a member "text", a string'):
+            _segue.content_add_json(content, b'{"type":"text","text":5}')
+        with pytest.raises(errors.InvalidError, match="sets this member of the result"):
+            _segue.call_set_field(call, "isError", b"1")
+        with pytest.raises(errors.InvalidError, match="keeps the code -32050"):
+            _segue.call_fail(call, -32050, "x")
         _segue.content_set_structured(content, '{"sum":5}')
         _segue.content_set_error(content, True)
         _segue.call_complete(call, content)
@@ -414,7 +420,7 @@ def test_tasks_tokens_and_resume() -> None:
             _segue.task_cancel(task, cancelled)
             await cancelled.get(_segue.COMPLETE)
 
-            with pytest.raises(errors.InvalidError):
+            with pytest.raises(errors.InvalidError, match="token is damaged"):
                 _segue.request_resume(pair.session, "damaged", None, again)
 
     run(main())

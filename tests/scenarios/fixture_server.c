@@ -118,7 +118,7 @@ int main(int argc, char **argv)
         (server_options.question_ttl_ms &&
          model_tools_add(runtime, server) != SEGUE_OK) ||
         segue_transport_stdio(runtime, &transport) != SEGUE_OK ||
-        segue_server_attach(server, transport) != SEGUE_OK)
+        segue_server_attach(server, transport, NULL) != SEGUE_OK)
         return 1;
     segue_store_free(store);
     segue_server_free(server);

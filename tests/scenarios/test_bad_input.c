@@ -209,9 +209,10 @@ static void questions_that_are_none_are_not_asked(void **state)
                                      "\"good\":{\"method\":\"elicitation/create\"}}");
     assert_string_equal(r->last_key, "good");
     assert_null(strstr(r->log, "input a"));
-    assert_int_equal(segue_request_answer(r->request, "c", "{}", 2), SEGUE_E_NOT_FOUND);
+    assert_int_equal(segue_request_answer(r->request, "c", "{}", 2, NULL),
+                     SEGUE_E_NOT_FOUND);
     static const char no[] = "{\"action\":\"decline\"}";
-    assert_int_equal(segue_request_answer(r->request, "good", no, sizeof no - 1),
+    assert_int_equal(segue_request_answer(r->request, "good", no, sizeof no - 1, NULL),
                      SEGUE_OK);
     kit_expect(&k, "tasks/update");
     kit_end(&k);
@@ -230,10 +231,10 @@ static void params_beyond_the_limit_are_too_large(void **state)
     memset(params + strlen(params), 'x', sizeof params - strlen(params) - 3);
     memcpy(params + sizeof params - 3, "\"}", 3);
     assert_int_equal(segue_request_start(k.session, "tools/call", params, strlen(params),
-                                         NULL, NULL, NULL),
+                                         NULL, NULL, NULL, NULL),
                      SEGUE_E_TOO_LARGE);
     assert_int_equal(
-        segue_request_start(k.session, "tools/call", params, 100, NULL, NULL, NULL),
+        segue_request_start(k.session, "tools/call", params, 100, NULL, NULL, NULL, NULL),
         SEGUE_E_JSON);
     assert_works(&k);
     kit_end(&k);

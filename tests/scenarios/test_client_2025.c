@@ -236,7 +236,7 @@ static void a_wish_for_a_time_to_live_is_passed_on(void **state)
               "{\"ttl\":60000,\"responseModes\":[\"task\",\"immediate\",\"streaming\"]}");
     options.ttl_ms = -1;
     assert_int_equal(
-        segue_request_start(k.session, "tools/call", "{}", 2, &options, NULL, NULL),
+        segue_request_start(k.session, "tools/call", "{}", 2, &options, NULL, NULL, NULL),
         SEGUE_E_INVALID);
     kit_end(&k);
 }
@@ -601,16 +601,17 @@ static void handles_by_id(void **state)
     segue_task *task;
     segue_request_events events;
     kit_begin_2025(&k, NULL, SERVER_2025);
-    assert_int_equal(segue_task_attach(k.session, "T", &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(k.session, "T", &task, NULL), SEGUE_OK);
     record *r = kit_record(&k, &events);
     assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "working"));
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(segue_task_get_state(task), SEGUE_TASK_WORKING);
     r = kit_record(&k, &events);
-    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request), SEGUE_OK);
+    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request, NULL), SEGUE_OK);
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "working"));
-    assert_int_equal(segue_request_answer(r->request, "k", "{}", 2), SEGUE_E_NOT_FOUND);
+    assert_int_equal(segue_request_answer(r->request, "k", "{}", 2, NULL),
+                     SEGUE_E_NOT_FOUND);
     kit_result(&k, look(&k), TASK_2025("T", "completed"));
     kit_result(&k, kit_expect(&k, "tasks/result"), BLOCKS);
     assert_int_equal(r->status, SEGUE_OK);

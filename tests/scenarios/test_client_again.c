@@ -136,8 +136,9 @@ static void behind_what_was_seen(void **state)
     kit_begin_modern(&second, NULL, SERVER_STREAMS);
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         snprintf(told, sizeof told, "%s%s", token, damaged[i]);
-        assert_int_equal(segue_request_resume(second.session, told, NULL, NULL, NULL),
-                         SEGUE_E_INVALID);
+        assert_int_equal(
+            segue_request_resume(second.session, told, NULL, NULL, NULL, NULL),
+            SEGUE_E_INVALID);
     }
     snprintf(told, sizeof told, "%s+1", token);
     r = kit_resume(&second, told, NULL);

@@ -85,7 +85,7 @@ static segue_status refuse(kit *k, record *r, const char *data)
 {
     segue_status status =
         segue_request_answer_error(r->request, r->last_key, -32603, "The \"model\" fails",
-                                   data, data ? strlen(data) : 0);
+                                   data, data ? strlen(data) : 0, NULL);
     kit_run(k);
     return status;
 }
@@ -100,7 +100,7 @@ static void an_error_may_be_the_answer(void **state)
     kit_say(&k, ASK("7", ""));
     assert_int_equal(refuse(&k, r, "{"), SEGUE_E_JSON);
     assert_int_equal(
-        segue_request_answer_error(r->request, r->last_key, 1, "\xff", NULL, 0),
+        segue_request_answer_error(r->request, r->last_key, 1, "\xff", NULL, 0, NULL),
         SEGUE_E_INVALID);
     kit_expect_silence(&k);
     assert_int_equal(refuse(&k, r, "{\"a\":[1e400]}"), SEGUE_OK);
@@ -136,7 +136,7 @@ static void without_memory_for_an_error_the_question_stays(void **state)
         test_mem_rearm(&k.mem);
         k.mem.fail_at = n;
         segue_status status =
-            segue_request_answer_error(r->request, r->last_key, -1, "no", NULL, 0);
+            segue_request_answer_error(r->request, r->last_key, -1, "no", NULL, 0, NULL);
         refused = k.mem.failed > 0;
         test_mem_rearm(&k.mem);
         assert_true(status == SEGUE_OK || (refused && status == SEGUE_E_NOMEM));

@@ -36,7 +36,7 @@ static record *ask_with(kit *k, const char *method, const char *params,
     events.on_progress = NULL;
     assert_int_equal(segue_request_start(k->session, method, params,
                                          params ? strlen(params) : 0, options, &events,
-                                         &r->request),
+                                         &r->request, NULL),
                      SEGUE_OK);
     assert_int_equal(r->completed, 0); /* callbacks never run inside the call */
     kit_run(k);
@@ -198,8 +198,9 @@ static void errors_are_not_kept(void **state)
 
 static void answer_it(record *r, const char *key)
 {
-    assert_int_equal(segue_request_answer(r->request, key, "{\"action\":\"accept\"}", 19),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_request_answer(r->request, key, "{\"action\":\"accept\"}", 19, NULL),
+        SEGUE_OK);
 }
 
 /* "MUST NOT be cached, as they depend on inputs that are not part of the cache key" */
@@ -215,7 +216,7 @@ static void what_came_of_a_round_is_not_kept(void **state)
     events.on_progress = NULL;
     r->on_input = answer_it;
     segue_request_start(k.session, "resources/read", "{\"uri\":\"x:a\"}", 13, NULL,
-                        &events, &r->request);
+                        &events, &r->request, NULL);
     kit_result(&k, kit_expect(&k, "resources/read"),
                "\"resultType\":\"input_required\",\"inputRequests\":{\"k\":{"
                "\"method\":\"elicitation/create\",\"params\":{}}}," FRESH(5000));
@@ -425,7 +426,7 @@ static void a_bound_that_is_none_is_refused(void **state)
     segue_session_options options = session_options(-2);
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     assert_int_equal(segue_transport_pair(k.runtime, &a, &b), SEGUE_OK);
-    assert_int_equal(segue_session_open(k.runtime, a, &options, NULL, &session),
+    assert_int_equal(segue_session_open(k.runtime, a, &options, NULL, &session, NULL),
                      SEGUE_E_INVALID);
     segue_transport_free(a);
     segue_transport_free(b);

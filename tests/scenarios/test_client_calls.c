@@ -326,7 +326,7 @@ static void no_more_requests_than_max_requests(void **state)
     kit_call(&k, "t");
     record *second = kit_call(&k, "t");
     assert_int_equal(
-        segue_request_start(k.session, "tools/list", NULL, 0, NULL, NULL, &refused),
+        segue_request_start(k.session, "tools/list", NULL, 0, NULL, NULL, &refused, NULL),
         SEGUE_E_LIMIT);
     assert_null(refused);
     kit_expect(&k, "tools/call");
@@ -372,7 +372,7 @@ static void close_ends_everything_in_flight(void **state)
     assert_int_equal(segue_session_close(k.session), SEGUE_OK);
     assert_int_equal(segue_session_close(k.session), SEGUE_OK);
     assert_int_equal(
-        segue_request_start(k.session, "tools/list", NULL, 0, NULL, NULL, &late),
+        segue_request_start(k.session, "tools/list", NULL, 0, NULL, NULL, &late, NULL),
         SEGUE_E_CLOSED);
     kit_run(&k);
     assert_int_equal(streamed->status, SEGUE_E_CLOSED);
@@ -467,7 +467,7 @@ static void start_another(record *r)
     segue_request_events events;
     record *other = kit_record(r->k, &events);
     assert_int_equal(segue_request_start(r->k->session, "tools/list", NULL, 0, NULL,
-                                         &events, &other->request),
+                                         &events, &other->request, NULL),
                      SEGUE_OK);
     assert_int_equal(other->completed, 0);
     r->user = other;

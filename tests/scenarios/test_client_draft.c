@@ -151,8 +151,9 @@ static void an_unknown_switch_is_refused(void **state)
     kit_begin(&k, &options);
     options.dialects_on = SEGUE_DIALECT_TASKS;
     segue_session *other = NULL;
-    assert_int_equal(segue_session_open(k.runtime, k.transport, &options, NULL, &other),
-                     SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_session_open(k.runtime, k.transport, &options, NULL, &other, NULL),
+        SEGUE_E_INVALID);
     assert_null(other);
     kit_end(&k);
 }
@@ -290,7 +291,7 @@ static void the_last_that_arrived_counts(void **state)
     segue_request_events events;
     const char *gets[2];
     begin_session(&k);
-    assert_int_equal(segue_task_attach(k.session, "T", &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(k.session, "T", &task, NULL), SEGUE_OK);
     for (int i = 0; i < 2; i++) {
         record *r = kit_record(&k, &events);
         assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
@@ -314,7 +315,7 @@ static void a_handle_keeps_it(void **state)
     segue_task *task;
     segue_request_events events;
     begin_session(&k);
-    assert_int_equal(segue_task_attach(k.session, "T", &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(k.session, "T", &task, NULL), SEGUE_OK);
     record *r = kit_record(&k, &events);
     assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
     kit_run(&k);
@@ -323,7 +324,7 @@ static void a_handle_keeps_it(void **state)
     kit_result(&k, get, SEEN("T", "working") STATE("\"h\""));
     assert_int_equal(r->status, SEGUE_OK);
     r = kit_record(&k, &events);
-    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request), SEGUE_OK);
+    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request, NULL), SEGUE_OK);
     kit_run(&k);
     get = kit_expect(&k, "tasks/get");
     assert_at(get, "params.requestState", "\"h\"");

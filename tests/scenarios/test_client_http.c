@@ -67,7 +67,8 @@ static void on_input(void *user, segue_request *request, const char *key,
     (void)params;
     (void)len;
     o->prompts++;
-    assert_int_equal(segue_request_answer(request, key, yes, sizeof yes - 1), SEGUE_OK);
+    assert_int_equal(segue_request_answer(request, key, yes, sizeof yes - 1, NULL),
+                     SEGUE_OK);
 }
 
 static void on_complete(void *user, segue_request *request, segue_status status,
@@ -130,7 +131,8 @@ static void begin(stage *s, const segue_session_options *options, int with_proxy
     assert_int_equal(segue_transport_http(s->runtime, url, NULL, &transport, NULL),
                      SEGUE_OK);
     assert_int_equal(
-        segue_session_open(s->runtime, transport, &session, NULL, &s->session), SEGUE_OK);
+        segue_session_open(s->runtime, transport, &session, NULL, &s->session, NULL),
+        SEGUE_OK);
 }
 
 static void end(stage *s)
@@ -156,7 +158,7 @@ static void call(stage *s, const char *params, outcome *o)
     events.on_input = on_input;
     events.on_complete = on_complete;
     assert_int_equal(segue_request_start(s->session, "tools/call", params, strlen(params),
-                                         NULL, &events, NULL),
+                                         NULL, &events, NULL, NULL),
                      SEGUE_OK);
     for (int64_t until = now_ms(NULL) + PATIENCE_MS; !o->freed && now_ms(NULL) < until;) {
         int64_t wait = fixtures_tick(s->fixtures);

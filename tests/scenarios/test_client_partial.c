@@ -115,7 +115,7 @@ static segue_request *call_noted(kit *k, places *p)
     events.user = p;
     events.on_segment = note_place;
     assert_int_equal(segue_request_start(k->session, "tools/call", "{\"name\":\"t\"}", 12,
-                                         NULL, &events, &request),
+                                         NULL, &events, &request, NULL),
                      SEGUE_OK);
     kit_run(k);
     return request;

@@ -117,11 +117,13 @@ static void an_answer_between_two_connections_is_kept(void **state)
     kit_run(&k);
     assert_non_null(r->last_key);
     kit_cut(&k); /* it connects again, and is not there yet */
-    assert_int_equal(segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1, NULL),
+        SEGUE_OK);
     kit_run(&k);
-    assert_int_equal(segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1),
-                     SEGUE_E_NOT_FOUND); /* once */
+    assert_int_equal(
+        segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1, NULL),
+        SEGUE_E_NOT_FOUND); /* once */
     kit_handshake_2025(&k, CAPS_SERVER);
     const char *again = kit_expect(&k, "requests/resume");
     kit_expect_silence(&k); /* nobody has asked here */

@@ -165,19 +165,20 @@ static void damaged_and_foreign_tokens_are_refused(void **state)
     for (size_t i = 0; i < length; i++) {
         char kept = token[i];
         token[i] = kept == 'A' ? 'B' : 'A';
-        assert_int_equal(segue_request_resume(k.session, token, NULL, NULL, &out),
+        assert_int_equal(segue_request_resume(k.session, token, NULL, NULL, &out, NULL),
                          SEGUE_E_INVALID);
         token[i] = kept;
     }
     for (size_t n = 0; n < length; n++) {
         char shorter[4096];
         snprintf(shorter, sizeof shorter, "%.*s", (int)n, token);
-        assert_int_equal(segue_request_resume(k.session, shorter, NULL, NULL, &out),
+        assert_int_equal(segue_request_resume(k.session, shorter, NULL, NULL, &out, NULL),
                          SEGUE_E_INVALID);
     }
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        assert_int_equal(segue_request_resume(k.session, foreign[i], NULL, NULL, &out),
-                         SEGUE_E_INVALID);
+        assert_int_equal(
+            segue_request_resume(k.session, foreign[i], NULL, NULL, &out, NULL),
+            SEGUE_E_INVALID);
     assert_null(out);
     kit_expect_silence(&k);
     kit_end(&k);
@@ -277,7 +278,7 @@ static void an_answer_that_was_not_acknowledged_is_sent_again(void **state)
     kit_result(&k, kit_expect(&k, "tasks/get"),
                TASK("T", "input_required") ",\"inputRequests\":{\"q\":{\"method\":"
                                            "\"elicitation/create\",\"params\":{}}}");
-    segue_request_answer(r->request, "q", yes, strlen(yes));
+    segue_request_answer(r->request, "q", yes, strlen(yes), NULL);
     kit_expect(&k, "tasks/update");
     kit_cut(&k);
     kit_handshake(&k, SERVER_TASKS);

@@ -45,7 +45,7 @@ static void the_retry_has_the_answers_and_the_state(void **state)
     kit_expect_silence(&k);
     answer(r, "k2");
     kit_expect_silence(&k);
-    assert_int_equal(segue_request_answer(r->request, "k2", YES, strlen(YES)),
+    assert_int_equal(segue_request_answer(r->request, "k2", YES, strlen(YES), NULL),
                      SEGUE_E_NOT_FOUND);
     answer(r, "k1");
     line = kit_expect(&k, "tools/call");
@@ -139,7 +139,7 @@ static void rounds_then_a_task(void **state)
 static segue_status refuse(kit *k, record *r, const char *key)
 {
     segue_status status =
-        segue_request_answer_error(r->request, key, -32603, "It fails", NULL, 0);
+        segue_request_answer_error(r->request, key, -32603, "It fails", NULL, 0, NULL);
     kit_run(k);
     return status;
 }
@@ -158,8 +158,8 @@ static void an_error_is_what_comes_nearest(void **state)
     assert_int_equal(refuse(&k, r, "form"), SEGUE_OK);
     assert_int_equal(refuse(&k, r, "form"), SEGUE_E_NOT_FOUND);
     kit_expect_silence(&k);
-    assert_int_equal(segue_request_answer(r->request, "roots", "{\"roots\":[]}", 12),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_request_answer(r->request, "roots", "{\"roots\":[]}", 12, NULL), SEGUE_OK);
     kit_run(&k);
     const char *line = kit_expect(&k, "tools/call");
     assert_at(line, "params.inputResponses",
@@ -278,7 +278,7 @@ static void nobody_to_ask(void **state)
     record *r = kit_record(&k, &events);
     events.on_input = NULL;
     assert_int_equal(segue_request_start(k.session, "tools/call", "{\"name\":\"t\"}", 12,
-                                         NULL, &events, &r->request),
+                                         NULL, &events, &r->request, NULL),
                      SEGUE_OK);
     kit_run(&k);
     kit_result(&k, kit_expect(&k, "tools/call"), ROUND(QUESTION("k")) STATE);
@@ -309,7 +309,7 @@ static void cancel_and_timeout_between_rounds(void **state)
             assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         kit_run(&k);
         assert_int_equal(r->status, times_out ? SEGUE_E_TIMEOUT : SEGUE_E_CANCELLED);
-        assert_int_equal(segue_request_answer(r->request, "k", YES, strlen(YES)),
+        assert_int_equal(segue_request_answer(r->request, "k", YES, strlen(YES), NULL),
                          SEGUE_E_TERMINAL);
         kit_expect_silence(&k);
         kit_end(&k);
@@ -393,7 +393,8 @@ static void a_lost_retry(void **state)
 static void drop_it(record *r, const char *key)
 {
     (void)key;
-    assert_int_equal(segue_request_answer(r->request, "k", YES, strlen(YES)), SEGUE_OK);
+    assert_int_equal(segue_request_answer(r->request, "k", YES, strlen(YES), NULL),
+                     SEGUE_OK);
     record_drop(r);
 }
 

@@ -46,7 +46,8 @@ static void on_input(void *user, segue_request *request, const char *key,
     (void)params;
     (void)len;
     o->prompts++;
-    assert_int_equal(segue_request_answer(request, key, yes, sizeof yes - 1), SEGUE_OK);
+    assert_int_equal(segue_request_answer(request, key, yes, sizeof yes - 1, NULL),
+                     SEGUE_OK);
 }
 
 static void on_complete(void *user, segue_request *request, segue_status status,
@@ -102,7 +103,8 @@ static void begin_on(stage *s, const segue_session_options *options, bool kept)
         assert_int_equal(segue_runtime_start(s->runtime), SEGUE_OK);
     assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &transport), SEGUE_OK);
     assert_int_equal(
-        segue_session_open(s->runtime, transport, &session, NULL, &s->session), SEGUE_OK);
+        segue_session_open(s->runtime, transport, &session, NULL, &s->session, NULL),
+        SEGUE_OK);
 }
 
 static void begin(stage *s, const segue_session_options *options)
@@ -129,7 +131,7 @@ static outcome call(stage *s, const char *params)
     events.on_input = on_input;
     events.on_complete = on_complete;
     assert_int_equal(segue_request_start(s->session, "tools/call", params, strlen(params),
-                                         NULL, &events, NULL),
+                                         NULL, &events, NULL, NULL),
                      SEGUE_OK);
     for (int i = 0; i < TURNS && !o.freed; i++)
         segue_runtime_dispatch(s->runtime, 10, 0, NULL);

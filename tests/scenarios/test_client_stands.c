@@ -219,19 +219,22 @@ static void what_can_be_asked_nothing_is_none(void **state)
     kit_begin(&k, &options);
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
-    assert_int_equal(segue_request_start(k.session, "", NULL, 0, NULL, NULL, &request),
-                     SEGUE_E_INVALID);
-    assert_int_equal(segue_request_start(k.session, "", NULL, 0, NULL, &events, &request),
-                     SEGUE_E_INVALID);
-    record *r = kit_record(&k, &events);
-    assert_int_equal(segue_request_start(k.session, "", "{}", 2, NULL, &events, &request),
-                     SEGUE_E_INVALID);
     assert_int_equal(
-        segue_request_start(k.session, NULL, NULL, 0, NULL, &events, &request),
+        segue_request_start(k.session, "", NULL, 0, NULL, NULL, &request, NULL),
+        SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_request_start(k.session, "", NULL, 0, NULL, &events, &request, NULL),
+        SEGUE_E_INVALID);
+    record *r = kit_record(&k, &events);
+    assert_int_equal(
+        segue_request_start(k.session, "", "{}", 2, NULL, &events, &request, NULL),
+        SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_request_start(k.session, NULL, NULL, 0, NULL, &events, &request, NULL),
         SEGUE_E_INVALID);
     assert_null(request);
     assert_int_equal(
-        segue_request_start(k.session, "", NULL, 0, NULL, &events, &r->request),
+        segue_request_start(k.session, "", NULL, 0, NULL, &events, &r->request, NULL),
         SEGUE_OK);
     kit_end(&k);
 }
@@ -257,8 +260,9 @@ static void it_takes_no_room_of_requests(void **state)
     segue_request_events events;
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.on_input = r->request->events.on_input;
-    assert_int_equal(segue_request_start(k.session, "", NULL, 0, NULL, &events, NULL),
-                     SEGUE_E_LIMIT);
+    assert_int_equal(
+        segue_request_start(k.session, "", NULL, 0, NULL, &events, NULL, NULL),
+        SEGUE_E_LIMIT);
     kit_end(&k);
 }
 

@@ -285,20 +285,20 @@ static void a_question_in_a_stream_is_fetched_and_answered(void **state)
                TASK("T", "input_required") ",\"inputRequests\":{\"q1\":{\"method\":"
                                            "\"elicitation/create\",\"params\":{}}}");
     assert_string_equal(r->last_key, "q1");
-    segue_request_answer(r->request, "q1", yes, strlen(yes));
+    segue_request_answer(r->request, "q1", yes, strlen(yes), NULL);
     kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
     /* the second one came while the first was open: no other status tells of it */
     kit_result(&k, kit_expect(&k, "tasks/get"),
                TASK("T", "input_required") ",\"inputRequests\":{\"q2\":{\"method\":"
                                            "\"elicitation/create\",\"params\":{}}}");
     assert_string_equal(r->last_key, "q2");
-    segue_request_answer(r->request, "q2", yes, strlen(yes));
+    segue_request_answer(r->request, "q2", yes, strlen(yes), NULL);
     kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "working"));
     kit_segment(&k, "T", 1, 1, "a");
     kit_result(&k, stream, FINAL);
     assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(segue_request_answer(r->request, "q2", yes, strlen(yes)),
+    assert_int_equal(segue_request_answer(r->request, "q2", yes, strlen(yes), NULL),
                      SEGUE_E_TERMINAL);
     kit_end(&k);
 }

@@ -287,11 +287,12 @@ static void questions_come_once_and_again_after_a_resume(void **state)
     r = kit_resume(&second, token, NULL);
     kit_result(&second, kit_expect(&second, "tasks/get"), asks);
     assert_non_null(strstr(r->log, "input k1"));
-    assert_int_equal(segue_request_answer(r->request, "nope", answer, strlen(answer)),
-                     SEGUE_E_NOT_FOUND);
-    assert_int_equal(segue_request_answer(r->request, "k1", answer, strlen(answer)),
+    assert_int_equal(
+        segue_request_answer(r->request, "nope", answer, strlen(answer), NULL),
+        SEGUE_E_NOT_FOUND);
+    assert_int_equal(segue_request_answer(r->request, "k1", answer, strlen(answer), NULL),
                      SEGUE_OK);
-    assert_int_equal(segue_request_answer(r->request, "k1", answer, strlen(answer)),
+    assert_int_equal(segue_request_answer(r->request, "k1", answer, strlen(answer), NULL),
                      SEGUE_E_NOT_FOUND);
     const char *update = kit_expect(&second, "tasks/update");
     assert_at(update, "params.inputResponses", "{\"k1\":{\"action\":\"accept\"}}");

@@ -108,7 +108,7 @@ static void refuses(world *w)
 static void greet(void *user, segue_call *call)
 {
     (void)user;
-    segue_call_complete(call, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

@@ -185,11 +185,11 @@ static void draft_again_and_again(void *user, segue_call *call)
     for (int i = 1; i <= DRAFTS; i++) {
         int n =
             snprintf(text, sizeof text, "draft %d ................................", i);
-        assert_int_equal(segue_call_send_text(call, text, (size_t)n), SEGUE_OK);
+        assert_int_equal(segue_call_send_text(call, text, (size_t)n, NULL), SEGUE_OK);
         if (i < DRAFTS)
-            assert_int_equal(segue_call_replace(call), SEGUE_OK);
+            assert_int_equal(segue_call_replace(call, NULL), SEGUE_OK);
     }
-    assert_int_equal(segue_call_complete(call, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
     segue_call_free(call);
 }
 

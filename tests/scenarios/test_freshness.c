@@ -65,15 +65,17 @@ static void read_it(void *user, segue_call *call)
     const char *hint = strchr(uri, '?');
     field_said = SEGUE_OK;
     if (hint && !strncmp(hint, "?ttl=", 5))
-        field_said = segue_call_set_field(call, "ttlMs", hint + 5, strlen(hint + 5));
+        field_said =
+            segue_call_set_field(call, "ttlMs", hint + 5, strlen(hint + 5), NULL);
     if (hint && !strncmp(hint, "?scope=", 7)) {
         char quoted[40];
         snprintf(quoted, sizeof quoted, "\"%s\"", hint + 7);
-        field_said = segue_call_set_field(call, "cacheScope", quoted, strlen(quoted));
+        field_said =
+            segue_call_set_field(call, "cacheScope", quoted, strlen(quoted), NULL);
     }
     assert_int_equal(segue_content_new(w->runtime, &content), SEGUE_OK);
-    segue_content_add_resource_text(content, uri, NULL, "x", 1);
-    assert_int_equal(segue_call_complete(call, content), SEGUE_OK);
+    segue_content_add_resource_text(content, uri, NULL, "x", 1, NULL);
+    assert_int_equal(segue_call_complete(call, content, NULL), SEGUE_OK);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -173,7 +175,8 @@ static void ask_first(void *user, segue_call *call)
     static const char form[] =
         "{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}";
     assert_int_equal(segue_call_require_input(call, NULL, "elicitation/create", form,
-                                              sizeof form - 1, answered, user, NULL),
+                                              sizeof form - 1, answered, user, NULL,
+                                              NULL),
                      SEGUE_OK);
 }
 

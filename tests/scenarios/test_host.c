@@ -87,7 +87,7 @@ static void an_elicitation_is_a_task(void **state)
     assert_int_equal(model_say(c, "no"), SEGUE_E_INVALID); /* it has no list */
     assert_int_equal(model_field(c, "action", "\"accept\""), SEGUE_OK);
     assert_int_equal(model_field(c, "content", "{\"a\":1}"), SEGUE_OK);
-    segue_call_complete(c->call, NULL);
+    segue_call_complete(c->call, NULL, NULL);
     hosting_assert_told(&s, "\"completed\"");
     hosting_ask_about(&s, "8", "tasks/result", "");
     const char *line = hosting_assert_answer(&s, "8", "result.action", "\"accept\"");
@@ -104,10 +104,10 @@ static void an_answer_has_what_it_needs(void **state)
     host_stage s = {0};
     hosting_begin(&s);
     model_call *c = hosting_make_task(&s, ASK("7", ",\"task\":{}"));
-    segue_call_send_text(c->call, "lost", 4);
+    segue_call_send_text(c->call, "lost", 4, NULL);
     model_field(c, "model", "\"gone\"");
-    segue_call_replace(c->call);
-    segue_call_complete(c->call, NULL);
+    segue_call_replace(c->call, NULL);
+    segue_call_complete(c->call, NULL, NULL);
     hosting_assert_told(&s, "\"completed\"");
     hosting_ask_about(&s, "8", "tasks/result", "");
     const char *line = hosting_assert_answer(&s, "8", "result.content", "[]");
@@ -115,7 +115,7 @@ static void an_answer_has_what_it_needs(void **state)
     assert_at(line, "result.model", "\"unknown\"");
     kit_say(&s.k, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"elicitation/create\","
                   "\"params\":{\"message\":\"?\"}}");
-    segue_call_complete(s.m.calls->call, NULL);
+    segue_call_complete(s.m.calls->call, NULL, NULL);
     hosting_assert_answer(&s, "9", "result", "{\"action\":\"cancel\"}");
     hosting_end(&s);
 }

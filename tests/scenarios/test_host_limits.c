@@ -59,7 +59,7 @@ static void a_host_that_closes_is_asked_no_more(void **state)
     segue_session_options options = kit_legacy_options();
     options.host = s.m.host;
     assert_int_equal(segue_transport_pair(s.k.runtime, &a, &b), SEGUE_OK);
-    assert_int_equal(segue_session_open(s.k.runtime, a, &options, NULL, &second),
+    assert_int_equal(segue_session_open(s.k.runtime, a, &options, NULL, &second, NULL),
                      SEGUE_E_CLOSED);
     segue_transport_free(a);
     segue_transport_free(b);

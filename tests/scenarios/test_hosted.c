@@ -90,7 +90,7 @@ static segue_transport *connect(stage *s)
     segue_transport *near_end = NULL, *far_end = NULL;
     if (s->place == PAIR) {
         assert_int_equal(segue_transport_pair(s->runtime, &near_end, &far_end), SEGUE_OK);
-        assert_int_equal(segue_server_attach(s->server, far_end), SEGUE_OK);
+        assert_int_equal(segue_server_attach(s->server, far_end, NULL), SEGUE_OK);
     } else if (s->place == HTTP) {
         assert_int_equal(segue_server_listen(s->server, NULL, &s->listener, NULL),
                          SEGUE_OK);
@@ -122,7 +122,7 @@ static void begin(stage *s, place where, const segue_item_options *item,
     options.era = SEGUE_ERA_LEGACY;
     options.host = s->model.host;
     assert_int_equal(
-        segue_session_open(s->runtime, connect(s), &options, NULL, &s->session),
+        segue_session_open(s->runtime, connect(s), &options, NULL, &s->session, NULL),
         SEGUE_OK);
 }
 
@@ -172,7 +172,7 @@ static void call(stage *s, const char *tool)
     events.on_complete = on_complete;
     s->completed = 0;
     assert_int_equal(segue_request_start(s->session, "tools/call", params, strlen(params),
-                                         NULL, &events, NULL),
+                                         NULL, &events, NULL, NULL),
                      SEGUE_OK);
 }
 

@@ -29,7 +29,7 @@ static record *ask(http_script *s, const char *method, const char *params)
     record *r = kit_record(&s->k, &events);
     events.on_progress = NULL;
     assert_int_equal(segue_request_start(s->k.session, method, params, strlen(params),
-                                         NULL, &events, &r->request),
+                                         NULL, &events, &r->request, NULL),
                      SEGUE_OK);
     return r;
 }

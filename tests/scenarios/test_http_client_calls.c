@@ -95,8 +95,9 @@ static void get_update_and_cancel_name_their_task(void **state)
                                                    "\"method\":\"elicitation/create\","
                                                    "\"params\":{}}}");
     script_until(&s, r->last_key);
-    assert_int_equal(segue_request_answer(r->request, "k", "{\"action\":\"accept\"}", 19),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_request_answer(r->request, "k", "{\"action\":\"accept\"}", 19, NULL),
+        SEGUE_OK);
     h = script_expect(&s, "tasks/update");
     assert_header(h, "Mcp-Method", "tasks/update");
     assert_header(h, "Mcp-Name", "T/1");

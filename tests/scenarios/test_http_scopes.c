@@ -34,8 +34,8 @@ static void tell_caller(void *user, segue_call *call)
     snprintf(text, sizeof text, "[%s] read:%d write:%d", segue_call_principal(call),
              segue_call_has_scope(call, "read"), segue_call_has_scope(call, "write"));
     if (strcmp(segue_call_method(call), "tools/call") == 0)
-        segue_call_send_text(call, text, strlen(text));
-    segue_call_complete(call, NULL);
+        segue_call_send_text(call, text, strlen(text), NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -43,7 +43,7 @@ static void complete_argument(void *user, segue_call *call)
 {
     runs++;
     (void)user;
-    segue_call_complete(call, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -279,7 +279,7 @@ static void take_answer(void *user, segue_call *call, segue_status status,
     (void)len;
     if (status == SEGUE_OK)
         runs++;
-    segue_call_complete(call, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -290,7 +290,7 @@ static void ask_back(void *user, segue_call *call)
     (void)user;
     assert_int_equal(segue_call_require_input(call, NULL, "elicitation/create", question,
                                               sizeof question - 1, take_answer, NULL,
-                                              NULL),
+                                              NULL, NULL),
                      SEGUE_OK);
 }
 
@@ -438,13 +438,14 @@ static void byte_streams_have_no_scopes(void **state)
     http_stage_begin(&s);
     add_items(s.server);
     assert_int_equal(segue_transport_pair(s.rt, &near, &far), SEGUE_OK);
-    assert_int_equal(segue_server_attach(s.server, far), SEGUE_OK);
-    assert_int_equal(segue_session_open(s.rt, near, NULL, NULL, &session), SEGUE_OK);
+    assert_int_equal(segue_server_attach(s.server, far, NULL), SEGUE_OK);
+    assert_int_equal(segue_session_open(s.rt, near, NULL, NULL, &session, NULL),
+                     SEGUE_OK);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.on_complete = on_complete;
     events.user = "[] read:1 write:1";
     assert_int_equal(segue_request_start(session, "tools/call", params, strlen(params),
-                                         NULL, &events, NULL),
+                                         NULL, &events, NULL, NULL),
                      SEGUE_OK);
     http_stage_run(&s);
     assert_int_equal(ended, 1);

@@ -72,17 +72,17 @@ static void give_noted(void *user, segue_call *call)
     const char *method = segue_call_method(call);
     assert_int_equal(segue_content_new(w->runtime, &content), SEGUE_OK);
     hear_meta(call);
-    segue_call_set_field(call, "_meta", own, sizeof own - 1);
+    segue_call_set_field(call, "_meta", own, sizeof own - 1, NULL);
     if (!strcmp(method, "tools/call")) {
-        segue_call_set_field(call, "structuredContent", "{\"s\":1.0}", 9);
-        segue_content_add_json(content, BLOCK, strlen(BLOCK));
-        segue_content_add_json(content, LINK, strlen(LINK));
+        segue_call_set_field(call, "structuredContent", "{\"s\":1.0}", 9, NULL);
+        segue_content_add_json(content, BLOCK, strlen(BLOCK), NULL);
+        segue_content_add_json(content, LINK, strlen(LINK), NULL);
     } else if (!strcmp(method, "resources/read")) {
-        segue_content_add_json(content, CONTENTS, strlen(CONTENTS));
+        segue_content_add_json(content, CONTENTS, strlen(CONTENTS), NULL);
     } else {
-        segue_content_add_json(content, MESSAGE, strlen(MESSAGE));
+        segue_content_add_json(content, MESSAGE, strlen(MESSAGE), NULL);
     }
-    assert_int_equal(segue_call_complete(call, content), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, content, NULL), SEGUE_OK);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -279,7 +279,7 @@ static void a_task_is_followed_in_the_trace_of_its_call(void **state)
     kit_result(&k, get,
                TASK("T", "input_required") ",\"inputRequests\":{\"q\":{\"method\":"
                                            "\"elicitation/create\",\"params\":{}}}");
-    segue_request_answer(r->request, "q", "{\"action\":\"decline\"}", 20);
+    segue_request_answer(r->request, "q", "{\"action\":\"decline\"}", 20, NULL);
     const char *update = kit_expect(&k, "tasks/update");
     assert_traced(update);
     kit_result(&k, update, "\"resultType\":\"complete\"");
@@ -323,7 +323,7 @@ static void tasks_of_2025_11_25_are_in_it(void **state)
 
 static void answer_it(record *r, const char *key)
 {
-    segue_request_answer(r->request, key, "{\"action\":\"decline\"}", 20);
+    segue_request_answer(r->request, key, "{\"action\":\"decline\"}", 20, NULL);
 }
 
 /* What is sent again says all that it said before. */

@@ -272,11 +272,12 @@ static void progress_tokens_that_are_none(world *w)
 static void tell_no_number(void *user, segue_call *call)
 {
     (void)user;
-    assert_int_equal(segue_call_progress(call, NAN, 1, NULL), SEGUE_E_INVALID);
-    assert_int_equal(segue_call_progress(call, 1, INFINITY, NULL), SEGUE_E_INVALID);
-    assert_int_equal(segue_call_progress(call, -INFINITY, 0, NULL), SEGUE_E_INVALID);
-    segue_call_progress(call, 1.5, 3, NULL);
-    segue_call_complete(call, NULL);
+    assert_int_equal(segue_call_progress(call, NAN, 1, NULL, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_call_progress(call, 1, INFINITY, NULL, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_call_progress(call, -INFINITY, 0, NULL, NULL),
+                     SEGUE_E_INVALID);
+    segue_call_progress(call, 1.5, 3, NULL, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

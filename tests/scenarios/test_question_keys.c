@@ -31,7 +31,7 @@ static void answered(void *user, segue_call *call, segue_status status, const ch
     if (++answers < (int)ask_count)
         return;
     if (status == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -48,7 +48,7 @@ static void ask_all(void *user, segue_call *call)
                  i);
         segue_status status =
             segue_call_require_input(call, asks[i], "elicitation/create", params,
-                                     strlen(params), answered, NULL, NULL);
+                                     strlen(params), answered, NULL, NULL, NULL);
         strcat(told, status == SEGUE_OK ? "ok" : segue_status_name(status) + 8);
         strcat(told, " ");
         answers += status != SEGUE_OK;

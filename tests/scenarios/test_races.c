@@ -191,8 +191,8 @@ static void *finish_calls(void *user)
         }
         segue_call *call = f->calls[--f->count];
         pthread_mutex_unlock(&f->lock);
-        segue_call_send_text(call, "done", 4);
-        segue_call_complete(call, NULL);
+        segue_call_send_text(call, "done", 4, NULL);
+        segue_call_complete(call, NULL, NULL);
         segue_call_free(call);
         pthread_mutex_lock(&f->lock);
     }

@@ -87,10 +87,10 @@ static void on_call(void *user, segue_call *call)
 static void complete(stage *s, bool as_error)
 {
     if (as_error) {
-        segue_call_fail(s->call, 4711, "it broke", NULL, 0);
+        segue_call_fail(s->call, 4711, "it broke", NULL, 0, NULL);
     } else {
-        segue_call_send_text(s->call, "done", 4);
-        segue_call_complete(s->call, NULL);
+        segue_call_send_text(s->call, "done", 4, NULL);
+        segue_call_complete(s->call, NULL, NULL);
     }
     segue_call_free(s->call);
     s->call = NULL;
@@ -123,14 +123,15 @@ static void connect(stage *s)
     options.dialects_on = SEGUE_DIALECT_RESUMABLE;
     if (s->place == PAIR) {
         assert_int_equal(segue_transport_pair(s->runtime, &near_end, &far_end), SEGUE_OK);
-        assert_int_equal(segue_server_attach(s->server, far_end), SEGUE_OK);
+        assert_int_equal(segue_server_attach(s->server, far_end, NULL), SEGUE_OK);
     } else {
         assert_int_equal(segue_transport_http(s->runtime, segue_listener_url(s->listener),
                                               NULL, &near_end, NULL),
                          SEGUE_OK);
     }
     assert_int_equal(
-        segue_session_open(s->runtime, near_end, &options, NULL, &s->session), SEGUE_OK);
+        segue_session_open(s->runtime, near_end, &options, NULL, &s->session, NULL),
+        SEGUE_OK);
 }
 
 static void leave(stage *s)
@@ -204,7 +205,7 @@ static segue_task *call_and_let_go(stage *s)
     segue_task *task = NULL;
     segue_request_events events = events_of(s);
     assert_int_equal(segue_request_start(s->session, "tools/call", "{\"name\":\"t\"}", 12,
-                                         NULL, &events, &request),
+                                         NULL, &events, &request, NULL),
                      SEGUE_OK);
     UNTIL(s, s->call);
     UNTIL(s, (len = sizeof s->token,
@@ -214,7 +215,7 @@ static segue_task *call_and_let_go(stage *s)
     UNTIL(s, s->completed);
     leave(s);
     connect(s);
-    assert_int_equal(segue_task_attach(s->session, s->token, &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(s->session, s->token, &task, NULL), SEGUE_OK);
     return task;
 }
 
@@ -228,7 +229,7 @@ static void get(stage *s, segue_task *task)
 static void watch(stage *s, segue_task *task)
 {
     segue_request_events events = events_of(s);
-    assert_int_equal(segue_task_watch(task, NULL, &events, NULL), SEGUE_OK);
+    assert_int_equal(segue_task_watch(task, NULL, &events, NULL, NULL), SEGUE_OK);
     UNTIL(s, s->completed);
 }
 
@@ -316,7 +317,7 @@ static void a_request_that_is_lost(place where)
     make_server(&s);
     connect(&s);
     segue_task *task = NULL;
-    assert_int_equal(segue_task_attach(s.session, s.token, &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(s.session, s.token, &task, NULL), SEGUE_OK);
     get(&s, task);
     assert_int_equal(s.status, SEGUE_E_REMOTE);
     assert_int_equal(s.rpc_code, -32602);

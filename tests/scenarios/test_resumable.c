@@ -272,7 +272,7 @@ static void goes_away(void *user, segue_call *call)
 {
     (void)user;
     away = call;
-    assert_int_equal(segue_call_hang_up(call, 1000), SEGUE_OK);
+    assert_int_equal(segue_call_hang_up(call, 1000, NULL), SEGUE_OK);
 }
 
 /* The server ends the stream itself, after the policy; the call runs on. */
@@ -293,8 +293,8 @@ static void as_101(world *w)
     const char *token = call_for_token(c, "123", "away", "", NULL);
     world_run(w);
     wire_quiet(c);
-    segue_call_send_text(away, "later", 5);
-    segue_call_complete(away, NULL);
+    segue_call_send_text(away, "later", 5, NULL);
+    segue_call_complete(away, NULL, NULL);
     segue_call_free(away);
     world_run(w);
     wire_quiet(c);

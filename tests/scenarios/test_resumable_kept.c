@@ -231,11 +231,11 @@ static void a_replacement_before_a_note_is_told(world *w)
     call_for_token(c, "held", "",
                    ",\"_meta\":{\"allowPartial\":true,\"progressToken\":7}");
     world_run(w);
-    segue_call_send_text(held, "one", 3);
+    segue_call_send_text(held, "one", 3, NULL);
     world_run(w);
     assert_at(wire_response(c, "123"), "result._meta.hasMore", "true");
-    segue_call_replace(held);
-    segue_call_progress(held, 1, 2, NULL);
+    segue_call_replace(held, NULL);
+    segue_call_progress(held, 1, 2, NULL, NULL);
     world_run(w);
     wire_notification(c, "notifications/progress");
     snprintf(event, sizeof event, "%s", wire_last_event(c));
@@ -245,7 +245,7 @@ static void a_replacement_before_a_note_is_told(world *w)
         wire_after(c, event);
     ask_resume(c);
     world_run(w);
-    segue_call_send_text(held, "two", 3);
+    segue_call_send_text(held, "two", 3, NULL);
     world_run(w);
     const char *piece = wire_response(c, "123");
     assert_at(piece, "result.content.0.text", "\"two\"");
@@ -253,8 +253,8 @@ static void a_replacement_before_a_note_is_told(world *w)
     wire_cut(c); /* told once: over a byte stream it was written */
     c = legacy_connect(w, NULL, CAPS_Z);
     ask_resume(c);
-    segue_call_send_text(held, "three", 5);
-    segue_call_complete(held, NULL);
+    segue_call_send_text(held, "three", 5, NULL);
+    segue_call_complete(held, NULL, NULL);
     segue_call_free(held);
     world_run(w);
     piece = wire_response(c, "123");

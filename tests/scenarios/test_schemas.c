@@ -45,13 +45,13 @@ static segue_status complete(world *w, segue_call *call, const char *structured,
 {
     segue_content *content;
     assert_int_equal(segue_content_new(w->runtime, &content), SEGUE_OK);
-    segue_content_add_text(content, "done", 4);
+    segue_content_add_text(content, "done", 4, NULL);
     segue_content_set_error(content, is_error);
     if (structured)
         assert_int_equal(
-            segue_content_set_structured(content, structured, strlen(structured)),
+            segue_content_set_structured(content, structured, strlen(structured), NULL),
             SEGUE_OK);
-    segue_status status = segue_call_complete(call, content);
+    segue_status status = segue_call_complete(call, content, NULL);
     segue_content_free(content);
     return status;
 }
@@ -60,15 +60,15 @@ static segue_status complete(world *w, segue_call *call, const char *structured,
 static void try_more(world *w, segue_call *call)
 {
     const segue_status said[] = {
-        segue_call_send_text(call, "x", 1),
-        segue_call_set_field(call, "x", "1", 1),
-        segue_call_replace(call),
-        segue_call_set_status(call, "x"),
-        segue_call_progress(call, 1, 2, NULL),
-        segue_call_log(call, "info", "1", 1),
-        segue_call_defer(call, 0),
-        segue_call_hang_up(call, 0),
-        segue_call_fail(call, -32603, "x", NULL, 0),
+        segue_call_send_text(call, "x", 1, NULL),
+        segue_call_set_field(call, "x", "1", 1, NULL),
+        segue_call_replace(call, NULL),
+        segue_call_set_status(call, "x", NULL),
+        segue_call_progress(call, 1, 2, NULL, NULL),
+        segue_call_log(call, "info", "1", 1, NULL),
+        segue_call_defer(call, 0, NULL),
+        segue_call_hang_up(call, 0, NULL),
+        segue_call_fail(call, -32603, "x", NULL, 0, NULL),
         complete(w, call, "{\"sum\":3}", 0),
     };
     tries_said = SEGUE_E_TERMINAL;
@@ -84,13 +84,14 @@ static void give(void *user, segue_call *call)
     const char *void_field = argument(call, "void");
     runs++;
     if (field || void_field)
-        assert_int_equal(segue_call_send_text(call, "piece", 5), SEGUE_OK);
+        assert_int_equal(segue_call_send_text(call, "piece", 5, NULL), SEGUE_OK);
     if (void_field) {
-        segue_call_set_field(call, "structuredContent", void_field, strlen(void_field));
-        segue_call_replace(call);
+        segue_call_set_field(call, "structuredContent", void_field, strlen(void_field),
+                             NULL);
+        segue_call_replace(call, NULL);
     }
     if (field)
-        segue_call_set_field(call, "structuredContent", field, strlen(field));
+        segue_call_set_field(call, "structuredContent", field, strlen(field), NULL);
     ended = complete(w, call, argument(call, "content"), argument(call, "error") != NULL);
     if (argument(call, "more"))
         try_more(w, call);

@@ -41,7 +41,7 @@ static void run(void *user, segue_call *call)
 {
     (void)user;
     runs++;
-    assert_int_equal(segue_call_complete(call, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
     segue_call_free(call);
 }
 

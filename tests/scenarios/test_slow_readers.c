@@ -102,7 +102,7 @@ static void connect_client(stage *s, client *c)
     setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     assert_int_equal(segue_transport_fds(s->runtime, pair[1], pair[1], &transport),
                      SEGUE_OK);
-    assert_int_equal(segue_server_attach(s->server, transport), SEGUE_OK);
+    assert_int_equal(segue_server_attach(s->server, transport, NULL), SEGUE_OK);
     c->fd = pair[0];
 }
 

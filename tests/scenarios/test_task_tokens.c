@@ -57,7 +57,7 @@ static segue_task *begin_attached(kit *k, left *l)
     kit_end(&before);
     k->chance = 99;
     begin(k);
-    assert_int_equal(segue_task_attach(k->session, l->token, &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(k->session, l->token, &task, NULL), SEGUE_OK);
     assert_string_equal(segue_task_id(task), "");
     assert_int_equal(segue_task_get_state(task), SEGUE_TASK_UNKNOWN);
     kit_expect_silence(k);
@@ -77,7 +77,7 @@ static record *watch(kit *k, segue_task *task)
 {
     segue_request_events events;
     record *r = kit_record(k, &events);
-    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request), SEGUE_OK);
+    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request, NULL), SEGUE_OK);
     kit_run(k);
     return r;
 }
@@ -211,7 +211,7 @@ static void a_session_without_resuming_says_so(void **state)
             kit_begin_modern(&k, NULL, SERVER_TASKS);
         else
             kit_begin_2025(&k, NULL, CAPS_SERVER); /* it was not declared */
-        assert_int_equal(segue_task_attach(k.session, l.token, &task), SEGUE_OK);
+        assert_int_equal(segue_task_attach(k.session, l.token, &task, NULL), SEGUE_OK);
         assert_int_equal(get(&k, task)->status, SEGUE_E_NOT_RESUMABLE);
         assert_int_equal(watch(&k, task)->status, SEGUE_E_NOT_RESUMABLE);
         assert_int_equal(kit_resume(&k, l.token, NULL)->status, SEGUE_E_NOT_RESUMABLE);
@@ -233,12 +233,13 @@ static void damaged_tokens_are_refused(void **state)
     begin(&k);
     leave_request(&k, &l);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(segue_task_attach(k.session, bad[i], &task), SEGUE_E_INVALID);
+        assert_int_equal(segue_task_attach(k.session, bad[i], &task, NULL),
+                         SEGUE_E_INVALID);
     for (size_t i = 4; l.token[i]; i++) {
         char was = l.token[i];
         l.token[i] = was == 'A' ? 'B' : 'A';
         if (l.token[i + 1]) /* of the last letter not all bits count */
-            assert_int_equal(segue_task_attach(k.session, l.token, &task),
+            assert_int_equal(segue_task_attach(k.session, l.token, &task, NULL),
                              SEGUE_E_INVALID);
         l.token[i] = was;
     }
@@ -259,7 +260,8 @@ static void a_call_that_is_no_task_yet_has_no_state(void **state)
     record *r = kit_call(&k, "t");
     kit_expect(&k, "tools/call");
     assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
-    assert_int_equal(segue_task_attach(k.session, token, &task), SEGUE_E_UNSUPPORTED);
+    assert_int_equal(segue_task_attach(k.session, token, &task, NULL),
+                     SEGUE_E_UNSUPPORTED);
     assert_null(task);
     kit_end(&k);
 }
@@ -328,7 +330,7 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
         memcpy(token, r->token, sizeof token); /* of on_task */
         kit_end(&before);
         begin_era(&k, e);
-        assert_int_equal(segue_task_attach(k.session, token, &task), SEGUE_OK);
+        assert_int_equal(segue_task_attach(k.session, token, &task, NULL), SEGUE_OK);
         assert_string_equal(segue_task_id(task), "T");
         r = get(&k, task);
         const char *look = kit_expect(&k, "tasks/get");
@@ -341,7 +343,7 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
         segue_task_free(task);
         kit_end(&k);
         begin_era(&other, (e + 1) % ERAS); /* the server is another by now */
-        assert_int_equal(segue_task_attach(other.session, token, &task), SEGUE_OK);
+        assert_int_equal(segue_task_attach(other.session, token, &task, NULL), SEGUE_OK);
         assert_int_equal(get(&other, task)->status, SEGUE_E_NOT_RESUMABLE);
         assert_int_equal(watch(&other, task)->status, SEGUE_E_NOT_RESUMABLE);
         kit_expect_silence(&other);

@@ -376,7 +376,7 @@ static void what_cannot_be_stopped_goes_on(world *w)
     const char *r = legacy_task(c, "2", "tasks/cancel", id, NULL);
     assert_at(r, "result.status", "\"working\"");
     assert_false(segue_call_is_cancelled(held));
-    segue_call_complete(held, NULL);
+    segue_call_complete(held, NULL, NULL);
     segue_call_free(held);
     legacy_get_until(c, id, "completed");
 }
@@ -390,7 +390,7 @@ static void what_cannot_be_stopped_elsewhere(world *w)
     assert_at(wire_task(c, "2", "tasks/cancel", id, NULL), "result.resultType",
               "\"complete\"");
     assert_at(wire_task(c, "3", "tasks/get", id, NULL), "result.status", "\"working\"");
-    segue_call_complete(held, NULL);
+    segue_call_complete(held, NULL, NULL);
     segue_call_free(held);
     wire_get_until(c, id, "completed", NULL);
     wire *l = legacy_connect(w, NULL, NULL);

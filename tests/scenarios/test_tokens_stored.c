@@ -148,7 +148,7 @@ static segue_transport *connect_to(app *a)
     segue_http_options http;
     if (s->place == PAIR) {
         assert_int_equal(segue_transport_pair(s->runtime, &near_end, &far_end), SEGUE_OK);
-        assert_int_equal(segue_server_attach(s->server, far_end), SEGUE_OK);
+        assert_int_equal(segue_server_attach(s->server, far_end, NULL), SEGUE_OK);
         return near_end;
     }
     segue_struct_init(&http, sizeof http, SEGUE_STRUCT_HTTP_OPTIONS);
@@ -171,7 +171,7 @@ static app *start_app(stage *s, int which)
     options.no_tasks = s->row->no_tasks;
     options.dialects_on = s->row->dialects;
     assert_int_equal(
-        segue_session_open(a->runtime, connect_to(a), &options, NULL, &a->session),
+        segue_session_open(a->runtime, connect_to(a), &options, NULL, &a->session, NULL),
         SEGUE_OK);
     return a;
 }
@@ -278,7 +278,7 @@ static void call(app *a, int stop_at)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.credit = 1;
     assert_int_equal(segue_request_start(a->session, "tools/call", params, strlen(params),
-                                         &options, &events, &a->request),
+                                         &options, &events, &a->request, NULL),
                      SEGUE_OK);
 }
 
@@ -286,8 +286,9 @@ static void resume(app *a, const char *token)
 {
     segue_request_events events;
     events_of(a, &events);
-    assert_int_equal(segue_request_resume(a->session, token, NULL, &events, &a->request),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_request_resume(a->session, token, NULL, &events, &a->request, NULL),
+        SEGUE_OK);
 }
 
 static void assert_whole(const app *a)

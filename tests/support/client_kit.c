@@ -162,7 +162,7 @@ void kit_open(kit *k, const segue_session_options *options)
     events.on_notification = on_notification;
     events.on_validate = k->validate;
     assert_int_equal(
-        segue_session_open(k->runtime, k->transport, options, &events, &k->session),
+        segue_session_open(k->runtime, k->transport, options, &events, &k->session, NULL),
         SEGUE_OK);
     kit_run(k);
 }

@@ -152,7 +152,7 @@ record *kit_start(kit *k, const char *method, const char *params,
     record *r = kit_record(k, &events);
     assert_int_equal(segue_request_start(k->session, method, params,
                                          params ? strlen(params) : 0, options, &events,
-                                         &r->request),
+                                         &r->request, NULL),
                      SEGUE_OK);
     kit_run(k);
     return r;
@@ -170,7 +170,8 @@ record *kit_resume(kit *k, const char *token, const segue_request_options *optio
     segue_request_events events;
     record *r = kit_record(k, &events);
     assert_int_equal(
-        segue_request_resume(k->session, token, options, &events, &r->request), SEGUE_OK);
+        segue_request_resume(k->session, token, options, &events, &r->request, NULL),
+        SEGUE_OK);
     kit_run(k);
     return r;
 }
@@ -205,8 +206,8 @@ void records_end(kit *k)
 
 segue_status record_answer(record *r, const char *key, const char *json)
 {
-    segue_status status =
-        segue_request_answer(r->request, key ? key : r->last_key, json, strlen(json));
+    segue_status status = segue_request_answer(r->request, key ? key : r->last_key, json,
+                                               strlen(json), NULL);
     kit_run(r->k);
     return status;
 }

@@ -220,10 +220,10 @@ static void ask(app *a)
     a->lasts = a->lasts && a->has_token;
     a->was_told_why = false;
     segue_status status =
-        a->has_token
-            ? segue_request_resume(c->session, a->token, &options, &events, &a->request)
-            : segue_request_start(c->session, "tools/call", params, (size_t)len, &options,
-                                  &events, &a->request);
+        a->has_token ? segue_request_resume(c->session, a->token, &options, &events,
+                                            &a->request, NULL)
+                     : segue_request_start(c->session, "tools/call", params, (size_t)len,
+                                           &options, &events, &a->request, NULL);
     composition_check(c, status == SEGUE_OK);
     if (!a->has_token) {
         a->seen = 0; /* another operation */
@@ -241,8 +241,9 @@ static void open_session(composition *c)
     options.dialects_off = c->plan.row->client_off;
     options.dialects_on = c->plan.row->client_on;
     options.max_reconnects = 1000;
-    composition_check(c, segue_session_open(c->client_runtime, c->carrier->open(c),
-                                            &options, NULL, &c->session) == SEGUE_OK);
+    composition_check(c,
+                      segue_session_open(c->client_runtime, c->carrier->open(c), &options,
+                                         NULL, &c->session, NULL) == SEGUE_OK);
 }
 
 void client_start(composition *c)
@@ -292,7 +293,7 @@ static void answer(app *a)
 {
     static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
     segue_status status = segue_request_answer(
-        a->request, a->questions[--a->question_count], yes, sizeof yes - 1);
+        a->request, a->questions[--a->question_count], yes, sizeof yes - 1, NULL);
     /* terminal: its end is on its way to the application */
     composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND ||
                                 status == SEGUE_E_TERMINAL);

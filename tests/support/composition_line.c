@@ -250,8 +250,8 @@ static void connect_far(line *l)
     vtable.free = far_gone;
     composition_check(l->c, segue_transport_custom(l->c->server_runtime, &vtable, far,
                                                    &far->transport) == SEGUE_OK);
-    composition_check(l->c,
-                      segue_server_attach(l->c->server, far->transport) == SEGUE_OK);
+    composition_check(l->c, segue_server_attach(l->c->server, far->transport, NULL) ==
+                                SEGUE_OK);
     l->far = far;
 }
 

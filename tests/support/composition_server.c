@@ -30,9 +30,9 @@ static void blocks_into(job *j, segue_content *content, const program_step *s, i
     const program *p = &j->app->program;
     for (int i = from; i < s->count; i++) {
         const program_block *b = &p->blocks[s->first + i];
-        segue_status status = b->is_text
-                                  ? segue_content_add_text(content, b->bytes, b->len)
-                                  : segue_content_add_json(content, b->bytes, b->len);
+        segue_status status =
+            b->is_text ? segue_content_add_text(content, b->bytes, b->len, NULL)
+                       : segue_content_add_json(content, b->bytes, b->len, NULL);
         composition_check(j->c, status == SEGUE_OK);
     }
 }
@@ -42,10 +42,10 @@ static segue_status send_blocks(job *j, const program_step *s)
     const program_block *b = &j->app->program.blocks[s->first];
     segue_content *content;
     if (s->count == 1 && b->is_text)
-        return segue_call_send_text(j->call, b->bytes, b->len);
+        return segue_call_send_text(j->call, b->bytes, b->len, NULL);
     composition_check(j->c, segue_content_new(j->c->server_runtime, &content) == 0);
     blocks_into(j, content, s, j->at.block);
-    segue_status status = segue_call_send(j->call, content);
+    segue_status status = segue_call_send(j->call, content, NULL);
     segue_content_free(content);
     return status;
 }
@@ -56,9 +56,9 @@ static segue_status complete(job *j, const program_step *s)
     composition_check(j->c, segue_content_new(j->c->server_runtime, &content) == 0);
     blocks_into(j, content, s, j->at.block);
     if (*s->json)
-        segue_content_set_structured(content, s->json, strlen(s->json));
+        segue_content_set_structured(content, s->json, strlen(s->json), NULL);
     segue_content_set_error(content, s->is_error);
-    segue_status status = segue_call_complete(j->call, content);
+    segue_status status = segue_call_complete(j->call, content, NULL);
     segue_content_free(content);
     return status;
 }
@@ -82,8 +82,9 @@ static segue_status ask(job *j, const program_step *s)
     char key[16];
     snprintf(key, sizeof key, "k%d", s->number);
     j->asking = true;
-    segue_status status = segue_call_require_input(
-        j->call, key, "elicitation/create", params, sizeof params - 1, on_input, j, NULL);
+    segue_status status =
+        segue_call_require_input(j->call, key, "elicitation/create", params,
+                                 sizeof params - 1, on_input, j, NULL, NULL);
     if (status != SEGUE_OK)
         j->asking = false;
     return status == SEGUE_E_UNSUPPORTED ? SEGUE_OK : status;
@@ -93,13 +94,13 @@ static segue_status checkpoint(job *j, const program_step *s)
 {
     char data[16];
     int len = snprintf(data, sizeof data, "%d", s->number);
-    segue_status status = segue_call_checkpoint(j->call, data, (size_t)len + 1);
+    segue_status status = segue_call_checkpoint(j->call, data, (size_t)len + 1, NULL);
     return status == SEGUE_E_STATE ? SEGUE_OK : status;
 }
 
 static segue_status defer(job *j)
 {
-    segue_status status = segue_call_defer(j->call, 0);
+    segue_status status = segue_call_defer(j->call, 0, NULL);
     bool may_be = status == SEGUE_E_UNSUPPORTED || status == SEGUE_E_STATE;
     return may_be ? SEGUE_OK : status;
 }
@@ -111,17 +112,17 @@ static segue_status play_step(job *j, const program_step *s)
     case STEP_SEND:
         return send_blocks(j, s);
     case STEP_REPLACE:
-        return segue_call_replace(j->call);
+        return segue_call_replace(j->call, NULL);
     case STEP_FIELD:
         return segue_call_set_field(j->call, program_fields[s->number], s->json,
-                                    strlen(s->json));
+                                    strlen(s->json), NULL);
     case STEP_PROGRESS:
-        return segue_call_progress(j->call, s->number + 1, 100, "on");
+        return segue_call_progress(j->call, s->number + 1, 100, "on", NULL);
     case STEP_LOG:
-        return segue_call_log(j->call, "info", s->json, strlen(s->json));
+        return segue_call_log(j->call, "info", s->json, strlen(s->json), NULL);
     case STEP_STATUS:
         snprintf(text, sizeof text, "at %d", s->number);
-        return segue_call_set_status(j->call, text);
+        return segue_call_set_status(j->call, text, NULL);
     case STEP_ASK:
         return ask(j, s);
     case STEP_CHECKPOINT:
@@ -134,7 +135,7 @@ static segue_status play_step(job *j, const program_step *s)
     case STEP_COMPLETE:
         return complete(j, s);
     case STEP_FAIL:
-        return segue_call_fail(j->call, PROGRAM_CODE, "no", "{\"n\":1}", 7);
+        return segue_call_fail(j->call, PROGRAM_CODE, "no", "{\"n\":1}", 7, NULL);
     default:
         return SEGUE_OK;
     }

@@ -29,8 +29,9 @@ static const char ask_form[] =
 
 static void ask(job *j, const char *params)
 {
-    segue_status status = segue_call_require_input(
-        j->call, NULL, "elicitation/create", params, strlen(params), on_answer, j, NULL);
+    segue_status status =
+        segue_call_require_input(j->call, NULL, "elicitation/create", params,
+                                 strlen(params), on_answer, j, NULL, NULL);
     if (status != SEGUE_OK && !j->ended) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
         fixture_finish(j, j->text);
@@ -71,7 +72,7 @@ static void on_turn(void *user, segue_call *call, segue_status status, const cha
     (void)len;
     if (j->ended)
         return;
-    segue_call_progress(call, j->answers + 1, 3, NULL);
+    segue_call_progress(call, j->answers + 1, 3, NULL, NULL);
     if (status == SEGUE_OK && ++j->answers < 3)
         ask_in_turn(j);
     else
@@ -82,7 +83,7 @@ static void ask_in_turn(job *j)
 {
     segue_status status =
         segue_call_require_input(j->call, NULL, "elicitation/create", ask_form,
-                                 strlen(ask_form), on_turn, j, NULL);
+                                 strlen(ask_form), on_turn, j, NULL, NULL);
     if (status != SEGUE_OK) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
         fixture_finish(j, j->text);
@@ -106,7 +107,7 @@ void fixture_ask_hastily(fixtures *f, segue_call *call)
 /* Turns itself into a task while its question is out; says what came of that. */
 static void step_defer_and_wait(job *j)
 {
-    segue_status status = segue_call_defer(j->call, 0);
+    segue_status status = segue_call_defer(j->call, 0, NULL);
     snprintf(j->text, sizeof j->text, "defer: %s ", segue_status_name(status));
     step_never(j);
 }
@@ -128,7 +129,7 @@ static void on_name(void *user, segue_call *call, segue_status status, const cha
         return;
     }
     snprintf(j->text, sizeof j->text, "Hello, %.*s", (int)(len < 100 ? len : 100), json);
-    segue_call_defer(call, 0);
+    segue_call_defer(call, 0, NULL);
     j->step = fixture_step_finish;
     j->due_ms = fixture_now(j->f) + 100;
 }
@@ -140,8 +141,8 @@ void fixture_tool_with_task(fixtures *f, segue_call *call)
         "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
         "\"default\":\"you\"}},\"required\":[\"name\"]}}";
     job *j = fixture_job(f, call, step_never, 3600 * 1000);
-    segue_status status = segue_call_require_input(call, NULL, "elicitation/create", form,
-                                                   sizeof form - 1, on_name, j, NULL);
+    segue_status status = segue_call_require_input(
+        call, NULL, "elicitation/create", form, sizeof form - 1, on_name, j, NULL, NULL);
     if (status != SEGUE_OK) {
         snprintf(j->text, sizeof j->text, "cannot ask: %s", segue_status_name(status));
         fixture_finish(j, j->text);

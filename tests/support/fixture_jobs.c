@@ -32,8 +32,8 @@ void fixture_finish(job *j, const char *text)
 {
     segue_content *content;
     if (segue_content_new(j->f->runtime, &content) == SEGUE_OK) {
-        segue_content_add_text(content, text, strlen(text));
-        segue_call_complete(j->call, content);
+        segue_content_add_text(content, text, strlen(text), NULL);
+        segue_call_complete(j->call, content, NULL);
         segue_content_free(content);
     }
     fixture_drop(j);
@@ -134,9 +134,9 @@ void fixture_complete(fixtures *f, segue_call *call, const char *text, int is_er
 {
     segue_content *content;
     if (segue_content_new(f->runtime, &content) == SEGUE_OK) {
-        segue_content_add_text(content, text, strlen(text));
+        segue_content_add_text(content, text, strlen(text), NULL);
         segue_content_set_error(content, is_error);
-        segue_call_complete(call, content);
+        segue_call_complete(call, content, NULL);
         segue_content_free(content);
     }
     segue_call_free(call);

@@ -22,7 +22,7 @@ static int send_line(job *j)
     size_t len = fixtures_story_line(j->at + 1, j->chunk, line, sizeof line);
     if (j->signed_by)
         len += (size_t)snprintf(line + len, sizeof line - len, " by %ld", j->signed_by);
-    segue_status status = segue_call_send_text(j->call, line, len);
+    segue_status status = segue_call_send_text(j->call, line, len, NULL);
     if (status == SEGUE_E_WOULD_BLOCK) {
         j->due_ms = fixture_now(j->f) + 1000; /* on_drain comes first */
         return 0;
@@ -45,7 +45,7 @@ static void step_story(job *j)
             return;
         }
     }
-    segue_call_complete(j->call, NULL);
+    segue_call_complete(j->call, NULL, NULL);
     fixture_drop(j);
 }
 
@@ -131,11 +131,11 @@ void fixture_big(fixtures *f, segue_call *call)
 void fixture_chatty(fixtures *f, segue_call *call)
 {
     int64_t n = fixture_int(call, "n", 3);
-    segue_call_log(call, "info", "\"begin\"", 7);
+    segue_call_log(call, "info", "\"begin\"", 7, NULL);
     for (int64_t i = 1; i <= n; i++) {
-        segue_call_progress(call, (double)i, (double)n, "working");
-        segue_call_send_text(call, "piece", 5);
-        segue_call_log(call, "debug", "{\"i\":1}", 7);
+        segue_call_progress(call, (double)i, (double)n, "working", NULL);
+        segue_call_send_text(call, "piece", 5, NULL);
+        segue_call_log(call, "debug", "{\"i\":1}", 7, NULL);
     }
     fixture_complete(f, call, "end", 0);
 }
@@ -145,12 +145,12 @@ void fixture_chatty_task(fixtures *f, segue_call *call)
     int64_t n = fixture_int(call, "n", 3);
     char status[32];
     for (int64_t i = 1; i <= n; i++) {
-        segue_call_progress(call, (double)i, (double)n, NULL);
-        segue_call_send_text(call, "piece", 5);
-        segue_call_log(call, "emergency", "{\"i\":1}", 7);
+        segue_call_progress(call, (double)i, (double)n, NULL, NULL);
+        segue_call_send_text(call, "piece", 5, NULL);
+        segue_call_log(call, "emergency", "{\"i\":1}", 7, NULL);
         snprintf(status, sizeof status, "%d of %d", (int)i, (int)n);
-        segue_call_set_status(call, status);
-        segue_call_checkpoint(call, &i, sizeof i);
+        segue_call_set_status(call, status, NULL);
+        segue_call_checkpoint(call, &i, sizeof i, NULL);
     }
     fixture_complete(f, call, "end", 0);
 }
@@ -171,9 +171,9 @@ static void step_report(job *j)
         status[used++] = '.';
     status[used] = 0;
     snprintf(json, sizeof json, "{\"step\":%d}", (int)j->at);
-    segue_call_progress(j->call, (double)j->at, (double)j->total, NULL);
-    segue_call_log(j->call, "info", json, strlen(json));
-    segue_call_set_status(j->call, status);
+    segue_call_progress(j->call, (double)j->at, (double)j->total, NULL, NULL);
+    segue_call_log(j->call, "info", json, strlen(json), NULL);
+    segue_call_set_status(j->call, status, NULL);
     j->due_ms = fixture_now(j->f) + j->delay_ms;
 }
 
@@ -189,14 +189,14 @@ void fixture_reporter(fixtures *f, segue_call *call)
 void fixture_fields(fixtures *f, segue_call *call)
 {
     (void)f;
-    segue_call_send_text(call, "wrong", 5);
-    segue_call_replace(call);
-    segue_call_send_text(call, "right", 5);
-    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7);
-    segue_call_set_field(call, "structuredContent", "{\"a\":2}", 7);
-    segue_call_set_field(call, "_meta", "{\"com.example/k\":true}", 22);
-    segue_call_set_status(call, "almost");
-    segue_call_complete(call, NULL);
+    segue_call_send_text(call, "wrong", 5, NULL);
+    segue_call_replace(call, NULL);
+    segue_call_send_text(call, "right", 5, NULL);
+    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7, NULL);
+    segue_call_set_field(call, "structuredContent", "{\"a\":2}", 7, NULL);
+    segue_call_set_field(call, "_meta", "{\"com.example/k\":true}", 22, NULL);
+    segue_call_set_status(call, "almost", NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -204,12 +204,12 @@ void fixture_fields(fixtures *f, segue_call *call)
 void fixture_fresh_start(fixtures *f, segue_call *call)
 {
     (void)f;
-    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7);
-    segue_call_set_status(call, "beginning");
-    segue_call_replace(call);
-    segue_call_send_text(call, "one", 3);
-    segue_call_send_text(call, "two", 3);
-    segue_call_complete(call, NULL);
+    segue_call_set_field(call, "structuredContent", "{\"a\":1}", 7, NULL);
+    segue_call_set_status(call, "beginning", NULL);
+    segue_call_replace(call, NULL);
+    segue_call_send_text(call, "one", 3, NULL);
+    segue_call_send_text(call, "two", 3, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -222,17 +222,17 @@ static void step_film(job *j)
         "{\"type\":\"text\",\"text\":\"after\"}"};
     segue_content *content;
     if (j->at == 3) {
-        segue_call_complete(j->call, NULL);
+        segue_call_complete(j->call, NULL, NULL);
         fixture_drop(j);
         return;
     }
     if (segue_content_new(j->f->runtime, &content) == SEGUE_OK) {
-        segue_content_add_json(content, blocks[j->at], strlen(blocks[j->at]));
-        segue_call_send(j->call, content);
+        segue_content_add_json(content, blocks[j->at], strlen(blocks[j->at]), NULL);
+        segue_call_send(j->call, content, NULL);
         segue_content_free(content);
     }
     if (++j->at == 1)
-        segue_call_set_field(j->call, "structuredContent", "{\"frames\":3}", 12);
+        segue_call_set_field(j->call, "structuredContent", "{\"frames\":3}", 12, NULL);
     j->due_ms = fixture_now(j->f) + 10;
 }
 
@@ -251,10 +251,10 @@ void fixture_checkpoint(fixtures *f, segue_call *call)
         fixture_complete(f, call, text, 0);
         return;
     }
-    segue_call_checkpoint(call, "one", 3);
-    segue_call_checkpoint(call, "two", 3);
-    segue_call_set_status(call,
-                          "marked"); /* told when it is durable, as what is before */
+    segue_call_checkpoint(call, "one", 3, NULL);
+    segue_call_checkpoint(call, "two", 3, NULL);
+    segue_call_set_status(call, "marked",
+                          NULL); /* told when it is durable, as what is before */
     fixture_job(f, call, fixture_step_wait, 1000);
 }
 

@@ -25,14 +25,14 @@ static void fixture_blocks(fixtures *f, segue_call *call)
     static const char video[] = "{\"type\":\"video\",\"url\":\"http://x/y\",\"n\":1e400}";
     segue_content *content;
     if (segue_content_new(f->runtime, &content) == SEGUE_OK) {
-        segue_content_add_text(content, "a\0b", 3);
-        segue_content_add_blob(content, "image", "image/png", "\x89PNG", 4);
-        segue_content_add_blob(content, "audio", "audio/wav", "RIFF", 4);
-        segue_content_add_json(content, embedded, sizeof embedded - 1);
-        segue_content_add_json(content, link, sizeof link - 1);
-        segue_content_add_json(content, video, sizeof video - 1);
-        segue_content_set_structured(content, "{\"big\":18446744073709551616}", 28);
-        segue_call_complete(call, content);
+        segue_content_add_text(content, "a\0b", 3, NULL);
+        segue_content_add_blob(content, "image", "image/png", "\x89PNG", 4, NULL);
+        segue_content_add_blob(content, "audio", "audio/wav", "RIFF", 4, NULL);
+        segue_content_add_json(content, embedded, sizeof embedded - 1, NULL);
+        segue_content_add_json(content, link, sizeof link - 1, NULL);
+        segue_content_add_json(content, video, sizeof video - 1, NULL);
+        segue_content_set_structured(content, "{\"big\":18446744073709551616}", 28, NULL);
+        segue_call_complete(call, content, NULL);
         segue_content_free(content);
     }
     segue_call_free(call);
@@ -59,7 +59,7 @@ static void fixture_stubborn(fixtures *f, segue_call *call)
 static void fixture_defer(fixtures *f, segue_call *call)
 {
     char text[64];
-    segue_status status = segue_call_defer(call, fixture_int(call, "ttl", 0));
+    segue_status status = segue_call_defer(call, fixture_int(call, "ttl", 0), NULL);
     snprintf(text, sizeof text, "defer: %s", segue_status_name(status));
     job *j = fixture_job(f, call, fixture_step_finish, fixture_int(call, "ms", 100));
     memcpy(j->text, text, sizeof text);
@@ -82,7 +82,7 @@ static void fixture_failing_job(fixtures *f, segue_call *call)
 static void step_rpc_error(job *j)
 {
     segue_call_fail(j->call, -32603, "Protocol level failure",
-                    "{\"hint\":\"on purpose\"}", 21);
+                    "{\"hint\":\"on purpose\"}", 21, NULL);
     fixture_drop(j);
 }
 

@@ -22,7 +22,7 @@ typedef struct row_user {
 static segue_status add_text(segue_call *call, segue_content *content, const char *text)
 {
     return segue_content_add_resource_text(content, segue_call_name(call), "text/plain",
-                                           text, strlen(text));
+                                           text, strlen(text), NULL);
 }
 
 static segue_status fill_text(segue_call *call, segue_content *content)
@@ -33,7 +33,7 @@ static segue_status fill_text(segue_call *call, segue_content *content)
 static segue_status fill_binary(segue_call *call, segue_content *content)
 {
     return segue_content_add_resource_blob(content, segue_call_name(call), "image/png",
-                                           "\x89PNG\0", 5);
+                                           "\x89PNG\0", 5, NULL);
 }
 
 static segue_status fill_many(segue_call *call, segue_content *content)
@@ -41,39 +41,42 @@ static segue_status fill_many(segue_call *call, segue_content *content)
     static const char json[] =
         "{\"uri\":\"test://many/3\",\"text\":\"c\",\"_meta\":{\"n\":3}}";
     segue_status status =
-        segue_content_add_resource_text(content, "test://many/1", NULL, "a", 1);
+        segue_content_add_resource_text(content, "test://many/1", NULL, "a", 1, NULL);
     if (status == SEGUE_OK)
-        status = segue_content_add_resource_blob(content, "test://many/2", NULL, "b", 1);
+        status =
+            segue_content_add_resource_blob(content, "test://many/2", NULL, "b", 1, NULL);
     if (status == SEGUE_OK)
-        status = segue_content_add_json(content, json, sizeof json - 1);
+        status = segue_content_add_json(content, json, sizeof json - 1, NULL);
     if (status == SEGUE_OK)
-        status = segue_call_set_field(call, "ttlMs", "5000", 4);
-    return status == SEGUE_OK ? segue_call_set_field(call, "cacheScope", "\"public\"", 8)
-                              : status;
+        status = segue_call_set_field(call, "ttlMs", "5000", 4, NULL);
+    return status == SEGUE_OK
+               ? segue_call_set_field(call, "cacheScope", "\"public\"", 8, NULL)
+               : status;
 }
 
 static segue_status fill_misfit(segue_call *call, segue_content *content)
 {
     char text[32];
-    segue_content_add_text(content, "a block", 7);
-    segue_status status = segue_call_send(call, content);
+    segue_content_add_text(content, "a block", 7, NULL);
+    segue_status status = segue_call_send(call, content, NULL);
     if (status == SEGUE_E_INVALID)
-        status = segue_call_send_text(call, "x", 1);
+        status = segue_call_send_text(call, "x", 1, NULL);
     if (status == SEGUE_E_INVALID)
-        status = segue_call_set_field(call, "contents", "[]", 2);
+        status = segue_call_set_field(call, "contents", "[]", 2, NULL);
     if (status == SEGUE_E_INVALID)
-        status = segue_call_set_completion(call, NULL, 0, -1, 0);
+        status = segue_call_set_completion(call, NULL, 0, -1, 0, NULL);
     if (status == SEGUE_E_INVALID)
-        status = segue_call_complete(call, content);
+        status = segue_call_complete(call, content, NULL);
     snprintf(text, sizeof text, "%s", segue_status_name(status));
-    return segue_call_fail(call, -32603, text, NULL, 0) == SEGUE_OK ? SEGUE_E_TERMINAL
-                                                                    : SEGUE_E_NOMEM;
+    return segue_call_fail(call, -32603, text, NULL, 0, NULL) == SEGUE_OK
+               ? SEGUE_E_TERMINAL
+               : SEGUE_E_NOMEM;
 }
 
 static segue_status fill_gone(segue_call *call, segue_content *content)
 {
     (void)content;
-    return segue_call_fail(call, -32002, "Resource not found", NULL, 0) == SEGUE_OK
+    return segue_call_fail(call, -32002, "Resource not found", NULL, 0, NULL) == SEGUE_OK
                ? SEGUE_E_TERMINAL
                : SEGUE_E_NOMEM;
 }
@@ -89,7 +92,7 @@ static segue_status fill_template(segue_call *call, segue_content *content)
              "{\"id\":\"%s\",\"templateTest\":true,\"data\":\"Data for ID: %s\"}", id,
              id);
     return segue_content_add_resource_text(content, segue_call_name(call),
-                                           "application/json", text, strlen(text));
+                                           "application/json", text, strlen(text), NULL);
 }
 
 static segue_status fill_path(segue_call *call, segue_content *content)
@@ -105,11 +108,12 @@ static segue_status fill_simple(segue_call *call, segue_content *content)
 {
     static const char text[] = "This is a simple prompt for testing.";
     segue_status status =
-        segue_call_set_field(call, "description", "\"A simple prompt\"", 17);
+        segue_call_set_field(call, "description", "\"A simple prompt\"", 17, NULL);
     if (status == SEGUE_OK)
         status = segue_content_set_role(content, "user");
-    return status == SEGUE_OK ? segue_content_add_text(content, text, sizeof text - 1)
-                              : status;
+    return status == SEGUE_OK
+               ? segue_content_add_text(content, text, sizeof text - 1, NULL)
+               : status;
 }
 
 static segue_status fill_arguments(segue_call *call, segue_content *content)
@@ -123,7 +127,7 @@ static segue_status fill_arguments(segue_call *call, segue_content *content)
         return status;
     snprintf(text, sizeof text, "Prompt with arguments: arg1='%s', arg2='%s'", one, two);
     segue_content_set_role(content, "user");
-    return segue_content_add_text(content, text, strlen(text));
+    return segue_content_add_text(content, text, strlen(text), NULL);
 }
 
 static segue_status fill_blocks(segue_call *call, segue_content *content)
@@ -135,15 +139,16 @@ static segue_status fill_blocks(segue_call *call, segue_content *content)
         "{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"As JSON.\"}}";
     (void)call;
     segue_content_set_role(content, "user");
-    segue_status status = segue_content_add_json(content, resource, sizeof resource - 1);
+    segue_status status =
+        segue_content_add_json(content, resource, sizeof resource - 1, NULL);
     if (status == SEGUE_OK)
-        status = segue_content_add_blob(content, "image", "image/png", "png", 3);
+        status = segue_content_add_blob(content, "image", "image/png", "png", 3, NULL);
     segue_content_set_role(content, "assistant");
     if (status == SEGUE_OK)
-        status = segue_content_add_text(content, "What an image.", 14);
+        status = segue_content_add_text(content, "What an image.", 14, NULL);
     segue_content_set_role(content, NULL);
     return status == SEGUE_OK
-               ? segue_content_add_json(content, message, sizeof message - 1)
+               ? segue_content_add_json(content, message, sizeof message - 1, NULL)
                : status;
 }
 
@@ -164,13 +169,13 @@ static void complete_words(segue_call *call)
             found[count++] = room[i];
     }
     if (status == SEGUE_OK && count > MOST &&
-        segue_call_set_completion(call, found, count, -1, 0) != SEGUE_E_INVALID)
+        segue_call_set_completion(call, found, count, -1, 0, NULL) != SEGUE_E_INVALID)
         status = SEGUE_E_STATE;
     if (status == SEGUE_OK)
         status = segue_call_set_completion(call, found, count > MOST ? MOST : count,
-                                           (int64_t)count, count > MOST);
+                                           (int64_t)count, count > MOST, NULL);
     if (status == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -184,15 +189,15 @@ static void complete_context(segue_call *call)
     snprintf(params, sizeof params, "%s",
              strstr(given, "\"language\":\"python\"") ? "python" : "nothing");
     values[2] = params;
-    if (segue_call_set_completion(call, values, 3, -1, 0) == SEGUE_OK)
-        segue_call_complete(call, NULL);
+    if (segue_call_set_completion(call, values, 3, -1, 0, NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
 /* Says nothing. */
 static void complete_silently(segue_call *call)
 {
-    segue_call_complete(call, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -207,13 +212,13 @@ static void asked(void *user, segue_call *call, segue_status status, const char 
         status = segue_content_new(u->runtime, &content);
     if (status == SEGUE_OK && !strcmp(segue_call_method(call), "prompts/get")) {
         segue_content_set_role(content, "user");
-        status = segue_content_add_text(content, json, len);
+        status = segue_content_add_text(content, json, len, NULL);
     } else if (status == SEGUE_OK) {
         status = segue_content_add_resource_text(content, segue_call_name(call), NULL,
-                                                 json, len);
+                                                 json, len, NULL);
     }
     if (status == SEGUE_OK)
-        segue_call_complete(call, content);
+        segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -263,7 +268,8 @@ static void run(void *user, segue_call *call)
     segue_content *content = NULL;
     if (!u->row->fill) {
         if (segue_call_require_input(call, NULL, "elicitation/create", question,
-                                     sizeof question - 1, asked, u, NULL) != SEGUE_OK)
+                                     sizeof question - 1, asked, u, NULL,
+                                     NULL) != SEGUE_OK)
             segue_call_free(call);
         return;
     }
@@ -271,7 +277,7 @@ static void run(void *user, segue_call *call)
     if (status == SEGUE_OK)
         status = u->row->fill(call, content);
     if (status == SEGUE_OK)
-        segue_call_complete(call, content);
+        segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }

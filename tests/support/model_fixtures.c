@@ -15,9 +15,9 @@ static void finish(asking *a, const char *text, size_t len, int is_error)
 {
     segue_content *content;
     if (segue_content_new(a->runtime, &content) == SEGUE_OK) {
-        segue_content_add_text(content, text, len);
+        segue_content_add_text(content, text, len, NULL);
         segue_content_set_error(content, is_error);
-        segue_call_complete(a->call, content);
+        segue_call_complete(a->call, content, NULL);
         segue_content_free(content);
     }
     segue_call_free(a->call);
@@ -45,7 +45,7 @@ static void run_ask(void *user, segue_call *call)
     *a = (asking){user, call};
     segue_status status =
         segue_call_require_input(call, NULL, "sampling/createMessage", question,
-                                 sizeof question - 1, on_answer, a, free);
+                                 sizeof question - 1, on_answer, a, free, NULL);
     if (status == SEGUE_OK)
         return;
     finish(a, segue_status_name(status), strlen(segue_status_name(status)), 1);
@@ -166,26 +166,26 @@ void model_end(model *m)
 
 segue_status model_say(model_call *c, const char *text)
 {
-    return segue_call_send_text(c->call, text, strlen(text));
+    return segue_call_send_text(c->call, text, strlen(text), NULL);
 }
 
 segue_status model_field(model_call *c, const char *name, const char *json)
 {
-    return segue_call_set_field(c->call, name, json, strlen(json));
+    return segue_call_set_field(c->call, name, json, strlen(json), NULL);
 }
 
 segue_status model_complete(model_call *c)
 {
     model_field(c, "model", "\"m-1\"");
     model_field(c, "stopReason", "\"endTurn\"");
-    segue_status status = segue_call_complete(c->call, NULL);
+    segue_status status = segue_call_complete(c->call, NULL, NULL);
     let_go(c);
     return status;
 }
 
 segue_status model_fail(model_call *c, int code, const char *message)
 {
-    segue_status status = segue_call_fail(c->call, code, message, NULL, 0);
+    segue_status status = segue_call_fail(c->call, code, message, NULL, 0, NULL);
     let_go(c);
     return status;
 }

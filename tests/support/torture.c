@@ -77,7 +77,7 @@ static void answer(asked *a)
     if (!a->request || !a->question[0])
         return;
     segue_status status =
-        segue_request_answer(a->request, a->question, yes, sizeof yes - 1);
+        segue_request_answer(a->request, a->question, yes, sizeof yes - 1, NULL);
     if (status != SEGUE_E_NOMEM)
         a->question[0] = 0; /* else it is tried again */
 }
@@ -210,7 +210,7 @@ segue_session *torture_open_over(torture *t, segue_transport *transport)
     events.free_user = session_freed;
     events.on_closed = session_closed;
     events.on_validate = t->validate;
-    if (segue_session_open(t->runtime, transport, &options, &events, &session) !=
+    if (segue_session_open(t->runtime, transport, &options, &events, &session, NULL) !=
         SEGUE_OK) {
         segue_transport_free(transport);
         return NULL;
@@ -225,7 +225,7 @@ segue_session *torture_open(torture *t)
     segue_transport *near, *far;
     if (segue_transport_pair(t->runtime, &near, &far) != SEGUE_OK)
         return NULL;
-    if (segue_server_attach(t->server, far) != SEGUE_OK) {
+    if (segue_server_attach(t->server, far, NULL) != SEGUE_OK) {
         segue_transport_free(near);
         segue_transport_free(far);
         return NULL;
@@ -266,7 +266,7 @@ asked *torture_ask(torture *t, segue_session *session, const char *method,
     segue_request_events events;
     asked *a = new_asked(t, &events);
     return accept(a, segue_request_start(session, method, params, strlen(params), NULL,
-                                         &events, &a->request));
+                                         &events, &a->request, NULL));
 }
 
 asked *torture_call(torture *t, segue_session *session, const char *tool,
@@ -282,17 +282,18 @@ asked *torture_resume(torture *t, segue_session *session, const char *token)
 {
     segue_request_events events;
     asked *a = new_asked(t, &events);
-    return accept(a, segue_request_resume(session, token, NULL, &events, &a->request));
+    return accept(a,
+                  segue_request_resume(session, token, NULL, &events, &a->request, NULL));
 }
 
 asked *torture_look(torture *t, segue_session *session, const char *token, int watch)
 {
     segue_request_events events;
     segue_task *task;
-    if (segue_task_attach(session, token, &task) != SEGUE_OK)
+    if (segue_task_attach(session, token, &task, NULL) != SEGUE_OK)
         return NULL;
     asked *a = new_asked(t, &events);
-    a = accept(a, watch ? segue_task_watch(task, NULL, &events, &a->request)
+    a = accept(a, watch ? segue_task_watch(task, NULL, &events, &a->request, NULL)
                         : segue_task_get(task, &events, &a->request));
     segue_task_free(task);
     return a;

@@ -157,8 +157,8 @@ static char *play_answer(stage *s, sgi_json step)
         wrong ? NULL : vector_fill(&s->names, sgi_json_get(step, "result"), &wrong);
     if (r && !key && r->last_key)
         key = strdup(r->last_key);
-    if (!wrong && (!key || segue_request_answer(r->request, key, result,
-                                                strlen(result)) != SEGUE_OK))
+    if (!wrong && (!key || segue_request_answer(r->request, key, result, strlen(result),
+                                                NULL) != SEGUE_OK))
         wrong = vector_text("nobody asked for %s", key ? key : "nothing");
     free(key);
     free(result);

@@ -47,7 +47,7 @@ static void connect(wire *c)
     vtable.free = on_gone;
     assert_int_equal(segue_transport_custom(c->w->runtime, &vtable, c, &c->transport),
                      SEGUE_OK);
-    assert_int_equal(segue_server_attach(c->w->server, c->transport), SEGUE_OK);
+    assert_int_equal(segue_server_attach(c->w->server, c->transport, NULL), SEGUE_OK);
     world_run(c->w);
 }
 

@@ -11,11 +11,12 @@ static void give(void *user, segue_call *call)
     const char *text = NULL;
     segue_content *content = NULL;
     if (segue_call_argument_text(call, "give", &text, NULL) == SEGUE_OK &&
-        segue_call_send_text(call, "piece", 5) == SEGUE_OK &&
-        segue_call_set_field(call, "structuredContent", text, strlen(text)) == SEGUE_OK &&
+        segue_call_send_text(call, "piece", 5, NULL) == SEGUE_OK &&
+        segue_call_set_field(call, "structuredContent", text, strlen(text), NULL) ==
+            SEGUE_OK &&
         segue_content_new(t->runtime, &content) == SEGUE_OK &&
-        segue_content_add_text(content, "done", 4) == SEGUE_OK)
-        segue_call_complete(call, content);
+        segue_content_add_text(content, "done", 4, NULL) == SEGUE_OK)
+        segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }
@@ -25,8 +26,9 @@ static void read_it(void *user, segue_call *call)
     torture *t = user;
     segue_content *content = NULL;
     if (segue_content_new(t->runtime, &content) == SEGUE_OK &&
-        segue_content_add_resource_text(content, "x:y", NULL, "kept", 4) == SEGUE_OK)
-        segue_call_complete(call, content);
+        segue_content_add_resource_text(content, "x:y", NULL, "kept", 4, NULL) ==
+            SEGUE_OK)
+        segue_call_complete(call, content, NULL);
     segue_content_free(content);
     segue_call_free(call);
 }

@@ -86,7 +86,7 @@ static client *connect(torture *t)
     if (segue_transport_custom(t->runtime, &vtable, c, &transport) != SEGUE_OK)
         return NULL;
     t->server->options.principal = tell_who; /* tasks/list is for callers who are known */
-    if (segue_server_attach(t->server, transport) != SEGUE_OK) {
+    if (segue_server_attach(t->server, transport, NULL) != SEGUE_OK) {
         segue_transport_free(transport);
         return NULL;
     }

@@ -165,15 +165,16 @@ STATUS(segue_store_redis, segue_store_redis("redis://127.0.0.1:1", NULL, h, NULL
 IGNORES(segue_store_free, segue_store_free(h))
 GIVES(segue_content_new, segue_content, segue_content_new(h, &out),
       segue_content_free(out))
-STATUS(segue_content_add_text, segue_content_add_text(h, "x", 1))
-STATUS(segue_content_add_blob, segue_content_add_blob(h, "image", "image/png", "x", 1))
-STATUS(segue_content_add_json, segue_content_add_json(h, "{\"type\":\"x\"}", 12))
+STATUS(segue_content_add_text, segue_content_add_text(h, "x", 1, NULL))
+STATUS(segue_content_add_blob,
+       segue_content_add_blob(h, "image", "image/png", "x", 1, NULL))
+STATUS(segue_content_add_json, segue_content_add_json(h, "{\"type\":\"x\"}", 12, NULL))
 STATUS(segue_content_add_resource_text,
-       segue_content_add_resource_text(h, "x:y", NULL, "x", 1))
+       segue_content_add_resource_text(h, "x:y", NULL, "x", 1, NULL))
 STATUS(segue_content_add_resource_blob,
-       segue_content_add_resource_blob(h, "x:y", NULL, "x", 1))
+       segue_content_add_resource_blob(h, "x:y", NULL, "x", 1, NULL))
 STATUS(segue_content_set_role, segue_content_set_role(h, NULL))
-STATUS(segue_content_set_structured, segue_content_set_structured(h, "1", 1))
+STATUS(segue_content_set_structured, segue_content_set_structured(h, "1", 1, NULL))
 STATUS(segue_content_set_error, segue_content_set_error(h, 0))
 IGNORES(segue_content_free, segue_content_free(h))
 STATUS(segue_segment_number, segue_segment_number(h) ? SEGUE_OK : SEGUE_E_INVALID)
@@ -193,7 +194,7 @@ STATUS(segue_server_resource_updated, segue_server_resource_updated(h, "x:y"))
 PROBE(segue_server_stats, size_t len; return segue_server_stats(h, NULL, &len);)
 PROBE(segue_server_attach, segue_transport *a; segue_transport * b;
       if (segue_transport_pair(runtime, &a, &b) != SEGUE_OK) return SEGUE_E_NOMEM;
-      segue_status status = segue_server_attach(h, a);
+      segue_status status = segue_server_attach(h, a, NULL);
       if (status != SEGUE_OK) segue_transport_free(a); segue_transport_free(b);
       return status;)
 STATUS(segue_server_close, segue_server_close(h))
@@ -224,49 +225,50 @@ PROBE(segue_call_watch, segue_call_events events;
       segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
       return segue_call_watch(h, &events);)
 STATUS(segue_call_is_cancelled, segue_call_is_cancelled(h) ? SEGUE_OK : SEGUE_E_INVALID)
-STATUS(segue_call_send, segue_call_send(h, content))
-STATUS(segue_call_send_text, segue_call_send_text(h, "x", 1))
-STATUS(segue_call_replace, segue_call_replace(h))
-STATUS(segue_call_set_field, segue_call_set_field(h, "a", "1", 1))
-STATUS(segue_call_set_completion, segue_call_set_completion(h, NULL, 0, -1, 0))
-STATUS(segue_call_progress, segue_call_progress(h, 1, 2, NULL))
-STATUS(segue_call_log, segue_call_log(h, "info", "1", 1))
-STATUS(segue_call_set_status, segue_call_set_status(h, "x"))
-STATUS(segue_call_require_input,
-       segue_call_require_input(h, NULL, "roots/list", NULL, 0, ignore_input, NULL, NULL))
-STATUS(segue_call_hang_up, segue_call_hang_up(h, 1))
-STATUS(segue_call_defer, segue_call_defer(h, 0))
-STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1))
+STATUS(segue_call_send, segue_call_send(h, content, NULL))
+STATUS(segue_call_send_text, segue_call_send_text(h, "x", 1, NULL))
+STATUS(segue_call_replace, segue_call_replace(h, NULL))
+STATUS(segue_call_set_field, segue_call_set_field(h, "a", "1", 1, NULL))
+STATUS(segue_call_set_completion, segue_call_set_completion(h, NULL, 0, -1, 0, NULL))
+STATUS(segue_call_progress, segue_call_progress(h, 1, 2, NULL, NULL))
+STATUS(segue_call_log, segue_call_log(h, "info", "1", 1, NULL))
+STATUS(segue_call_set_status, segue_call_set_status(h, "x", NULL))
+STATUS(segue_call_require_input, segue_call_require_input(h, NULL, "roots/list", NULL, 0,
+                                                          ignore_input, NULL, NULL, NULL))
+STATUS(segue_call_hang_up, segue_call_hang_up(h, 1, NULL))
+STATUS(segue_call_defer, segue_call_defer(h, 0, NULL))
+STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1, NULL))
 STATUS(segue_call_resumed, segue_call_resumed(h, NULL, NULL, NULL))
-STATUS(segue_call_complete, segue_call_complete(h, NULL))
-STATUS(segue_call_fail, segue_call_fail(h, -32603, "x", NULL, 0))
+STATUS(segue_call_complete, segue_call_complete(h, NULL, NULL))
+STATUS(segue_call_fail, segue_call_fail(h, -32603, "x", NULL, 0, NULL))
 IGNORES(segue_call_free, segue_call_free(h))
 PROBE(segue_session_open, segue_session *out = NULL;
-      segue_status status = segue_session_open(h, h ? NULL : transport, NULL, NULL, &out);
+      segue_status status = segue_session_open(h, h ? NULL : transport, NULL, NULL, &out,
+                                               NULL);
       assert_null(out); return status;)
 PROBE(segue_session_peer, size_t len; return segue_session_peer(h, NULL, &len);)
 STATUS(segue_session_close, segue_session_close(h))
 IGNORES(segue_session_free, segue_session_free(h))
 GIVES(segue_request_start, segue_request,
-      segue_request_start(h, "tools/list", NULL, 0, NULL, NULL, &out),
+      segue_request_start(h, "tools/list", NULL, 0, NULL, NULL, &out, NULL),
       segue_request_free(out))
 GIVES(segue_request_resume, segue_request,
-      segue_request_resume(h, "sg1.x", NULL, NULL, &out), segue_request_free(out))
+      segue_request_resume(h, "sg1.x", NULL, NULL, &out, NULL), segue_request_free(out))
 PROBE(segue_request_token, size_t len; return segue_request_token(h, NULL, &len);)
 PROBE(segue_request_meta, size_t len; return segue_request_meta(h, "k", NULL, &len);)
-STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2))
+STATUS(segue_request_answer, segue_request_answer(h, "k", "{}", 2, NULL))
 STATUS(segue_request_answer_error,
-       segue_request_answer_error(h, "k", -32603, "x", NULL, 0))
+       segue_request_answer_error(h, "k", -32603, "x", NULL, 0, NULL))
 STATUS(segue_request_grant, segue_request_grant(h, 1))
 STATUS(segue_request_cancel, segue_request_cancel(h))
 STATUS(segue_request_detach, segue_request_detach(h))
 IGNORES(segue_request_free, segue_request_free(h))
-GIVES(segue_task_attach, segue_task, segue_task_attach(h, "t", &out),
+GIVES(segue_task_attach, segue_task, segue_task_attach(h, "t", &out, NULL),
       segue_task_free(out))
 EMPTY(segue_task_id, segue_task_id(h))
 STATUS(segue_task_get, segue_task_get(h, NULL, NULL))
 STATUS(segue_task_get_state, segue_task_get_state(h) ? SEGUE_OK : SEGUE_E_INVALID)
-STATUS(segue_task_watch, segue_task_watch(h, NULL, NULL, NULL))
+STATUS(segue_task_watch, segue_task_watch(h, NULL, NULL, NULL, NULL))
 STATUS(segue_task_cancel, segue_task_cancel(h, NULL, NULL))
 IGNORES(segue_task_free, segue_task_free(h))
 PROBE(segue_transport_custom, segue_transport *out = NULL;
@@ -365,13 +367,14 @@ static int set_up(void **state)
         segue_server_add(server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &options, NULL),
         SEGUE_OK);
     assert_int_equal(segue_transport_pair(runtime, &near, &far), SEGUE_OK);
-    assert_int_equal(segue_server_attach(server, far), SEGUE_OK);
-    assert_int_equal(segue_session_open(runtime, near, NULL, NULL, &session), SEGUE_OK);
+    assert_int_equal(segue_server_attach(server, far, NULL), SEGUE_OK);
+    assert_int_equal(segue_session_open(runtime, near, NULL, NULL, &session, NULL),
+                     SEGUE_OK);
     assert_int_equal(segue_transport_custom(runtime, &vtable, NULL, &transport),
                      SEGUE_OK);
     assert_int_equal(segue_server_listen(server, NULL, &listener, NULL), SEGUE_OK);
     assert_int_equal(segue_content_new(runtime, &content), SEGUE_OK);
-    assert_int_equal(segue_task_attach(session, "id", &task), SEGUE_OK);
+    assert_int_equal(segue_task_attach(session, "id", &task, NULL), SEGUE_OK);
     return 0;
 }
 
@@ -402,7 +405,7 @@ static void start_call(void)
 {
     static const char params[] = "{\"name\":\"t\",\"arguments\":{\"a\":\"x\",\"b\":1}}";
     assert_int_equal(segue_request_start(session, "tools/call", params, sizeof params - 1,
-                                         NULL, NULL, &request),
+                                         NULL, NULL, &request, NULL),
                      SEGUE_OK);
 }
 
@@ -505,7 +508,7 @@ static segue_status with_session(void *options, void *events)
     segue_transport *a, *b;
     segue_session *other = NULL;
     assert_int_equal(segue_transport_pair(runtime, &a, &b), SEGUE_OK);
-    segue_status status = segue_session_open(runtime, a, options, events, &other);
+    segue_status status = segue_session_open(runtime, a, options, events, &other, NULL);
     if (status != SEGUE_OK)
         segue_transport_free(a);
     segue_transport_free(b);
@@ -525,12 +528,12 @@ static segue_status with_session_events(void *events)
 
 static segue_status with_request_options(void *options)
 {
-    return segue_request_start(session, "tools/list", NULL, 0, options, NULL, NULL);
+    return segue_request_start(session, "tools/list", NULL, 0, options, NULL, NULL, NULL);
 }
 
 static segue_status with_request_events(void *events)
 {
-    return segue_request_start(session, "tools/list", NULL, 0, NULL, events, NULL);
+    return segue_request_start(session, "tools/list", NULL, 0, NULL, events, NULL, NULL);
 }
 
 static void structs_follow_their_rules_of_size(void **state)
@@ -590,7 +593,7 @@ static void struct_init_knows_its_kinds(void **state)
 static segue_status start(const char *method, const char *params)
 {
     return segue_request_start(session, method, params, params ? strlen(params) : 0, NULL,
-                               NULL, NULL);
+                               NULL, NULL, NULL);
 }
 
 static void arguments_of_requests_are_checked(void **state)
@@ -609,25 +612,28 @@ static void arguments_of_requests_are_checked(void **state)
     for (int i = 0; i < 3; i++) {
         segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
         options.idempotency_key = keys[i] ? keys[i] : long_key;
-        assert_int_equal(segue_request_start(session, "m", NULL, 0, &options, NULL, NULL),
-                         SEGUE_E_INVALID);
+        assert_int_equal(
+            segue_request_start(session, "m", NULL, 0, &options, NULL, NULL, NULL),
+            SEGUE_E_INVALID);
     }
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.credit = -1;
-    assert_int_equal(segue_request_start(session, "m", NULL, 0, &options, NULL, NULL),
-                     SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_request_start(session, "m", NULL, 0, &options, NULL, NULL, NULL),
+        SEGUE_E_INVALID);
     options.credit = 0;
     options.timeout_ms = -1;
-    assert_int_equal(segue_request_start(session, "m", NULL, 0, &options, NULL, NULL),
-                     SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_request_start(session, "m", NULL, 0, &options, NULL, NULL, NULL),
+        SEGUE_E_INVALID);
     segue_task *other = NULL;
     char long_id[4200];
     memset(long_id, 'i', sizeof long_id);
     long_id[4199] = 0;
-    assert_int_equal(segue_task_attach(session, "", &other), SEGUE_E_INVALID);
-    assert_int_equal(segue_task_attach(session, long_id, &other), SEGUE_E_INVALID);
+    assert_int_equal(segue_task_attach(session, "", &other, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_task_attach(session, long_id, &other, NULL), SEGUE_E_INVALID);
     long_id[4096] = 0;
-    assert_int_equal(segue_task_attach(session, long_id, &other), SEGUE_OK);
+    assert_int_equal(segue_task_attach(session, long_id, &other, NULL), SEGUE_OK);
     assert_string_equal(segue_task_id(other), long_id);
     segue_task_free(other);
 }
@@ -672,26 +678,29 @@ static void tools_are_checked(void **state)
 static void content_is_checked(void **state)
 {
     (void)state;
-    assert_int_equal(segue_content_add_text(content, "\xc0\x80", 2), SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_blob(content, "video", "video/x", "x", 1),
+    assert_int_equal(segue_content_add_text(content, "\xc0\x80", 2, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_json(content, "{\"type\":1}", 10),
+    assert_int_equal(segue_content_add_blob(content, "video", "video/x", "x", 1, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_json(content, "[]", 2), SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_json(content, "{", 1), SEGUE_E_JSON);
-    assert_int_equal(segue_content_add_json(content, "{\"uri\":\"x:y\"}", 13),
+    assert_int_equal(segue_content_add_json(content, "{\"type\":1}", 10, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_json(content, "{\"role\":\"user\"}", 15),
+    assert_int_equal(segue_content_add_json(content, "[]", 2, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_json(content, "{", 1, NULL), SEGUE_E_JSON);
+    assert_int_equal(segue_content_add_json(content, "{\"uri\":\"x:y\"}", 13, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_resource_text(content, "x:y", NULL, "\xff", 1),
+    assert_int_equal(segue_content_add_json(content, "{\"role\":\"user\"}", 15, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_resource_text(content, "\xff", NULL, "x", 1),
+    assert_int_equal(
+        segue_content_add_resource_text(content, "x:y", NULL, "\xff", 1, NULL),
+        SEGUE_E_INVALID);
+    assert_int_equal(segue_content_add_resource_text(content, "\xff", NULL, "x", 1, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_content_add_resource_blob(content, "x:y", "\xff", "x", 1),
-                     SEGUE_E_INVALID);
+    assert_int_equal(
+        segue_content_add_resource_blob(content, "x:y", "\xff", "x", 1, NULL),
+        SEGUE_E_INVALID);
     assert_int_equal(segue_content_set_role(content, "system"), SEGUE_E_INVALID);
-    assert_int_equal(segue_content_set_structured(content, "nul", 3), SEGUE_E_JSON);
-    assert_int_equal(segue_content_add_text(content, "", 0), SEGUE_OK);
+    assert_int_equal(segue_content_set_structured(content, "nul", 3, NULL), SEGUE_E_JSON);
+    assert_int_equal(segue_content_add_text(content, "", 0, NULL), SEGUE_OK);
 }
 
 static void a_transport_is_attached_once_and_to_its_runtime(void **state)
@@ -702,12 +711,13 @@ static void a_transport_is_attached_once_and_to_its_runtime(void **state)
     segue_session *second = NULL;
     assert_int_equal(segue_runtime_new(NULL, &other, NULL), SEGUE_OK);
     assert_int_equal(segue_transport_pair(other, &a, &b), SEGUE_OK);
-    assert_int_equal(segue_server_attach(server, a), SEGUE_E_INVALID);
-    assert_int_equal(segue_session_open(runtime, a, NULL, NULL, &second),
+    assert_int_equal(segue_server_attach(server, a, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_session_open(runtime, a, NULL, NULL, &second, NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_session_open(other, a, NULL, NULL, &second), SEGUE_OK);
+    assert_int_equal(segue_session_open(other, a, NULL, NULL, &second, NULL), SEGUE_OK);
     segue_session *third = NULL;
-    assert_int_equal(segue_session_open(other, a, NULL, NULL, &third), SEGUE_E_STATE);
+    assert_int_equal(segue_session_open(other, a, NULL, NULL, &third, NULL),
+                     SEGUE_E_STATE);
     assert_int_equal(segue_transport_feed(transport, "x", 1), SEGUE_E_STATE);
     assert_int_equal(segue_transport_feed(b, "x", 1),
                      SEGUE_E_INVALID); /* not a custom one */
@@ -725,14 +735,14 @@ static void closed_handles_say_so(void **state)
     segue_transport *a, *b;
     assert_int_equal(segue_session_close(session), SEGUE_OK);
     assert_int_equal(segue_session_close(session), SEGUE_OK);
-    assert_int_equal(segue_request_start(session, "m", NULL, 0, NULL, NULL, &other),
+    assert_int_equal(segue_request_start(session, "m", NULL, 0, NULL, NULL, &other, NULL),
                      SEGUE_E_CLOSED);
     assert_int_equal(segue_task_get(task, NULL, &other), SEGUE_E_CLOSED);
-    assert_int_equal(segue_task_watch(task, NULL, NULL, &other), SEGUE_E_CLOSED);
+    assert_int_equal(segue_task_watch(task, NULL, NULL, &other, NULL), SEGUE_E_CLOSED);
     assert_null(other);
     assert_int_equal(segue_transport_pair(runtime, &a, &b), SEGUE_OK);
     assert_int_equal(segue_server_close(server), SEGUE_OK);
-    assert_int_equal(segue_server_attach(server, a), SEGUE_E_CLOSED);
+    assert_int_equal(segue_server_attach(server, a, NULL), SEGUE_E_CLOSED);
     segue_transport_free(a);
     segue_transport_free(b);
 }

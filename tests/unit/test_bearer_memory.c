@@ -18,8 +18,8 @@ static void tell_caller(void *user, segue_call *call)
     const char *name = segue_call_principal(call);
     (void)user;
     if (segue_call_has_scope(call, "read") &&
-        segue_call_send_text(call, name, strlen(name)) == SEGUE_OK)
-        segue_call_complete(call, NULL);
+        segue_call_send_text(call, name, strlen(name), NULL) == SEGUE_OK)
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

@@ -111,7 +111,7 @@ static void a_type_with_a_nul_is_no_other_type(void **state)
     events.on_segment = see_type;
     events.on_complete = see_end;
     assert_int_equal(segue_request_start(k.session, "tools/call", "{\"name\":\"t\"}", 12,
-                                         NULL, &events, &request),
+                                         NULL, &events, &request, NULL),
                      SEGUE_OK);
     kit_run(&k);
     kit_result(&k, kit_expect(&k, "tools/call"),

@@ -36,7 +36,7 @@ static void run_away(void *user, segue_call *call)
 {
     tool *away = user;
     away->call = call;
-    away->said = segue_call_hang_up(call, 700);
+    away->said = segue_call_hang_up(call, 700, NULL);
 }
 
 static void begin(http_stage *s, tool *away)
@@ -55,9 +55,9 @@ static void begin(http_stage *s, tool *away)
 
 static void finish(http_stage *s, tool *away)
 {
-    assert_int_equal(segue_call_send_text(away->call, "back", 4), SEGUE_OK);
-    assert_int_equal(segue_call_complete(away->call, NULL), SEGUE_OK);
-    assert_int_equal(segue_call_hang_up(away->call, 1), SEGUE_E_TERMINAL);
+    assert_int_equal(segue_call_send_text(away->call, "back", 4, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(away->call, NULL, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_hang_up(away->call, 1, NULL), SEGUE_E_TERMINAL);
     segue_call_free(away->call);
     away->call = NULL;
     http_stage_run(s);
@@ -138,10 +138,10 @@ static segue_session *call_over(http_stage *s, segue_transport *transport, int32
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = o;
     events.on_complete = on_complete;
-    assert_int_equal(segue_session_open(s->rt, transport, &options, NULL, &session),
+    assert_int_equal(segue_session_open(s->rt, transport, &options, NULL, &session, NULL),
                      SEGUE_OK);
     assert_int_equal(segue_request_start(session, "tools/call", params, sizeof params - 1,
-                                         NULL, &events, NULL),
+                                         NULL, &events, NULL, NULL),
                      SEGUE_OK);
     return session;
 }
@@ -197,13 +197,13 @@ static void elsewhere_nothing_happens(void **state)
                              SEGUE_OK);
         } else {
             assert_int_equal(segue_transport_pair(s.rt, &near_end, &far_end), SEGUE_OK);
-            assert_int_equal(segue_server_attach(s.server, far_end), SEGUE_OK);
+            assert_int_equal(segue_server_attach(s.server, far_end, NULL), SEGUE_OK);
         }
         segue_session *session =
             call_over(&s, near_end, how == 2 ? SEGUE_ERA_LEGACY : SEGUE_ERA_MODERN, &o);
         UNTIL(&s, away.call);
         assert_int_equal(away.said, SEGUE_E_UNSUPPORTED);
-        assert_int_equal(segue_call_hang_up(away.call, -1), SEGUE_E_INVALID);
+        assert_int_equal(segue_call_hang_up(away.call, -1, NULL), SEGUE_E_INVALID);
         finish(&s, &away);
         UNTIL(&s, o.completed);
         assert_int_equal(o.status, SEGUE_OK);

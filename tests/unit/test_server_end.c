@@ -44,8 +44,8 @@ static int32_t no_chance(void *user, void *bytes, size_t len)
 static void answer(void *user, segue_call *call)
 {
     (void)user;
-    assert_int_equal(segue_call_send_text(call, "x", 1), SEGUE_OK);
-    assert_int_equal(segue_call_complete(call, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_send_text(call, "x", 1, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
     segue_call_free(call);
 }
 
@@ -111,9 +111,10 @@ static void set_up(stage *s, segue_call_fn tool)
         segue_server_add(s->server, SEGUE_ITEM_TOOL, json, sizeof json - 1, &item, NULL),
         SEGUE_OK);
     assert_int_equal(segue_transport_pair(s->runtime, &near_end, &far_end), SEGUE_OK);
-    assert_int_equal(segue_server_attach(s->server, far_end), SEGUE_OK);
-    assert_int_equal(segue_session_open(s->runtime, near_end, NULL, &events, &s->session),
-                     SEGUE_OK);
+    assert_int_equal(segue_server_attach(s->server, far_end, NULL), SEGUE_OK);
+    assert_int_equal(
+        segue_session_open(s->runtime, near_end, NULL, &events, &s->session, NULL),
+        SEGUE_OK);
 }
 
 static void tear_down(stage *s)
@@ -137,7 +138,7 @@ static void call_tool(stage *s)
     events.user = s;
     events.on_complete = completed;
     assert_int_equal(segue_request_start(s->session, "tools/call", "{\"name\":\"t\"}", 12,
-                                         NULL, &events, NULL),
+                                         NULL, &events, NULL, NULL),
                      SEGUE_OK);
 }
 
@@ -186,7 +187,7 @@ static void with_its_last_call_when_the_client_went_first(void **state)
     segue_session_close(s.session);
     turn_until(&s, &s.ended);
     assert_int_equal(s.ended, 0);
-    assert_int_equal(segue_call_complete(s.held, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(s.held, NULL, NULL), SEGUE_OK);
     segue_call_free(s.held);
     turn_until(&s, &s.ended);
     assert_int_equal(s.ended, 1);

@@ -48,9 +48,9 @@ static void run_story(void *user, segue_call *call)
     (void)user;
     for (uint64_t number = 1; number <= SEGMENTS && !status; number++) {
         fill_text(text, number);
-        status = segue_call_send_text(call, text, strlen(text));
+        status = segue_call_send_text(call, text, strlen(text), NULL);
     }
-    segue_call_complete(call, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -126,7 +126,7 @@ static segue_status tell_story(stage *s)
     s->seen = 0;
     s->ended = false;
     assert_int_equal(segue_request_start(s->session, "tools/call", params,
-                                         sizeof params - 1, NULL, &events, NULL),
+                                         sizeof params - 1, NULL, &events, NULL, NULL),
                      SEGUE_OK);
     while (!s->ended)
         turn(s);
@@ -162,9 +162,10 @@ static void begin(stage *s, int32_t durability)
     sgi_store_unref(options.store);
     add_story(s->server);
     assert_int_equal(segue_transport_pair(s->runtime, &here, &there), SEGUE_OK);
-    assert_int_equal(segue_server_attach(s->server, here), SEGUE_OK);
-    assert_int_equal(segue_session_open(s->runtime, there, NULL, &events, &s->session),
-                     SEGUE_OK);
+    assert_int_equal(segue_server_attach(s->server, here, NULL), SEGUE_OK);
+    assert_int_equal(
+        segue_session_open(s->runtime, there, NULL, &events, &s->session, NULL),
+        SEGUE_OK);
     while (!s->open)
         turn(s);
 }

@@ -52,15 +52,15 @@ static void work_on(segue_call *call, int way)
     char text[32];
     for (int n = 1; n <= SEGMENTS && !segue_call_is_cancelled(call); n++) {
         int len = snprintf(text, sizeof text, "segment %d", n);
-        segue_call_progress(call, n, SEGMENTS, NULL);
-        if (segue_call_send_text(call, text, (size_t)len) != SEGUE_OK)
+        segue_call_progress(call, n, SEGMENTS, NULL, NULL);
+        if (segue_call_send_text(call, text, (size_t)len, NULL) != SEGUE_OK)
             break;
     }
-    segue_call_set_status(call, "nearly");
+    segue_call_set_status(call, "nearly", NULL);
     if (way % 8 == 7)
-        segue_call_fail(call, -32603, "on purpose", NULL, 0);
+        segue_call_fail(call, -32603, "on purpose", NULL, 0, NULL);
     else if (way % 8 != 6) /* else it gives up */
-        segue_call_complete(call, NULL);
+        segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 
@@ -149,8 +149,8 @@ static void *play_client(void *user)
     for (int i = 0; i < CALLS; i++) {
         segue_request *request;
         size_t len = sizeof token;
-        segue_status status = segue_request_start(c->session, "tools/call", params,
-                                                  (size_t)n, NULL, &events, &request);
+        segue_status status = segue_request_start(
+            c->session, "tools/call", params, (size_t)n, NULL, &events, &request, NULL);
         if (status != SEGUE_OK) {
             assert_int_equal(status, SEGUE_E_CLOSED);
             continue;
@@ -229,9 +229,10 @@ static int set_up(void **state)
     for (int i = 0; i < CLIENTS; i++) {
         segue_transport *near, *far;
         assert_int_equal(segue_transport_pair(runtime, &near, &far), SEGUE_OK);
-        assert_int_equal(segue_server_attach(server, far), SEGUE_OK);
-        assert_int_equal(segue_session_open(runtime, near, NULL, &events, &sessions[i]),
-                         SEGUE_OK);
+        assert_int_equal(segue_server_attach(server, far, NULL), SEGUE_OK);
+        assert_int_equal(
+            segue_session_open(runtime, near, NULL, &events, &sessions[i], NULL),
+            SEGUE_OK);
     }
     assert_int_equal(segue_runtime_start(runtime), SEGUE_OK);
     pthread_create(&dispatcher, NULL, dispatch, NULL);
@@ -344,7 +345,7 @@ static void one_request_is_cancelled_by_many(void **state)
         segue_request *request;
         assert_int_equal(segue_request_start(sessions[0], "tools/call",
                                              "{\"name\":\"task\"}", 15, NULL, &events,
-                                             &request),
+                                             &request, NULL),
                          SEGUE_OK);
         atomic_fetch_add(&started, 1);
         for (int i = 0; i < 3; i++)

@@ -24,8 +24,8 @@ static atomic_int port, left, answered;
 static void greet(void *user, segue_call *call)
 {
     (void)user;
-    segue_call_send_text(call, "Hello", 5);
-    segue_call_complete(call, NULL);
+    segue_call_send_text(call, "Hello", 5, NULL);
+    segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
 

@@ -128,12 +128,17 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
                              segue_request **out)
 {
     if (session->stage == SGI_STAGE_CLOSED)
-        return SEGUE_E_CLOSED;
+        return sgi_refuse(session->engine, SEGUE_E_CLOSED, "the session is closed");
     bool stands = !spec->method.n; /* ... beside those that send something */
     bool is_full = stands ? session->standing != NULL
                           : session->request_count >= session->options.max_requests;
+    if (is_full && stands)
+        return sgi_refuse(session->engine, SEGUE_E_LIMIT,
+                          "the session has a request of the method \"\" already");
     if (is_full)
-        return SEGUE_E_LIMIT;
+        return sgi_refuse(session->engine, SEGUE_E_LIMIT,
+                          "%lld requests are in flight, the max_requests of the session",
+                          (long long)session->request_count);
     segue_request *request = make_request(session, spec);
     if (!request)
         return SEGUE_E_NOMEM;

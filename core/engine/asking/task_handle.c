@@ -54,7 +54,9 @@ segue_status sgi_task_attach(segue_session *session, const char *text, segue_tas
         return sgi_token_attach(session, text, out);
     if (!spec.task_id.n || spec.task_id.n > SGI_TASK_ID_MAX ||
         !sgi_utf8_valid(spec.task_id, NULL))
-        return SEGUE_E_INVALID;
+        return sgi_refuse(session->engine, SEGUE_E_INVALID,
+                          "the id of the task is not 1 to %d bytes of UTF-8",
+                          SGI_TASK_ID_MAX);
     return sgi_task_handle_new(session, &spec, (sgi_str){0}, out);
 }
 

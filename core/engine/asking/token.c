@@ -204,6 +204,15 @@ static segue_status open_token(sgi_engine *engine, sgi_str text, opened *o)
     return read_call(state, &o->spec);
 }
 
+static segue_status open_said(sgi_engine *engine, sgi_str text, opened *o)
+{
+    segue_status status = open_token(engine, text, o);
+    return status == SEGUE_E_INVALID
+               ? sgi_refuse(engine, status,
+                            "the token is damaged, or none of this library")
+               : status;
+}
+
 static void close_token(opened *o)
 {
     sgi_buf_free(&o->bytes);
@@ -213,7 +222,7 @@ static void close_token(opened *o)
 static segue_status resume(segue_session *session, const char *token, opened *o,
                            segue_request **out)
 {
-    segue_status status = open_token(session->engine, sgi_str_of(token), o);
+    segue_status status = open_said(session->engine, sgi_str_of(token), o);
     if (status == SEGUE_OK)
         status = sgi_request_new(session, &o->spec, out);
     close_token(o);
@@ -241,9 +250,11 @@ segue_status sgi_token_attach(segue_session *session, const char *token, segue_t
 {
     opened o = {.bytes = {0}};
     sgi_str text = sgi_str_of(token);
-    segue_status status = open_token(session->engine, text, &o);
+    segue_status status = open_said(session->engine, text, &o);
     if (status == SEGUE_OK && !o.spec.task_id.n && !o.spec.resume_token.n)
-        status = SEGUE_E_UNSUPPORTED;
+        status = sgi_refuse(session->engine, SEGUE_E_UNSUPPORTED,
+                            "the token is that of a call which is no task: it can only "
+                            "be resumed");
     if (status == SEGUE_OK)
         status = sgi_task_handle_new(session, &o.spec, text, out);
     close_token(&o);

@@ -62,6 +62,9 @@ static inline bool sgi_call_is_over(const segue_call *call)
     return call->is_closing || call->lost || sgi_op_has_ended(call->op);
 }
 
+/* SEGUE_E_TERMINAL, with the reason. */
+segue_status sgi_call_over(const segue_call *call);
+
 /* Appends the last entries, which are taken. */
 segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
 /* Takes them too, and checks them first. */

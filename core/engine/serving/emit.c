@@ -61,6 +61,27 @@ segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str 
 
 /* ---- emitting ---- */
 
+static segue_status refuse(const segue_call *call, const char *why)
+{
+    return sgi_refuse(call->handle.engine, SEGUE_E_INVALID, "%s", why);
+}
+
+static segue_status check_text(const segue_call *call, const char *what, const char *text)
+{
+    size_t at = 0;
+    return sgi_utf8_valid(sgi_str_of(text), &at)
+               ? SEGUE_OK
+               : sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                            "%s is not UTF-8 at byte %zu", what, at);
+}
+
+segue_status sgi_call_over(const segue_call *call)
+{
+    return sgi_refuse(call->handle.engine, SEGUE_E_TERMINAL, "%s",
+                      call->lost ? "another server has taken the call over"
+                                 : "the call has ended");
+}
+
 static segue_status after_append(segue_call *call, segue_status status)
 {
     sgi_op *op = call->op;
@@ -69,6 +90,7 @@ static segue_status after_append(segue_call *call, segue_status status)
     sgi_limit_told told =
         sgi_limit_tell("The result is larger than the server keeps", op->reached,
                        op->logged ? "log_overflow" : "partial_results_required");
+    sgi_refuse(call->handle.engine, status, "%s", told.text);
     if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
                     sgi_str_of(told.data)) == SEGUE_E_NOMEM)
         sgi_op_give_up(op, told.text);
@@ -90,9 +112,9 @@ static segue_status may_emit(segue_call *call)
 {
     sgi_op *op = call->op;
     if (op->server->stage == SGI_SERVER_DEAD)
-        return SEGUE_E_CLOSED;
+        return sgi_refuse(call->handle.engine, SEGUE_E_CLOSED, "the server was closed");
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
     turn_in_time(call);
     if (sgi_op_is_full(op)) {
         call->wants_drain = true;
@@ -140,12 +162,21 @@ static bool add_content(const sgi_mem *mem, struct sgi_entry_list *list,
     return true;
 }
 
+static segue_status refuse_content(const segue_call *call)
+{
+    return sgi_refuse(
+        call->handle.engine, SEGUE_E_INVALID,
+        "the content has something that no result of %s has: that is made of "
+        "%s",
+        call->op->kind->method, sgi_shape_text(call->op->kind));
+}
+
 segue_status sgi_call_send(segue_call *call, const segue_content *content)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     segue_status status =
-        sgi_content_fits(content, call->op->kind) ? may_emit(call) : SEGUE_E_INVALID;
+        sgi_content_fits(content, call->op->kind) ? may_emit(call) : refuse_content(call);
     if (status != SEGUE_OK)
         return status;
     if (!add_content(mem, &list, content)) {
@@ -158,7 +189,7 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
 segue_status sgi_call_send_text(segue_call *call, sgi_str text)
 {
     segue_status status =
-        call->op->kind->shape == SGI_SHAPE_BLOCK ? may_emit(call) : SEGUE_E_INVALID;
+        call->op->kind->shape == SGI_SHAPE_BLOCK ? may_emit(call) : refuse_content(call);
     if (status != SEGUE_OK)
         return status;
     sgi_buf *scratch = &call->handle.engine->scratch;
@@ -211,11 +242,14 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
     sgi_json value = {0};
     const char *taken = call->op->kind->list;
     if ((taken && !strcmp(name, taken)) || !strcmp(name, "isError") ||
-        !strcmp(name, "resultType") || !sgi_utf8_valid(sgi_str_of(name), NULL))
-        return SEGUE_E_INVALID;
-    segue_status status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
+        !strcmp(name, "resultType"))
+        return refuse(call, "the library sets this member of the result itself");
+    segue_status status = check_text(call, "the name", name);
+    if (status == SEGUE_OK)
+        status = sgi_engine_json(call->handle.engine, json, len, &value, NULL);
     if (status == SEGUE_OK && call->op->kind->ages && !is_hint(name, value))
-        status = SEGUE_E_INVALID;
+        status = refuse(call, "ttlMs is a number from 0 on, cacheScope \"private\" or "
+                              "\"public\"");
     if (status == SEGUE_OK)
         status = may_emit(call);
     if (status != SEGUE_OK || is_untold(call->op, name))
@@ -231,11 +265,13 @@ segue_status sgi_call_set_completion(segue_call *call, const char *const *values
                                      size_t count, int64_t total, bool has_more)
 {
     sgi_buf text;
-    if (call->op->kind != &sgi_call_completion || count > COMPLETION_MAX)
-        return SEGUE_E_INVALID;
+    if (call->op->kind != &sgi_call_completion)
+        return refuse(call, "the call is not one of completion/complete");
+    if (count > COMPLETION_MAX)
+        return refuse(call, "there are more than 100 values");
     for (size_t i = 0; i < count; i++)
         if (!values[i] || !sgi_utf8_valid(sgi_str_of(values[i]), NULL))
-            return SEGUE_E_INVALID;
+            return refuse(call, "a value is NULL or not UTF-8");
     sgi_buf_init(&text, sgi_engine_mem(call->handle.engine));
     sgi_jw w = sgi_jw_on(&text);
     sgi_jw_open(&w, '{');
@@ -258,13 +294,12 @@ segue_status sgi_call_set_completion(segue_call *call, const char *const *values
 
 segue_status sgi_call_set_status(segue_call *call, const char *message)
 {
-    sgi_str text = sgi_str_of(message);
-    segue_status status = may_emit(call);
-    if (!sgi_utf8_valid(text, NULL))
-        return SEGUE_E_INVALID;
+    segue_status status = check_text(call, "the message", message);
+    if (status == SEGUE_OK)
+        status = may_emit(call);
     if (status != SEGUE_OK)
         return status;
-    return after_append(call, sgi_task_status(call->op, NULL, text));
+    return after_append(call, sgi_task_status(call->op, NULL, sgi_str_of(message)));
 }
 
 segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
@@ -273,7 +308,9 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
     if (status != SEGUE_OK)
         return status;
     if (!call->op->logged)
-        return SEGUE_E_STATE;
+        return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
+                          "the call is not in the store: it is neither a task nor has it "
+                          "a key");
     return after_append(
         call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
 }
@@ -299,12 +336,15 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
     sgi_op *op = call->op;
     sgi_str payload = final_payload(call, content && content->is_error);
     if (content && !sgi_content_fits(content, op->kind))
-        return SEGUE_E_INVALID;
+        return refuse_content(call);
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
     segue_status check = sgi_tool_check_begin(call, content);
-    if (check == SEGUE_E_INVALID)
+    if (check == SEGUE_E_INVALID) {
         sgi_tool_check_refuse(call, "there is no structuredContent");
+        return refuse(call, "the tool has an outputSchema and the result has no "
+                            "structuredContent: the call has failed");
+    }
     if (check != SEGUE_OK && check != SEGUE_E_STATE)
         return check;
     if ((content && !add_content(mem, &list, content)) ||
@@ -345,8 +385,6 @@ static segue_status fail_not_found(segue_call *call, const char *message)
     const sgi_op *op = call->op;
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     sgi_buf data, text;
-    if (!sgi_utf8_valid(sgi_str_of(message), NULL))
-        return SEGUE_E_INVALID;
     sgi_buf_init(&text, mem);
     sgi_buf_init(&data, mem);
     sgi_say_which(&text, sgi_str_of(message), sgi_str_of(op->item_name));
@@ -370,16 +408,18 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
 {
     sgi_json value = {0};
     if (call->is_closing || call->lost)
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
+    segue_status status = check_text(call, "the message", message);
+    if (status != SEGUE_OK)
+        return status;
     if (call->op->kind == &sgi_call_resource && code == SGI_RPC_RESOURCE_NOT_FOUND)
         return fail_not_found(call, message);
-    if (!may_send_code(code) || !sgi_utf8_valid(sgi_str_of(message), NULL))
-        return SEGUE_E_INVALID;
-    if (data) {
-        segue_status status =
-            sgi_engine_json(call->handle.engine, data, len, &value, NULL);
-        if (status != SEGUE_OK)
-            return status;
-    }
+    if (!may_send_code(code))
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "the protocol keeps the code %d for itself", (int)code);
+    if (data)
+        status = sgi_engine_json(call->handle.engine, data, len, &value, NULL);
+    if (status != SEGUE_OK)
+        return status;
     return sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(message), value);
 }

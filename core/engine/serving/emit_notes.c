@@ -112,9 +112,10 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
     progress_note note = {progress_token(call->op), message, progress, total};
     if (!isfinite(progress) || !isfinite(total) ||
         (message && !sgi_utf8_valid(sgi_str_of(message), NULL)))
-        return SEGUE_E_INVALID;
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "a number is not finite, or the message is not UTF-8");
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
     return note.token
                ? tell_note(call->op, "notifications/progress", write_progress, &note)
                : SEGUE_OK;
@@ -138,13 +139,15 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
     log_note note = {level, {0}};
     int32_t rank = sgi_log_level(sgi_str_of(level));
     if (rank < 0)
-        return SEGUE_E_INVALID;
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "the level is none of debug, info, notice, warning, error, "
+                          "critical, alert, emergency");
     segue_status status =
         sgi_engine_json(call->handle.engine, json, len, &note.data, NULL);
     if (status != SEGUE_OK)
         return status;
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
     int32_t wanted = log_level(call->op);
     return wanted < 0 || rank < wanted
                ? SEGUE_OK
@@ -157,8 +160,10 @@ segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms)
 {
     const sgi_reply *reply = call->op->reply;
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
     if (!reply || !reply->peer)
-        return SEGUE_E_UNSUPPORTED;
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "the call has no event stream that its client could come back "
+                          "to");
     return sgi_wire_session_hang_up(reply->peer, retry_ms ? retry_ms : COME_AGAIN_MS);
 }

@@ -158,12 +158,16 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (op->is_task)
         return SEGUE_OK;
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
-    if (op->logged || op->item->options.task == SEGUE_TASK_NEVER ||
-        !(op->caps & SGI_CAP_TASKS))
-        return SEGUE_E_UNSUPPORTED;
-    if (sgi_round_is_awaited(op))
-        return SEGUE_E_STATE; /* there is no request that the task could answer */
+        return sgi_call_over(call);
+    if (op->logged || op->item->options.task == SEGUE_TASK_NEVER)
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "no call of this tool becomes a task, or this one has a key");
+    if (!(op->caps & SGI_CAP_TASKS))
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "the client takes no task");
+    if (sgi_round_is_awaited(op)) /* there is no request that the task could answer */
+        return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
+                          "the call waits for the answers of its client");
     segue_status status = sgi_task_make(op, ttl_ms);
     if (status == SEGUE_OK)
         sgi_call_became_task(call);
@@ -365,23 +369,27 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
 {
     sgi_op *op = call->op;
     sgi_json value = SGI_STR("{}");
+    sgi_engine *engine = call->handle.engine;
     if (sgi_call_is_over(call))
-        return SEGUE_E_TERMINAL;
+        return sgi_call_over(call);
     if (key && !is_key(key))
-        return SEGUE_E_INVALID;
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "the key is not 1 to %d of A-Z a-z 0-9 . _ -",
+                          SGI_INPUT_KEY_MAX);
     if (params) {
-        segue_status status =
-            sgi_engine_json(call->handle.engine, params, len, &value, NULL);
+        segue_status status = sgi_engine_json(engine, params, len, &value, NULL);
         if (status != SEGUE_OK)
             return status;
         if (sgi_json_kind_of(value) != SGI_JSON_OBJECT)
-            return SEGUE_E_INVALID;
+            return sgi_refuse(engine, SEGUE_E_INVALID, "the params are not an object");
     }
     if (sgi_input_needs(method, value) & ~op->caps)
-        return SEGUE_E_UNSUPPORTED;
+        return sgi_refuse(engine, SEGUE_E_UNSUPPORTED,
+                          "the client does not answer %s of this kind", method);
     sgi_input *input = asked_before(op, key, method, value);
     if (!input && key && sgi_op_input(op, sgi_str_of(key)))
-        return SEGUE_E_EXISTS;
+        return sgi_refuse(engine, SEGUE_E_EXISTS,
+                          "the call has asked another question with the key %s", key);
     segue_status status = op->is_task || op->resumable ? SEGUE_OK : sgi_round_begin(op);
     if (status == SEGUE_OK && !input)
         status = ask_or_recall(op, key, method, value, &input);

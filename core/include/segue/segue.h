@@ -7,6 +7,9 @@
  *     unchanged.
  *   - A NULL handle, a NULL out-parameter or a malformed argument gives SEGUE_E_INVALID;
  *     a handle that was closed gives SEGUE_E_CLOSED; SEGUE_E_NOMEM is always possible.
+ *   - Where a function ends with `segue_error **error`, that may be NULL; on failure it
+ *     receives the reason, free it with segue_error_free. SEGUE_E_WOULD_BLOCK asks to
+ *     wait and has no reason.
  *   - One handle, one owner, one segue_X_free. Free takes NULL, may be called at any
  *     time, also in the handle's own callback, and never implies cancel or close. No use
  *     of a handle may race its free.
@@ -764,7 +767,7 @@ SEGUE_API segue_status segue_content_new(segue_runtime *runtime, segue_content *
  * Since     0.1
  */
 SEGUE_API segue_status segue_content_add_text(segue_content *content, const char *text,
-                                              size_t len);
+                                              size_t len, segue_error **error);
 
 /* Adds an image or audio block; the bytes are encoded as base64.
  *
@@ -777,13 +780,15 @@ SEGUE_API segue_status segue_content_add_text(segue_content *content, const char
  */
 SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char *type,
                                               const char *mime_type, const void *data,
-                                              size_t len);
+                                              size_t len, segue_error **error);
 
 /* Adds a block of any type as JSON text: embedded resource, resource link, one of your
  * own. Or, for the result of resources/read or prompts/get, a whole item of its list.
  *
  * json      one JSON object with a string member "type"; or with "uri" and "text" or
- *           "blob"; or with "role" and a block as its "content".
+ *           "blob"; or with "role" and a block as its "content". A block of a type that
+ *           the protocol knows has the members that this type requires; one of another
+ *           type passes as it is.
  * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON, SEGUE_E_INVALID when it is
  *           not such an object.
  * Thread    any
@@ -791,7 +796,7 @@ SEGUE_API segue_status segue_content_add_blob(segue_content *content, const char
  * Since     0.1
  */
 SEGUE_API segue_status segue_content_add_json(segue_content *content, const char *json,
-                                              size_t len);
+                                              size_t len, segue_error **error);
 
 /* Adds contents of a resource that are text, for the result of resources/read.
  *
@@ -806,7 +811,8 @@ SEGUE_API segue_status segue_content_add_json(segue_content *content, const char
 SEGUE_API segue_status segue_content_add_resource_text(segue_content *content,
                                                        const char *uri,
                                                        const char *mime_type,
-                                                       const char *text, size_t len);
+                                                       const char *text, size_t len,
+                                                       segue_error **error);
 
 /* Adds contents of a resource that are bytes; they are encoded as base64.
  *
@@ -820,7 +826,8 @@ SEGUE_API segue_status segue_content_add_resource_text(segue_content *content,
 SEGUE_API segue_status segue_content_add_resource_blob(segue_content *content,
                                                        const char *uri,
                                                        const char *mime_type,
-                                                       const void *data, size_t len);
+                                                       const void *data, size_t len,
+                                                       segue_error **error);
 
 /* From here on each block that is added is a message of a prompt, said by this role.
  *
@@ -841,7 +848,8 @@ SEGUE_API segue_status segue_content_set_role(segue_content *content, const char
  * Since     0.1
  */
 SEGUE_API segue_status segue_content_set_structured(segue_content *content,
-                                                    const char *json, size_t len);
+                                                    const char *json, size_t len,
+                                                    segue_error **error);
 
 /* Marks the result as a tool error (`isError`), which a model sees and can act on.
  *
@@ -1211,7 +1219,8 @@ SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_
  * Since     0.1
  */
 SEGUE_API segue_status segue_server_attach(segue_server *server,
-                                           segue_transport *transport);
+                                           segue_transport *transport,
+                                           segue_error **error);
 
 /* Ends all connections after what is queued has been sent. Tasks stay in the store.
  *
@@ -1596,7 +1605,8 @@ SEGUE_API int32_t segue_call_is_cancelled(const segue_call *call);
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *content);
+SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *content,
+                                       segue_error **error);
 
 /* Emits one text segment of a tool.
  *
@@ -1608,7 +1618,7 @@ SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *co
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
-                                            size_t len);
+                                            size_t len, segue_error **error);
 
 /* Throws away what was emitted so far, for everybody; the next segment starts the result.
  *
@@ -1617,7 +1627,7 @@ SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_replace(segue_call *call);
+SEGUE_API segue_status segue_call_replace(segue_call *call, segue_error **error);
 
 /* Sets a member of the result beside its list: structuredContent or _meta of a tool, the
  * description of a prompt, ttlMs and cacheScope of what was read.
@@ -1631,7 +1641,8 @@ SEGUE_API segue_status segue_call_replace(segue_call *call);
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
-                                            const char *json, size_t len);
+                                            const char *json, size_t len,
+                                            segue_error **error);
 
 /* Sets the suggestions of a completion, in the order of their relevance; the last ones
  * set win. segue_call_complete with NULL then ends the call.
@@ -1647,7 +1658,8 @@ SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
  */
 SEGUE_API segue_status segue_call_set_completion(segue_call *call,
                                                  const char *const *values, size_t count,
-                                                 int64_t total, int32_t has_more);
+                                                 int64_t total, int32_t has_more,
+                                                 segue_error **error);
 
 /* Reports progress, if the client asked for it. A task of 2025-11-25 has it for as long
  * as its conversation lasts, one of 2026-07-28 not at all.
@@ -1660,7 +1672,8 @@ SEGUE_API segue_status segue_call_set_completion(segue_call *call,
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
-                                           double total, const char *message);
+                                           double total, const char *message,
+                                           segue_error **error);
 
 /* Sends a log message to the client that asked for this level.
  *
@@ -1674,7 +1687,7 @@ SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_log(segue_call *call, const char *level,
-                                      const char *json, size_t len);
+                                      const char *json, size_t len, segue_error **error);
 
 /* Sets the text that describes the state of a task.
  *
@@ -1683,7 +1696,8 @@ SEGUE_API segue_status segue_call_log(segue_call *call, const char *level,
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *message);
+SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *message,
+                                             segue_error **error);
 
 /* Asks the client for input, e.g. elicitation/create. A task waits as input_required. A
  * plain call of 2026-07-28 is answered with all that was asked by the end of the
@@ -1704,7 +1718,8 @@ SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *messa
 SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *key,
                                                 const char *method, const char *params,
                                                 size_t len, segue_input_fn on_input,
-                                                void *user, segue_free_fn free_user);
+                                                void *user, segue_free_fn free_user,
+                                                segue_error **error);
 
 /* Ends the event stream of a call, and lets the client come back for the rest
  * (2025-11-25 basic/transports, "Sending Messages to the Server"): for a call that will
@@ -1720,7 +1735,8 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms);
+SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
+                                          segue_error **error);
 
 /* Turns a running call into a task now, instead of at promote_after_ms.
  *
@@ -1732,7 +1748,8 @@ SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms);
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms);
+SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
+                                        segue_error **error);
 
 /* Stores bytes of the tool's own beside the task; the next run finds the last ones.
  *
@@ -1742,7 +1759,7 @@ SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms);
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
-                                             size_t len);
+                                             size_t len, segue_error **error);
 
 /* Tells where an earlier run of this task ended.
  *
@@ -1770,8 +1787,8 @@ SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last
  * Callback  allowed
  * Since     0.1
  */
-SEGUE_API segue_status segue_call_complete(segue_call *call,
-                                           const segue_content *content);
+SEGUE_API segue_status segue_call_complete(segue_call *call, const segue_content *content,
+                                           segue_error **error);
 
 /* Ends the call with a JSON-RPC error. For an error that a model should see, complete
  * with segue_content_set_error instead.
@@ -1785,7 +1802,8 @@ SEGUE_API segue_status segue_call_complete(segue_call *call,
  * Since     0.1
  */
 SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code,
-                                       const char *message, const char *data, size_t len);
+                                       const char *message, const char *data, size_t len,
+                                       segue_error **error);
 
 /* Frees the call. One that has not ended fails with -32603; after segue_server_close a
  * task does not, but is let go in the store: the next server on it goes on with it, or
@@ -1891,7 +1909,7 @@ SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
                                           segue_transport *transport,
                                           const segue_session_options *options,
                                           const segue_session_events *events,
-                                          segue_session **out);
+                                          segue_session **out, segue_error **error);
 
 /* Describes the peer as JSON: {"protocolVersion","serverInfo","capabilities",
  * "instructions"}.
@@ -2020,7 +2038,7 @@ SEGUE_API segue_status segue_request_start(segue_session *session, const char *m
                                            const char *params, size_t len,
                                            const segue_request_options *options,
                                            const segue_request_events *events,
-                                           segue_request **out);
+                                           segue_request **out, segue_error **error);
 
 /* Goes on with a request of an earlier connection or process: segments after those the
  * token covers, then the one result.
@@ -2035,7 +2053,7 @@ SEGUE_API segue_status segue_request_start(segue_session *session, const char *m
 SEGUE_API segue_status segue_request_resume(segue_session *session, const char *token,
                                             const segue_request_options *options,
                                             const segue_request_events *events,
-                                            segue_request **out);
+                                            segue_request **out, segue_error **error);
 
 /* Gives a text that segue_request_resume takes, here or in another process, another day.
  * It covers the segments whose on_segment has begun, however many more have arrived. It
@@ -2080,7 +2098,8 @@ SEGUE_API segue_status segue_request_meta(segue_request *request, const char *ke
  * Since     0.1
  */
 SEGUE_API segue_status segue_request_answer(segue_request *request, const char *key,
-                                            const char *json, size_t len);
+                                            const char *json, size_t len,
+                                            segue_error **error);
 
 /* Answers a question of on_input by saying that there is no answer, for instance because
  * the model that was to be asked failed. Before 2026-07-28 the server gets this JSON-RPC
@@ -2097,7 +2116,8 @@ SEGUE_API segue_status segue_request_answer(segue_request *request, const char *
  */
 SEGUE_API segue_status segue_request_answer_error(segue_request *request, const char *key,
                                                   int32_t code, const char *message,
-                                                  const char *data, size_t len);
+                                                  const char *data, size_t len,
+                                                  segue_error **error);
 
 /* Allows n more segments to be delivered (options.credit).
  *
@@ -2168,7 +2188,7 @@ enum segue_task_state {
  * Since     0.1
  */
 SEGUE_API segue_status segue_task_attach(segue_session *session, const char *task_id,
-                                         segue_task **out);
+                                         segue_task **out, segue_error **error);
 
 /* Returns the id; of a request that can be resumed, "".
  *
@@ -2220,7 +2240,7 @@ SEGUE_API int32_t segue_task_get_state(const segue_task *task);
 SEGUE_API segue_status segue_task_watch(segue_task *task,
                                         const segue_request_options *options,
                                         const segue_request_events *events,
-                                        segue_request **out);
+                                        segue_request **out, segue_error **error);
 
 /* Asks the server to cancel the task; on_complete gets the acknowledgement.
  *

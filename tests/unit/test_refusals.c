@@ -1,0 +1,247 @@
+/* What a function says when it refuses: the reason that its last argument receives. A
+ * server and a client in one runtime; what a call refuses is tried in its handler. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <segue/segue.h>
+
+typedef struct stage {
+    segue_runtime *runtime;
+    segue_server *server;
+    segue_session *session;
+    segue_transport *used; /* by the session */
+    int32_t called;
+    int32_t ended;
+} stage;
+
+/* The status, and what the reason has to name. The error is freed. */
+static void expect(segue_status status, segue_error *error, segue_status wanted,
+                   const char *part)
+{
+    assert_int_equal(status, wanted);
+    assert_non_null(error);
+    assert_int_equal(segue_error_status(error), wanted);
+    if (!strstr(segue_error_message(error), part))
+        fail_msg("\"%s\" does not name \"%s\"", segue_error_message(error), part);
+    segue_error_free(error);
+}
+
+#define REFUSED(wanted, part, ...)                                                       \
+    do {                                                                                 \
+        segue_error *error = NULL;                                                       \
+        segue_status status = __VA_ARGS__;                                               \
+        expect(status, error, wanted, part);                                             \
+    } while (0)
+
+static void refuse_in_call(stage *s, segue_call *call)
+{
+    segue_content *content;
+    assert_int_equal(segue_content_new(s->runtime, &content), SEGUE_OK);
+    assert_int_equal(
+        segue_content_add_json(content, "{\"uri\":\"a:b\",\"text\":\"x\"}", 24, NULL),
+        SEGUE_OK);
+    REFUSED(SEGUE_E_INVALID, "content blocks", segue_call_send(call, content, &error));
+    REFUSED(SEGUE_E_INVALID, "content blocks",
+            segue_call_complete(call, content, &error));
+    segue_content_free(content);
+    REFUSED(SEGUE_E_INVALID, "at byte 1", segue_call_send_text(call, "a\xff", 2, &error));
+    REFUSED(SEGUE_E_INVALID, "sets this member",
+            segue_call_set_field(call, "isError", "1", 1, &error));
+    REFUSED(SEGUE_E_JSON, "at byte 3", segue_call_set_field(call, "a", "[1,", 3, &error));
+    REFUSED(SEGUE_E_INVALID, "completion/complete",
+            segue_call_set_completion(call, NULL, 0, -1, 0, &error));
+    REFUSED(SEGUE_E_INVALID, "debug, info", segue_call_log(call, "loud", "1", 1, &error));
+    REFUSED(SEGUE_E_STATE, "not in the store",
+            segue_call_checkpoint(call, "x", 1, &error));
+    REFUSED(SEGUE_E_UNSUPPORTED, "becomes a task", segue_call_defer(call, 0, &error));
+    REFUSED(SEGUE_E_INVALID, "the key",
+            segue_call_require_input(call, "a b", "roots/list", NULL, 0,
+                                     (segue_input_fn)abort, NULL, NULL, &error));
+    REFUSED(SEGUE_E_UNSUPPORTED, "roots/list",
+            segue_call_require_input(call, "a", "roots/list", NULL, 0,
+                                     (segue_input_fn)abort, NULL, NULL, &error));
+    REFUSED(SEGUE_E_INVALID, "-32050",
+            segue_call_fail(call, -32050, "x", NULL, 0, &error));
+}
+
+static void on_call(void *user, segue_call *call)
+{
+    stage *s = user;
+    segue_error *none = NULL;
+    refuse_in_call(s, call);
+    assert_int_equal(segue_call_complete(call, NULL, &none), SEGUE_OK);
+    assert_null(none);
+    REFUSED(SEGUE_E_TERMINAL, "has ended", segue_call_send_text(call, "x", 1, &error));
+    REFUSED(SEGUE_E_TERMINAL, "has ended", segue_call_complete(call, NULL, &error));
+    segue_call_free(call);
+    s->called++;
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    (void)request;
+    (void)json;
+    (void)len;
+    (void)error;
+    assert_int_equal(status, SEGUE_OK);
+    ((stage *)user)->ended++;
+}
+
+static int set_up(void **state)
+{
+    static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
+    static stage s;
+    segue_transport *there;
+    segue_item_options item;
+    s = (stage){0};
+    *state = &s;
+    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
+    item.on_call = on_call;
+    item.user = &s;
+    assert_int_equal(segue_runtime_new(NULL, &s.runtime, NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_pair(s.runtime, &s.used, &there), SEGUE_OK);
+    assert_int_equal(segue_server_new(s.runtime, NULL, &s.server), SEGUE_OK);
+    assert_int_equal(
+        segue_server_add(s.server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
+        SEGUE_OK);
+    assert_int_equal(segue_server_attach(s.server, there, NULL), SEGUE_OK);
+    REFUSED(SEGUE_E_STATE, "attached already",
+            segue_server_attach(s.server, there, &error));
+    assert_int_equal(segue_session_open(s.runtime, s.used, NULL, NULL, &s.session, NULL),
+                     SEGUE_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    stage *s = *state;
+    segue_session_free(s->session);
+    segue_server_free(s->server);
+    segue_runtime_free(s->runtime);
+    return 0;
+}
+
+static void a_call_says_why(void **state)
+{
+    stage *s = *state;
+    segue_request_events events;
+    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    events.user = s;
+    events.on_complete = on_complete;
+    assert_int_equal(segue_request_start(s->session, "tools/call", "{\"name\":\"t\"}", 12,
+                                         NULL, &events, NULL, NULL),
+                     SEGUE_OK);
+    while (!s->ended)
+        segue_runtime_dispatch(s->runtime, -1, 0, NULL);
+    assert_int_equal(s->called, 1);
+}
+
+static void a_session_and_a_request_say_why(void **state)
+{
+    stage *s = *state;
+    segue_session_options options;
+    segue_request_options request;
+    segue_session *session = NULL;
+    segue_transport *a, *b;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_struct_init(&request, sizeof request, SEGUE_STRUCT_REQUEST_OPTIONS);
+    assert_int_equal(segue_transport_pair(s->runtime, &a, &b), SEGUE_OK);
+    REFUSED(SEGUE_E_STATE, "attached already",
+            segue_session_open(s->runtime, s->used, NULL, NULL, &session, &error));
+    REFUSED(SEGUE_E_INVALID, "NULL",
+            segue_session_open(s->runtime, NULL, NULL, NULL, &session, &error));
+    options.max_requests = -1;
+    REFUSED(SEGUE_E_INVALID, "max_requests",
+            segue_session_open(s->runtime, a, &options, NULL, &session, &error));
+    options.max_requests = 1;
+    options.capabilities = "{";
+    REFUSED(SEGUE_E_JSON, "at byte 1",
+            segue_session_open(s->runtime, a, &options, NULL, &session, &error));
+    options.capabilities = NULL;
+    assert_int_equal(segue_session_open(s->runtime, a, &options, NULL, &session, NULL),
+                     SEGUE_OK);
+    REFUSED(SEGUE_E_INVALID, "not an object",
+            segue_request_start(session, "ping", "1", 1, NULL, NULL, NULL, &error));
+    request.idempotency_key = "short";
+    REFUSED(SEGUE_E_INVALID, "idempotency_key",
+            segue_request_start(session, "ping", NULL, 0, &request, NULL, NULL, &error));
+    assert_int_equal(
+        segue_request_start(session, "ping", NULL, 0, NULL, NULL, NULL, NULL), SEGUE_OK);
+    REFUSED(SEGUE_E_LIMIT, "max_requests",
+            segue_request_start(session, "ping", NULL, 0, NULL, NULL, NULL, &error));
+    REFUSED(SEGUE_E_INVALID, "token",
+            segue_request_resume(session, "sg1.nothing", NULL, NULL, NULL, &error));
+    segue_session_close(session);
+    REFUSED(SEGUE_E_CLOSED, "session is closed",
+            segue_request_start(session, "ping", NULL, 0, NULL, NULL, NULL, &error));
+    segue_session_free(session);
+    REFUSED(SEGUE_E_INVALID, "a handle",
+            segue_request_start(NULL, "ping", NULL, 0, NULL, NULL, NULL, &error));
+    segue_transport_free(b);
+}
+
+/* Blocks of types that the protocol knows, and what they lack. */
+static void a_block_that_is_none_is_refused(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *part;
+    } rows[] = {
+        {"{\"type\":\"text\",\"text\":5}", "\"text\", a string"},
+        {"{\"type\":\"text\"}", "\"text\", a string"},
+        {"{\"type\":\"image\",\"data\":\"\"}", "\"mimeType\", a string"},
+        {"{\"type\":\"audio\",\"mimeType\":\"a/b\"}", "\"data\", a string"},
+        {"{\"type\":\"resource_link\",\"uri\":\"a:b\"}", "\"name\", a string"},
+        {"{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\"}}",
+         "\"resource\", an object"},
+        {"{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"t\"}", "\"input\", an object"},
+        {"{\"type\":\"tool_result\",\"toolUseId\":\"1\"}", "\"content\", an array"},
+        {"{\"role\":\"user\",\"content\":{\"type\":\"text\"}}", "\"text\", a string"},
+        {"{\"text\":\"x\"}", "no content block: it needs \"type\""},
+        {"7", "no content block: it needs \"type\""},
+    };
+    static const char *const good[] = {
+        "{\"type\":\"text\",\"text\":\"5\",\"more\":[]}",
+        "{\"type\":\"video\",\"url\":7}",
+        "{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"blob\":\"\"}}",
+    };
+    stage *s = *state;
+    segue_content *content;
+    assert_int_equal(segue_content_new(s->runtime, &content), SEGUE_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        REFUSED(
+            SEGUE_E_INVALID, rows[i].part,
+            segue_content_add_json(content, rows[i].json, strlen(rows[i].json), &error));
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(segue_content_add_json(content, good[i], strlen(good[i]), NULL),
+                         SEGUE_OK);
+    REFUSED(SEGUE_E_JSON, "at byte 1", segue_content_add_json(content, "{", 1, &error));
+    REFUSED(SEGUE_E_INVALID, "at byte 0",
+            segue_content_add_text(content, "\xff", 1, &error));
+    REFUSED(SEGUE_E_INVALID, "\"image\"",
+            segue_content_add_blob(content, "video", "a/b", "", 0, &error));
+    REFUSED(SEGUE_E_INVALID, "the URI",
+            segue_content_add_resource_text(content, "\xff", NULL, "", 0, &error));
+    REFUSED(SEGUE_E_JSON, "at byte 0",
+            segue_content_set_structured(content, "x", 1, &error));
+    segue_content_free(content);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_call_says_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_session_and_a_request_say_why, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_block_that_is_none_is_refused, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
+}
