@@ -82,13 +82,14 @@ function ask(url: string, user: string): Promise<string | number> {
             reply.on("data", (chunk) => {
                 text += chunk;
             });
-            reply.on("end", () =>
-                told(
-                    reply.statusCode === 200
-                        ? JSON.parse(text).result.content[0].text
-                        : (reply.statusCode ?? 0),
-                ),
-            );
+            reply.on("end", () => {
+                if (reply.statusCode !== 200) told(reply.statusCode ?? 0);
+                // on a busy machine the answer may come as an event
+                else
+                    told(
+                        JSON.parse(text.slice(text.indexOf("{"))).result.content[0].text,
+                    );
+            });
         });
         request.on("error", failed);
         request.end(Buffer.from(body)); // a string would make the head UTF-8
