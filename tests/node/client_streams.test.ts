@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import {
+    type ConnectOptions,
     NotResumableError,
     RemoteError,
     RequestTimeoutError,
@@ -317,4 +318,48 @@ for (const number of [1, 5, 17, 40]) {
             await stream.close();
         });
     });
+}
+
+/** The ways in which a token is good. The draft is of the handshake eras. */
+const forms: [string, ConnectOptions][] = [
+    ["task", {}],
+    ["draft", { draftTasks: true }],
+    ["keyed", { tasks: false, resumable: false }],
+    ["resumable", { tasks: false }],
+];
+
+for (const [form, options] of forms) {
+    for (const number of [1, 13]) {
+        const name = `a token covers what was read when all has come (${form}, ${number})`;
+        worldTest(name, async (world) => {
+            if (form === "draft" && world.era === "modern") return;
+            const read: number[] = [];
+            let token: string | undefined;
+            await world.session(options, async (session) => {
+                const args = { n: 40, delayMs: 1 };
+                const stream = session.stream("story", args, { window: 64 });
+                while (read.length < number) {
+                    const step = await stream.next();
+                    assert.ok(!step.done);
+                    read.push(step.value.number);
+                }
+                const { flow } = stream as unknown as { flow: { outcome: unknown } };
+                while (flow.outcome === null)
+                    await new Promise((done) => setTimeout(done, 10));
+                token = stream.token;
+                await stream.close();
+            });
+            assert.ok(token);
+            const saved = token;
+            await world.session(options, async (session) => {
+                const task = session.resume(saved);
+                for (const one of await all<Segment>(task)) read.push(one.number);
+                assert.deepEqual(
+                    read,
+                    Array.from({ length: 40 }, (_, i) => i + 1),
+                );
+                assert.equal((await task.result()).text, story(1, 40).join(""));
+            });
+        });
+    }
 }

@@ -312,3 +312,38 @@ def test_a_token_covers_what_was_read(world: World, number: int) -> None:
             await stream.aclose()
 
     run(work)
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "task": {},
+    "draft": {"draft_tasks": True},
+    "keyed": {"tasks": False, "resumable": False},
+    "resumable": {"tasks": False},
+}
+
+
+@pytest.mark.parametrize("number", [1, 13])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_token_covers_what_was_read_when_all_has_come(
+    world: World, form: str, number: int
+) -> None:
+    """The end has come, too, and another session goes on behind what was read."""
+
+    async def work() -> None:
+        async with world.session(**FORMS[form]) as session:
+            stream = session.stream("story", n=40, delayMs=1, window=64)
+            read = [(await anext(stream)).number for _ in range(number)]
+            assert stream._flow is not None
+            while stream._flow.outcome is None:
+                await asyncio.sleep(0.01)
+            token = stream.token
+            assert token is not None
+            await stream.aclose()
+        async with world.session(**FORMS[form]) as session:
+            task = session.resume(token)
+            read += [s.number async for s in task]
+            assert read == [*range(1, 41)]
+            assert (await task).text == "".join(story(*range(1, 41)))
+
+    if form != "draft" or world.era == "legacy":
+        run(work)
