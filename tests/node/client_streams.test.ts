@@ -330,7 +330,7 @@ const forms: [string, ConnectOptions][] = [
 
 for (const [form, options] of forms) {
     for (const number of [1, 13]) {
-        const name = `a token covers what was read when all has come (${form}, ${number})`;
+        const name = `a token when all has come: what was read (${form}, ${number})`;
         worldTest(name, async (world) => {
             if (form === "draft" && world.era === "modern") return;
             const read: number[] = [];
