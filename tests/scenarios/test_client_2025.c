@@ -293,6 +293,24 @@ static void a_call_that_waits_for_the_list_can_be_cancelled(void **state)
 
 /* ---- to the end ---- */
 
+/* The same status and text twice are no change. */
+static void a_status_is_told_once(void **state)
+{
+    (void)state;
+    static const char said[] = TASK_2025("T", "working") ",\"statusMessage\":\"%s\"";
+    kit k = {0};
+    record *r = begin(&k, SERVER_2025);
+    kit_result(&k, look(&k), said, "m");
+    kit_result(&k, look(&k), said, "m");
+    kit_result(&k, look(&k), TASK_2025("T", "working"));
+    kit_result(&k, look(&k), said, "\\u006d"); /* the same text, written otherwise */
+    kit_result(&k, look(&k), said, "n");
+    kit_result(&k, look(&k), said, "m");
+    assert_string_equal(r->log, "task T\nstatus working -\nstatus working m\n"
+                                "status working n\nstatus working m\n");
+    kit_end(&k);
+}
+
 static void polled_until_the_end_then_fetched(void **state)
 {
     (void)state;
@@ -651,6 +669,7 @@ int main(void)
         cmocka_unit_test(a_list_that_fails_is_asked_for_again),
         cmocka_unit_test(a_list_without_an_answer_is_asked_for_again),
         cmocka_unit_test(a_tool_that_stays_unknown_is_not_called),
+        cmocka_unit_test(a_status_is_told_once),
         cmocka_unit_test(the_application_decides_by_its_own_task_member),
         cmocka_unit_test(a_wish_for_a_time_to_live_is_passed_on),
         cmocka_unit_test(a_call_that_is_refused_for_its_form_is_sent_in_the_other),

@@ -283,6 +283,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     session->has_streams = false;
     read_experimental(session, sgi_json_get(outcome->json, "capabilities"));
     sgi_task_calls_begin(session, sgi_json_get(outcome->json, "capabilities"));
+    sgi_log_wish_begin(session, sgi_json_get(outcome->json, "capabilities"));
     if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
                    sgi_json_get(outcome->json, "capabilities"),
                    sgi_json_get(outcome->json, "instructions")) ||

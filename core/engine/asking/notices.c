@@ -66,24 +66,6 @@ static void take_progress(segue_request *request, sgi_json params)
     sgi_buf_free(&text);
 }
 
-/* On stdio a log message does not say which request it is for: it goes to the oldest one
- * that asked for messages. */
-static bool take_log(segue_session *session, sgi_json params)
-{
-    sgi_inbox_head head = {.kind = SGI_RECORD_LOG};
-    segue_request *request;
-    TAILQ_FOREACH(request, &session->requests, link) {
-        if (!request->calling || !request->events.on_log)
-            continue;
-        if (sgi_deliver_is_full(request))
-            request->dropped++;
-        else
-            sgi_deliver(request, &head, params.n ? params : SGI_STR("{}"));
-        return true;
-    }
-    return false;
-}
-
 static segue_request *find_by_stream(segue_session *session, sgi_json task_id)
 {
     sgi_str id;
@@ -150,5 +132,5 @@ bool sgi_requests_notified(segue_session *session, sgi_str method, const sgi_mes
         return true;
     }
     return sgi_str_eq(method, SGI_STR("notifications/message")) &&
-           take_log(session, params);
+           sgi_log_wish_take(session, params);
 }

@@ -315,7 +315,7 @@ static void send_call(segue_request *request)
         take_clean_result(request, kept);
         return;
     }
-    if (!sgi_task_calls_prepare(request))
+    if (!sgi_log_wish_prepare(request) || !sgi_task_calls_prepare(request))
         return;
     sgi_emitter *emitter =
         sgi_emitter_begin(session, &sending, sgi_str_of(request->method));
@@ -431,6 +431,7 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
     switch (outcome->kind) {
     case SGI_OUTCOME_RESULT:
         sgi_cache_keep(request, outcome->json);
+        sgi_log_wish_note(request);
         take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:

@@ -108,6 +108,7 @@ struct segue_request {
     bool asks_task;       /* params.task goes with it, */
     bool adds_task;       /* ... written here, not by the application */
     bool may_stream;      /* ... and several answers were agreed on (SEP-1905) */
+    int32_t wish_session; /* the wire session in which its log level was asked for */
     bool waits_for_tools; /* of 2025-11-25: for the session's look at tools/list */
     bool reformed;        /* sent again, in the form that its tool takes */
     bool era_doubted;     /* ... as its server seemed to be of another era */
@@ -130,6 +131,7 @@ struct segue_request {
     size_t meta_len;
     struct sgi_task_2025 *task_2025; /* while it is one of those (follow_2025.c) */
     int32_t state;                   /* segue_task_state */
+    uint64_t status_told; /* the last status that was told: its hash */
     int64_t updated_ms; /* lastUpdatedAt of what it was read from; 0 = none */
     int64_t poll_ms;
     int64_t ttl_ms;          /* -1 = unlimited, 0 = not known */
@@ -354,6 +356,16 @@ bool sgi_follow_2025_more(sgi_emitter *emitter, sgi_json result);
 bool sgi_follow_2025_answer(segue_request *request, sgi_json result);
 /* notifications/tasks/status. */
 void sgi_follow_2025_status(segue_request *request, sgi_json task);
+
+/* ---- log_wish.c: log messages ---- */
+
+/* false: the request waits until the server knows which messages it wants. */
+bool sgi_log_wish_prepare(segue_request *request);
+/* A request was answered with a result: it may have set the level itself. */
+void sgi_log_wish_note(segue_request *request);
+/* A log message goes to the request on whose exchange it came; on stdio, where nothing
+ * says that, to the oldest one that wants it. false: no request wants it. */
+bool sgi_log_wish_take(segue_session *session, sgi_json params);
 
 /* ---- task_calls.c: a call that may be a task of 2025-11-25 ---- */
 

@@ -80,6 +80,13 @@ struct segue_session {
     bool has_idempotency;
     bool pulls_from_start; /* tasks/result takes dev.segue/fromSeqNr (R-1905-32) */
 
+    /* log messages of the handshake eras (log_wish.c) */
+    bool has_logging;
+    int32_t log_level;           /* in force; SGI_LOG_LEVELS = none is */
+    struct sgi_emitter *wishing; /* logging/setLevel is under way, */
+    int32_t wish_level;          /* ... for this level, */
+    int32_t wish_session;        /* ... in this wire session */
+
     /* tasks of 2025-11-25 (task_calls.c) */
     bool has_task_calls; /* the server takes tools/call as a task */
     uint8_t our_modes;   /* of SEP-1905, sets of sgi_response_mode */
@@ -146,6 +153,9 @@ static inline bool sgi_session_is_open(const segue_session *session)
 {
     return session->stage == SGI_STAGE_OPEN;
 }
+
+/* log_wish.c: the server has said what it can. */
+void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
 
 /* task_calls.c: what is said of tasks in the handshake of 2025-11-25. */
 void sgi_task_calls_write_capability(sgi_jw *w, const segue_server *host);

@@ -23,36 +23,46 @@ int32_t sgi_task_state_of(sgi_json status)
     return SEGUE_TASK_UNKNOWN;
 }
 
+/* The word and the text of a status as they are told, one NUL between them. */
+static void write_status(sgi_buf *text, sgi_json status, sgi_json message, int32_t state)
+{
+    static const char *const words[] = {"working",   "working", "input_required",
+                                        "completed", "failed",  "cancelled"};
+    sgi_str word;
+    if (!sgi_json_plain_string(status, &word))
+        word = sgi_str_of(words[state]);
+    sgi_buf_add_str(text, word);
+    sgi_buf_add_char(text, 0);
+    if (message.n)
+        sgi_json_decode_shown(message, text);
+}
+
+/* A text that is missing changes nothing. */
 void sgi_task_note_status(segue_request *request, sgi_json object)
 {
     sgi_json status = sgi_json_get(object, "status");
     sgi_json message = sgi_json_get(object, "statusMessage");
     int32_t state = sgi_task_state_of(status);
-    sgi_str word;
     sgi_buf text;
     if (sgi_json_kind_of(message) != SGI_JSON_STRING)
         message = (sgi_json){0};
     sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
     if (state == SEGUE_TASK_UNKNOWN)
         state = request->state;
-    bool changed = state != request->state || message.n;
+    bool changed = state != request->state;
     request->state = state;
     if (request->task)
         request->task->state = state;
-    if (!changed || !request->events.on_status || sgi_deliver_is_full(request))
+    if ((!changed && !message.n) || !request->events.on_status ||
+        sgi_deliver_is_full(request))
         return;
     sgi_buf_init(&text, sgi_engine_mem(request->engine));
-    if (!sgi_json_plain_string(status, &word)) {
-        static const char *const words[] = {"working",   "working", "input_required",
-                                            "completed", "failed",  "cancelled"};
-        word = sgi_str_of(words[state]);
-    }
-    sgi_buf_add_str(&text, word);
-    sgi_buf_add_char(&text, 0);
-    if (message.n)
-        sgi_json_decode_shown(message, &text);
-    if (!text.failed)
+    write_status(&text, status, message, state);
+    uint64_t told = sgi_siphash(request->session->in_flight.seed, text.p, text.len);
+    if (!text.failed && (changed || told != request->status_told)) {
         sgi_deliver(request, &head, sgi_buf_str(&text));
+        request->status_told = told;
+    }
     sgi_buf_free(&text);
 }
 

@@ -4,6 +4,7 @@
 #include "engine/serving/call.h"
 
 #include "engine/dialect/tasks_2025.h"
+#include "engine/log_level.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/wire_session.h"

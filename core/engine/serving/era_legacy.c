@@ -4,6 +4,7 @@
  * dialects. */
 #include "engine/dialect/dialect.h"
 #include "engine/dialect/response_modes.h"
+#include "engine/log_level.h"
 #include "engine/serving/session_name.h"
 
 static bool has_object(sgi_json object, const char *name)
@@ -95,10 +96,7 @@ static void ping(const sgi_inbound *in)
 static void set_level(const sgi_inbound *in)
 {
     sgi_sending sending;
-    sgi_str text;
-    int32_t level = -1;
-    if (sgi_json_plain_string(sgi_json_get(in->params, "level"), &text))
-        level = sgi_log_level(text);
+    int32_t level = sgi_log_level_json(sgi_json_get(in->params, "level"));
     if (level < 0) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "params.level is not a log level",
                          NULL);

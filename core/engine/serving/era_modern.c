@@ -2,6 +2,7 @@
  * wants any, its log level in params._meta; nothing is remembered from one to the next
  * (R-C-14). Order of the checks: R-0-7. */
 #include "engine/dialect/dialect.h"
+#include "engine/log_level.h"
 
 #define META "io.modelcontextprotocol/"
 
@@ -9,17 +10,6 @@
  * client may read either and choose from it. */
 #define VERSIONS                                                                         \
     "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
-
-static const char *const level_names[] = {"debug", "info",     "notice", "warning",
-                                          "error", "critical", "alert",  "emergency"};
-
-int32_t sgi_log_level(sgi_str text)
-{
-    for (int32_t i = 0; i < 8; i++)
-        if (sgi_str_eq(text, sgi_str_of(level_names[i])))
-            return i;
-    return -1;
-}
 
 /* ---- server/discover ---- */
 
@@ -196,8 +186,7 @@ static bool read_context(sgi_inbound *in)
 /* false when it was refused (2026-07-28 server/utilities/logging, "Error Handling"). */
 static bool read_level(sgi_inbound *in)
 {
-    sgi_str text;
-    in->log_level = sgi_json_plain_string(in->level, &text) ? sgi_log_level(text) : -1;
+    in->log_level = sgi_log_level_json(in->level);
     if (!in->level.n || in->log_level >= 0)
         return true;
     sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,

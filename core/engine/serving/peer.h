@@ -241,7 +241,4 @@ void sgi_resource_updated(segue_server *server, sgi_str uri);
 void sgi_updates_ready(sgi_peer *peer);
 bool sgi_updates_fill(sgi_source *source, size_t room);
 
-/* "debug" = 0 ... "emergency" = 7; -1 for no level. */
-int32_t sgi_log_level(sgi_str text);
-
 #endif

@@ -1,0 +1,14 @@
+/* The levels of log messages, in order: "debug" = 0 ... "emergency" = 7. */
+#ifndef SGI_LOG_LEVEL_H
+#define SGI_LOG_LEVEL_H
+
+#include "wire/json_read.h"
+
+#define SGI_LOG_LEVELS 8
+
+/* -1 for no level. */
+int32_t sgi_log_level(sgi_str text);
+/* The same of a JSON value. */
+int32_t sgi_log_level_json(sgi_json value);
+
+#endif
