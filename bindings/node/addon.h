@@ -70,6 +70,7 @@ enum sgnode_event {
     SGNODE_TRANSPORT_PAUSE,
     SGNODE_TRANSPORT_REOPEN,
     SGNODE_TRANSPORT_FREE,
+    SGNODE_RECONNECT,
     SGNODE_EVENTS
 };
 
@@ -350,6 +351,8 @@ void sgnode_on_input(void *user, segue_call *call, segue_status status, const ch
 void sgnode_on_idle(void *user);
 void sgnode_on_open(void *user, segue_session *session);
 void sgnode_on_closed(void *user, segue_session *session, const segue_error *error);
+void sgnode_on_reconnect(void *user, segue_session *session, int32_t attempt,
+                         int64_t delay_ms, const char *reason);
 void sgnode_on_notification(void *user, segue_session *session, const char *method,
                             const char *params, size_t len);
 void sgnode_on_stderr(void *user, const char *text, size_t len);

@@ -20,6 +20,8 @@ static bool hook_session(sgnode_frame *frame, sgnode_user *user,
     table->on_closed = user->handler ? sgnode_on_closed : NULL;
     if (user->handler && events & 1 << SGNODE_NOTIFICATION)
         table->on_notification = sgnode_on_notification;
+    if (user->handler && events & 1 << SGNODE_RECONNECT)
+        table->on_reconnect = sgnode_on_reconnect;
     table->on_validate = user->hooks[SGNODE_HOOK_SECOND] ? sgnode_ask_validate : NULL;
     return true;
 }

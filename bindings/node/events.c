@@ -206,6 +206,17 @@ void sgnode_on_closed(void *opaque, segue_session *session, const segue_error *e
         tell(user, SGNODE_CLOSED, sgnode_error_info(env, error), NULL, NULL);
 }
 
+void sgnode_on_reconnect(void *opaque, segue_session *session, int32_t attempt,
+                         int64_t delay_ms, const char *reason)
+{
+    sgnode_user *user = opaque;
+    napi_env env = begin(user);
+    (void)session;
+    if (env)
+        tell(user, SGNODE_RECONNECT, sgnode_number(env, attempt),
+             sgnode_number(env, (double)delay_ms), sgnode_string(env, reason));
+}
+
 void sgnode_on_notification(void *opaque, segue_session *session, const char *method,
                             const char *params, size_t len)
 {

@@ -25,6 +25,8 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
         table.on_closed = user->handler ? sgpy_on_closed : NULL;
         if (user->handler && events & 1 << SGPY_NOTIFICATION)
             table.on_notification = sgpy_on_notification;
+        if (user->handler && events & 1 << SGPY_RECONNECT)
+            table.on_reconnect = sgpy_on_reconnect;
         table.on_validate = user->hooks[SGPY_HOOK_SECOND] ? sgpy_ask_validate : NULL;
         status = segue_session_open(ptr, way, &full, &table, &session, sgpy_error_slot());
     }

@@ -105,6 +105,16 @@ void sgpy_on_closed(void *user, segue_session *session, const segue_error *error
         finish(user, entered, SGPY_CLOSED, sgpy_error_info(error), NULL, NULL);
 }
 
+void sgpy_on_reconnect(void *user, segue_session *session, int32_t attempt,
+                       int64_t delay_ms, const char *reason)
+{
+    bool entered;
+    (void)session;
+    if (begin(user, &entered))
+        finish(user, entered, SGPY_RECONNECT, PyLong_FromLong(attempt),
+               PyLong_FromLongLong(delay_ms), sgpy_string(reason));
+}
+
 void sgpy_on_notification(void *user, segue_session *session, const char *method,
                           const char *params, size_t len)
 {

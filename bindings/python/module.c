@@ -28,6 +28,7 @@ static const char *const event_names[SGPY_EVENTS] = {
     [SGPY_TRANSPORT_PAUSE] = "TRANSPORT_PAUSE",
     [SGPY_TRANSPORT_REOPEN] = "TRANSPORT_REOPEN",
     [SGPY_TRANSPORT_FREE] = "TRANSPORT_FREE",
+    [SGPY_RECONNECT] = "RECONNECT",
 };
 
 PyObject *sgpy_give(PyObject *old, PyObject *made)

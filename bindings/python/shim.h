@@ -66,6 +66,7 @@ enum sgpy_event {
     SGPY_TRANSPORT_PAUSE,
     SGPY_TRANSPORT_REOPEN,
     SGPY_TRANSPORT_FREE,
+    SGPY_RECONNECT,
     SGPY_EVENTS
 };
 
@@ -250,6 +251,8 @@ void sgpy_on_input(void *user, segue_call *call, segue_status status, const char
 void sgpy_on_idle(void *user);
 void sgpy_on_open(void *user, segue_session *session);
 void sgpy_on_closed(void *user, segue_session *session, const segue_error *error);
+void sgpy_on_reconnect(void *user, segue_session *session, int32_t attempt,
+                       int64_t delay_ms, const char *reason);
 void sgpy_on_notification(void *user, segue_session *session, const char *method,
                           const char *params, size_t len);
 void sgpy_on_stderr(void *user, const char *text, size_t len);

@@ -37,6 +37,8 @@ static void resolve_session(segue_session_options *o)
         o->request_timeout_ms = 60000;
     if (!o->max_reconnects)
         o->max_reconnects = 20;
+    if (!o->reconnect_timeout_ms)
+        o->reconnect_timeout_ms = 60000;
     if (!o->max_result_bytes)
         o->max_result_bytes = (int64_t)64 << 20;
     if (!o->max_requests)
@@ -63,6 +65,8 @@ static const char *wrong_session_option(const segue_session_options *o)
         return "cache_bytes";
     if (o->first_attempts < 0)
         return "first_attempts";
+    if (o->reconnect_timeout_ms < -1)
+        return "reconnect_timeout_ms";
     if (o->dialects_on & ~dialects)
         return "dialects_on";
     if (!sgi_utf8_valid(sgi_str_of(o->name), NULL))

@@ -241,5 +241,10 @@ void sgi_ask_release(sgi_conn *conn);
 void sgi_ask_hold(sgi_conn *conn, bool held);
 /* A status that may be gone when the same is asked a little later. */
 bool sgi_ask_may_pass(int32_t status);
+/* A stream is to be taken up again after *ms, for the attempt-th time in a row: the
+ * application is told, unless the server had said that it may end. false: it has taken
+ * too long; else *ms may be shorter now. */
+bool sgi_ask_again(sgi_conn *conn, const char *why, int32_t attempt, bool is_polled,
+                   int64_t *ms);
 
 #endif

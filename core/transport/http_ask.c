@@ -226,12 +226,17 @@ static int64_t resume_delay(const sgi_http_ask *ask)
 /* The stream is over, whole or not. */
 static void stream_ended(sgi_http_ask *ask, const char *why)
 {
+    bool is_polled = ask->retry_ms != RETRY_UNSAID && !ask->resumptions;
     if (!can_resume(ask)) {
         sgi_http_ask_drop(ask, why);
         return;
     }
     ask->resumptions++;
-    sgi_engine_timer(engine_of(ask), &ask->timer, resume_delay(ask), on_timer);
+    int64_t ms = resume_delay(ask);
+    if (sgi_ask_again(ask->conn, why, ask->resumptions, is_polled, &ms))
+        sgi_engine_timer(engine_of(ask), &ask->timer, ms, on_timer);
+    else
+        sgi_http_ask_drop(ask, why);
 }
 
 /* What is under way is of no use. */

@@ -62,6 +62,8 @@ export const Kind = {
     TRANSPORT_REOPEN: 24,
     /** The last one. */
     TRANSPORT_FREE: 25,
+    /** Of `sessionOpen`. a: attempt, b: milliseconds until then, c: reason. */
+    RECONNECT: 26,
 } as const;
 
 /** `segue_status_value` */

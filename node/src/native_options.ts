@@ -192,6 +192,8 @@ export type SessionOptions = Members<{
     requestTimeoutMs: number;
     maxReconnects: number;
     firstAttempts: number;
+    /** -1 = no limit */
+    reconnectTimeoutMs: number;
     maxResultBytes: number;
     maxRequests: number;
     noIdempotency: boolean;

@@ -191,6 +191,28 @@ def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
     run(work)
 
 
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_server_that_stays_away_is_given_up(server: HttpServer, era: str) -> None:
+    """What tries again says so, and ends with an error that can be gone on from."""
+
+    async def work() -> None:
+        told: list[segue.Reconnect] = []
+        async with segue.connect(
+            server.url, era=era, reconnect_timeout=1.0, on_reconnect=told.append
+        ) as session:
+            task = await session.start("story", n=40, delayMs=20)
+            with pytest.raises(segue.DisconnectedError) as failed:
+                async for segment in task:
+                    if segment.number == 5:
+                        await asyncio.to_thread(server.kill)
+            assert failed.value.retryable and failed.value.token
+            assert "1000 ms (reconnect_timeout_ms)" in str(failed.value)
+        assert told and [t.attempt for t in told][-1] > 1
+        assert all(t.delay <= 1.1 and t.reason for t in told)
+
+    run(work)
+
+
 @pytest.mark.parametrize("how", ["fin", "rst"])
 def test_connections_that_are_cut(server: HttpServer, how: str) -> None:
     """AS-28: a stream that breaks goes on behind the last segment."""

@@ -19,6 +19,7 @@ static void begin_2025(http_script *s, int32_t max_reconnects)
     segue_session_options options = kit_legacy_options();
     options.max_reconnects = max_reconnects;
     options.request_timeout_ms = INT64_C(1000000000); /* time passes fast here */
+    options.reconnect_timeout_ms = -1;
     script_begin(s, &options);
     script_initialize_with(s, "one", SERVER_2025);
     script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
@@ -156,9 +157,118 @@ static void an_answer_without_a_body_is_none(void **state)
     }
 }
 
+/* ---- how long a server that is gone is tried to be reached ---- */
+
+#define LIMIT_MS 5000
+
+static segue_session_options limited(int64_t reconnect_timeout_ms)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.reconnect_timeout_ms = reconnect_timeout_ms;
+    return options;
+}
+
+/* Lets time pass until it is true; how much it was. */
+#define time_until(s, condition)                                                         \
+    do {                                                                                 \
+        int64_t patience_ = script_deadline();                                           \
+        while (!(condition)) {                                                           \
+            script_advance(s, 50);                                                       \
+            script_check(patience_, #condition, __FILE__, __LINE__);                     \
+        }                                                                                \
+    } while (0)
+
+static void a_server_that_is_never_there_is_given_up(void **state)
+{
+    (void)state;
+    static const int64_t limits[][2] = {{LIMIT_MS, LIMIT_MS}, {0, 60000}};
+    for (size_t i = 0; i < 2; i++) {
+        http_script s;
+        segue_session_options options = limited(limits[i][0]);
+        script_prepare(&s);
+        http_peer_close(&s.peer);
+        script_connect(&s, &options);
+        record *r = kit_call(&s.k, "t");
+        int64_t begun = s.k.clock_ms;
+        time_until(&s, s.k.closed && r->completed);
+        assert_in_range(s.k.clock_ms - begun, limits[i][1], limits[i][1] + 1000);
+        assert_int_equal(s.k.closed_status, SEGUE_E_DISCONNECTED);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        assert_non_null(strstr(s.k.closed_message, "(reconnect_timeout_ms)"));
+        assert_in_range(s.k.retries, 3, 19);
+        assert_int_equal(s.k.last_attempt, s.k.retries);
+        assert_true(s.k.last_reason[0] != 0);
+        assert_non_null(strstr(s.k.last_warning, "to reach the server again"));
+        script_end(&s);
+    }
+}
+
+/* A task that is followed: its request ends, the session does not. */
+static void a_task_whose_server_is_gone_is_given_up(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = limited(LIMIT_MS);
+    script_begin(&s, &options);
+    script_discover(&s, SERVER_TASKS);
+    record *r = kit_call(&s.k, "t");
+    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    script_until(&s, r->token[0]);
+    script_advance(&s, 1200);
+    heard *get = script_expect(&s, "tasks/get");
+    int64_t lost = s.k.clock_ms;
+    http_peer_close(&s.peer);
+    script_cut(get, true);
+    time_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    assert_non_null(strstr(r->message, "within 5000 ms (reconnect_timeout_ms)"));
+    assert_in_range(s.k.clock_ms - lost, LIMIT_MS - 1000, LIMIT_MS + 1000);
+    assert_in_range(s.k.retries, 3, 19);
+    assert_memory_equal(s.k.last_reason, "tools/call: ", 12);
+    assert_int_equal(s.k.closed, 0);
+    http_peer_reopen(&s.peer); /* with its token it goes on, in the same session */
+    record *again = kit_resume(&s.k, r->token, NULL);
+    script_result(script_expect(&s, "tasks/get"), TASK("T", "completed") "," RESULT);
+    script_until(&s, again->completed);
+    assert_int_equal(again->status, SEGUE_OK);
+    script_end(&s);
+}
+
+/* 2025-11-25: a stream that is taken up again by Last-Event-ID. */
+static void a_stream_whose_server_is_gone_is_given_up(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    options.reconnect_timeout_ms = LIMIT_MS;
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    record *r = kit_call(&s.k, "t");
+    heard *h = script_expect(&s, "tools/call");
+    script_stream(h);
+    script_text(h, "id: p\r\ndata:\r\n\r\n");
+    script_pump(&s);
+    script_expect_silence(&s);
+    http_peer_close(&s.peer);
+    int64_t lost = s.k.clock_ms;
+    script_cut(h, true);
+    time_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    assert_non_null(strstr(r->message, "within 5000 ms (reconnect_timeout_ms)"));
+    assert_in_range(s.k.clock_ms - lost, LIMIT_MS - 1000, LIMIT_MS + 1000);
+    assert_in_range(s.k.retries, 3, 8);
+    assert_memory_equal(s.k.last_reason, "tools/call: ", 12);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_is_never_there_is_given_up),
+        cmocka_unit_test(a_task_whose_server_is_gone_is_given_up),
+        cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
         cmocka_unit_test(an_accepted_message_needs_no_body),
         cmocka_unit_test(an_answer_without_a_body_is_none),
         cmocka_unit_test(a_list_that_is_lost_is_asked_for_again),

@@ -103,6 +103,18 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
              error ? segue_error_message(error) : "");
 }
 
+static void on_reconnect(void *user, segue_session *session, int32_t attempt,
+                         int64_t delay_ms, const char *reason)
+{
+    kit *k = user;
+    (void)session;
+    assert_int_equal(k->closed, 0);
+    assert_true(attempt >= 1 && delay_ms >= 0);
+    k->retries++;
+    k->last_attempt = attempt;
+    snprintf(k->last_reason, sizeof k->last_reason, "%s", reason);
+}
+
 static void on_notification(void *user, segue_session *session, const char *method,
                             const char *params, size_t len)
 {
@@ -161,6 +173,7 @@ void kit_open(kit *k, const segue_session_options *options)
     events.on_closed = on_closed;
     events.on_notification = on_notification;
     events.on_validate = k->validate;
+    events.on_reconnect = on_reconnect;
     assert_int_equal(
         segue_session_open(k->runtime, k->transport, options, &events, &k->session, NULL),
         SEGUE_OK);

@@ -60,6 +60,9 @@ struct kit {
     int opened, closed, session_freed;
     segue_status closed_status;
     char closed_message[128];
+    int retries; /* that on_reconnect told */
+    int last_attempt;
+    char last_reason[256];
     int notifications;
     char last_notification[512];
     record *records;

@@ -22,6 +22,7 @@ struct sgi_exchange {
     sgi_buf params;       /* Mcp-Param-*, packed */
     int32_t wire_session; /* of the session's, when it was written */
     bool heard;           /* something has come back */
+    int64_t lost_ms;      /* pauses of a stream that is taken up again, in a row */
     bool held;            /* it waits for a token */
     bool unsent;          /* nothing of it has reached the server */
     bool announces;  /* notifications/initialized: the session waits for its acceptance */

@@ -19,6 +19,15 @@ void sgi_explain(char why[SGI_WHY_MAX], const char *what, sgi_str said)
              fits ? said.p : "");
 }
 
+void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
+                       const char *why)
+{
+    snprintf(text, SGI_WHY_MAX,
+             "the server was not reached again within %lld ms "
+             "(reconnect_timeout_ms): %.1800s",
+             (long long)session->options.reconnect_timeout_ms, why ? why : "no answer");
+}
+
 static sgi_str id_key(const sgi_emitter *emitter)
 {
     return (sgi_str){(const char *)&emitter->id, sizeof emitter->id};

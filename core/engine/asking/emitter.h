@@ -48,6 +48,10 @@ struct sgi_emitter {
 #define SGI_WHY_MAX 2048
 void sgi_explain(char why[SGI_WHY_MAX], const char *what, sgi_str said);
 
+/* Why nothing is tried any more: reconnect_timeout_ms is over. */
+void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
+                       const char *why);
+
 /* What an outcome that is REFUSED means for the application. */
 static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {

@@ -157,7 +157,7 @@ static bool is_overtaken(segue_request *request, sgi_json task)
 
 static void take_task(segue_request *request, sgi_json task)
 {
-    request->failures = 0;
+    sgi_request_gets_on(request);
     sgi_task_note_poll(request, task);
     sgi_task_echo_note(request, task, true);
     if (is_overtaken(request, task))
@@ -339,7 +339,7 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_ERROR) {
         take_stream_error(request, outcome->json);
     } else if (outcome->kind == SGI_OUTCOME_RESULT) {
-        request->failures = 0;
+        sgi_request_gets_on(request);
         if (!complete_from_events(request, outcome->json))
             send_get(request);
     } else {

@@ -209,7 +209,7 @@ void sgi_2025_heed_state(segue_request *request)
 
 static void take_look(segue_request *request, sgi_json task)
 {
-    request->failures = 0;
+    sgi_request_gets_on(request);
     if (request->calling)
         sgi_emitter_touch(request->calling); /* who answers this also pushes */
     if (sgi_task_is_another(request, task)) {
@@ -399,7 +399,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (!sgi_2025_is_live(request))
         return;
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
-        request->failures = 0;
+        sgi_request_gets_on(request);
         sgi_response_read(outcome->json, &reply);
         if (task->is_fetch || reply.kind == SGI_RESPONSE_PLAIN)
             take_fetched(request, &reply);

@@ -95,7 +95,7 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event)
         request->partial = true;
     }
     request->unsure = false;
-    request->failures = 0;
+    sgi_request_gets_on(request);
     request->next_event = (uint64_t)seq + 1;
     take_event(request, (uint64_t)seq, event);
     if (request->phase != SGI_PHASE_FOLLOW)

@@ -54,7 +54,8 @@ static bool send_wish(segue_session *session, const char *text, int32_t level)
 bool sgi_log_wish_prepare(segue_request *request)
 {
     segue_session *session = request->session;
-    int32_t level = request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
+    int32_t level =
+        request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
     if (level < 0 || sgi_version_is_modern(session->version) || !session->has_logging ||
         level >= session->log_level || request->wish_session == session->wire_session)
         return true;
@@ -78,7 +79,8 @@ void sgi_log_wish_note(segue_request *request)
 /* A message whose level is no level is for everybody. */
 static bool wants(const segue_request *request, int32_t level)
 {
-    int32_t least = request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
+    int32_t least =
+        request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
     bool goes_on = request->calling || request->phase == SGI_PHASE_FOLLOW;
     return goes_on && request->events.on_log && (level < 0 || level >= least);
 }

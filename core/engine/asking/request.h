@@ -131,7 +131,7 @@ struct segue_request {
     size_t meta_len;
     struct sgi_task_2025 *task_2025; /* while it is one of those (follow_2025.c) */
     int32_t state;                   /* segue_task_state */
-    uint64_t status_told; /* the last status that was told: its hash */
+    uint64_t status_told;            /* the last status that was told: its hash */
     int64_t updated_ms; /* lastUpdatedAt of what it was read from; 0 = none */
     int64_t poll_ms;
     int64_t ttl_ms;          /* -1 = unlimited, 0 = not known */
@@ -141,6 +141,8 @@ struct segue_request {
     bool cancel_due;         /* ... which is under way, or has yet to be sent */
     segue_status cancel_status;
     int32_t failures;  /* in a row, of exchanges about the task */
+    int64_t lost_ms;   /* ... so long nobody was reached: pauses, and vain attempts */
+    int64_t tried_ms;  /* ... of which the last one began then; monotonic */
     bool no_stream;    /* the server streams, but not this */
     bool look_due;     /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
@@ -266,6 +268,13 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome);
 void sgi_request_go(segue_request *request);
 
 /* ---- retry.c ---- */
+
+/* The server did something for it: what failed before is forgotten. */
+static inline void sgi_request_gets_on(segue_request *request)
+{
+    request->failures = 0;
+    request->lost_ms = 0;
+}
 
 /* sgi_request_go, about so much later. */
 void sgi_request_later(segue_request *request, int64_t ms);

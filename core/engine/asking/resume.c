@@ -74,7 +74,7 @@ void sgi_resume_event(segue_request *request, sgi_str id)
     if (!request->resume_token || !id.n)
         return;
     if (!request->last_event || !sgi_str_eq(id, sgi_str_of(request->last_event)))
-        request->failures = 0; /* it gets on */
+        sgi_request_gets_on(request);
     char *copy = sgi_text_dup(mem, id);
     if (!copy)
         return; /* what comes twice is known by its number */
@@ -241,7 +241,7 @@ bool sgi_resume_is_repeat(segue_request *request, double progress)
     bool repeat = request->has_progress && progress <= request->last_progress;
     if (!repeat) {
         request->last_progress = progress;
-        request->failures = 0; /* it gets on */
+        sgi_request_gets_on(request);
     }
     request->has_progress = true;
     return repeat && request->resume_token;

@@ -9,6 +9,7 @@ static const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 
 static void go_again(sgi_timer *timer)
 {
     segue_request *request = SGI_OWNER(timer, segue_request, retry);
+    request->tried_ms = sgi_now(&request->engine->env);
     if (sgi_session_is_open(request->session))
         sgi_request_go(request);
 }
@@ -20,16 +21,43 @@ void sgi_request_later(segue_request *request, int64_t ms)
                      sgi_backoff_spread(ms, SPREAD, &request->engine->env), go_again);
 }
 
-void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
+static int64_t next_pause(segue_request *request, int64_t at_least_ms)
 {
-    if (request->cancel_due)
-        return; /* nothing but the answer to that is waited for */
     int64_t ms = sgi_backoff_ms(&trying, request->failures++);
     if (ms < at_least_ms)
         ms = at_least_ms;
     int64_t patience = sgi_session_patience(request->session, ms);
-    if (patience > ms)
-        ms = patience + patience / 9; /* nor a tenth sooner */
+    return patience > ms ? patience + patience / 9 : ms; /* nor a tenth sooner */
+}
+
+void sgi_request_back_off(segue_request *request, int64_t at_least_ms)
+{
+    if (!request->cancel_due) /* else nothing but the answer to that is waited for */
+        sgi_request_later(request, next_pause(request, at_least_ms));
+}
+
+/* An exchange that reached the server and was cut later says that it was there, and so
+ * does a pause that the server itself asks for. */
+static void lose(segue_request *request, const sgi_outcome *outcome)
+{
+    segue_session *session = request->session;
+    char why[SGI_WHY_MAX];
+    bool is_asked = sgi_session_patience(session, 0) > 0;
+    if (request->failures && outcome->unsent)
+        request->lost_ms += sgi_now(&request->engine->env) - request->tried_ms;
+    int64_t left = sgi_session_reach_ms(session, request->lost_ms);
+    if (left <= 0) {
+        sgi_explain_reach(session, why, outcome->why);
+        sgi_request_fail(request, SEGUE_E_DISCONNECTED, why);
+        return;
+    }
+    int64_t ms = next_pause(request, 0);
+    if (!is_asked) {
+        ms = ms < left ? ms : left;
+        request->lost_ms += ms;
+    }
+    sgi_session_tell_retry(session, request->method, request->failures, ms,
+                           outcome->why ? outcome->why : "no answer");
     sgi_request_later(request, ms);
 }
 
@@ -45,5 +73,5 @@ void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome)
     else if (request->failures >= session->options.max_reconnects)
         sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);
     else
-        sgi_request_back_off(request, 0);
+        lose(request, outcome);
 }

@@ -11,6 +11,8 @@
 #include "engine/error.h"
 #include "engine/hosting/host.h"
 
+#include <stdio.h>
+
 static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
 static void start(void *self);
@@ -331,17 +333,57 @@ static void lost(void *self, const char *why)
     sgi_session_lost(self, why);
 }
 
+int64_t sgi_session_reach_ms(const segue_session *session, int64_t gone_ms)
+{
+    int64_t most = session->options.reconnect_timeout_ms;
+    return most > 0 ? most - gone_ms : INT64_MAX;
+}
+
+void sgi_session_tell_retry(segue_session *session, const char *what, int32_t attempt,
+                            int64_t ms, const char *why)
+{
+    sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
+                   "%s%slost (%s): attempt %d to reach the server again in %lld ms",
+                   what ? what : "the connection is ", what ? " is " : "", why,
+                   (int)attempt, (long long)ms);
+    if (!session->events.on_reconnect)
+        return;
+    session->retry.due = true;
+    session->retry.attempt = attempt;
+    session->retry.delay_ms = ms;
+    snprintf(session->retry.why, sizeof session->retry.why, "%s%s%s", what ? what : "",
+             what ? ": " : "", why);
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+}
+
+static void try_later(segue_session *session, int64_t ms, const char *why)
+{
+    sgi_session_tell_retry(session, NULL, session->attempts, ms, why);
+    sgi_engine_timer(session->engine, &session->timer, ms, try_again);
+}
+
+static void out_of_reach(segue_session *session, const char *why)
+{
+    char text[SGI_WHY_MAX];
+    sgi_explain_reach(session, text, why);
+    sgi_session_failed(session, SEGUE_E_DISCONNECTED, text);
+}
+
 void sgi_session_lost(segue_session *session, const char *why)
 {
     int32_t first = session->was_open ? 0 : session->options.first_attempts;
     int32_t most = first ? first - 1 : session->options.max_reconnects;
+    int64_t now = sgi_now(&session->engine->env);
     int64_t ms =
         sgi_backoff_wait(&reconnecting, session->attempts, &session->engine->env);
-    if (session->stage == SGI_STAGE_CLOSED)
+    if (session->stage == SGI_STAGE_CLOSED || session->stage == SGI_STAGE_LOST)
         return;
-    sgi_engine_log(session->engine, SEGUE_LOG_INFO, "connection lost: %s", why);
-    if (session->stage == SGI_STAGE_LOST)
-        return;
+    if (!session->attempts || session->wait_until_ms > now)
+        session->lost_ms = session->wait_until_ms > now ? session->wait_until_ms : now;
+    int64_t asked = sgi_session_patience(session, ms);
+    int64_t left = sgi_session_reach_ms(session, now - session->lost_ms);
     session->stage = SGI_STAGE_LOST;
     sgi_session_ref(session);
     lose_emitters(session, why);
@@ -351,9 +393,12 @@ void sgi_session_lost(segue_session *session, const char *why)
         ; /* begins again with what carries it */
     else if (++session->attempts > most || !session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
+    else if (left <= 0)
+        out_of_reach(session, why);
+    else if (asked > ms) /* the server is there, and wants to be left alone */
+        try_later(session, asked, why);
     else
-        sgi_engine_timer(session->engine, &session->timer,
-                         sgi_session_patience(session, ms), try_again);
+        try_later(session, ms < left ? ms : left, why);
     sgi_session_unref(session);
 }
 
@@ -428,7 +473,7 @@ void sgi_session_close(segue_session *session)
 static int32_t deliver_closed(segue_session *session)
 {
     sgi_engine *engine = session->engine;
-    session->closed_due = false;
+    session->closed_due = session->retry.due = false;
     session->closed_told = true;
     sgi_user_begin(engine);
     if (session->events.on_closed)
@@ -439,12 +484,29 @@ static int32_t deliver_closed(segue_session *session)
     return 1;
 }
 
+/* The engine may write the next one meanwhile. */
+static int32_t deliver_retry(segue_session *session)
+{
+    sgi_engine *engine = session->engine;
+    char why[sizeof session->retry.why];
+    int32_t attempt = session->retry.attempt;
+    int64_t ms = session->retry.delay_ms;
+    snprintf(why, sizeof why, "%s", session->retry.why);
+    session->retry.due = false;
+    sgi_user_begin(engine);
+    session->events.on_reconnect(session->events.user, session, attempt, ms, why);
+    sgi_user_end(engine);
+    return 1;
+}
+
 static int32_t deliver(sgi_ready *ready, int32_t budget)
 {
     segue_session *session = SGI_OWNER(ready, segue_session, ready);
     sgi_engine *engine = session->engine;
     int32_t ran = 0;
     (void)budget; /* what waits is bounded */
+    if (session->retry.due && !session->closed_told)
+        ran += deliver_retry(session);
     if (session->open_due) {
         session->open_due = false;
         sgi_user_begin(engine);

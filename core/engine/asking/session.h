@@ -40,6 +40,7 @@ struct segue_session {
     sgi_stage stage;
     bool user_closed;
     int32_t attempts; /* to connect, in a row */
+    int64_t lost_ms;  /* ... since then; monotonic */
     bool was_open;
     sgi_timer timer;       /* probe, or the next attempt */
     int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
@@ -101,6 +102,12 @@ struct segue_session {
     sgi_ready ready;
     sgi_buf notifications;   /* notifications that wait (notifications.c) */
     bool notifications_full; /* no more is read before they were given */
+    struct {                 /* the next attempt, for on_reconnect */
+        bool due;
+        int32_t attempt;
+        int64_t delay_ms;
+        char why[256]; /* the beginning */
+    } retry;
     bool open_due;
     bool closed_due;
     bool closed_told;
@@ -130,6 +137,12 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
 void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json params);
 int32_t sgi_notifications_deliver(segue_session *session);
 
+/* What is left of reconnect_timeout_ms when so much of it is gone. */
+int64_t sgi_session_reach_ms(const segue_session *session, int64_t gone_ms);
+/* It is tried again, for the attempt-th time in a row: tells the application and the log.
+ * what: a method, or NULL for the session itself. */
+void sgi_session_tell_retry(segue_session *session, const char *what, int32_t attempt,
+                            int64_t ms, const char *why);
 /* The connection is lost, or what stands for one: connects again, or gives up. */
 void sgi_session_lost(segue_session *session, const char *why);
 /* When something is to be tried again in ms: then, or when the server wants it. */

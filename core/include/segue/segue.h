@@ -1868,11 +1868,24 @@ typedef struct segue_session_options {
     segue_server *host;         /* see above; shared; NULL = none */
     int32_t first_attempts;     /* to connect before it was ever open; 0 = as many as may
                                    follow each other later, max_reconnects + 1 */
+    int64_t reconnect_timeout_ms; /* so long a server that is lost is tried to be reached
+                                   again, from the loss on, and over HTTP by each request
+                                   in its pauses; no attempt begins later. Then the
+                                   session, over HTTP the request, ends with
+                                   SEGUE_E_DISCONNECTED. 0 = default 60000, -1 = as long
+                                   as max_reconnects allows */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per
  * connect. */
 typedef void (*segue_open_fn)(void *user, segue_session *session);
+
+/* The server was lost, or could not be reached: after delay_ms it is tried again, for the
+ * attempt-th time in a row. Over HTTP each request tries for itself, and a stream of it is
+ * taken up again; reason names it then. What is told while an earlier one waits to be
+ * told replaces that. The end of it is on_open, an answer, or SEGUE_E_DISCONNECTED. */
+typedef void (*segue_reconnect_fn)(void *user, segue_session *session, int32_t attempt,
+                                   int64_t delay_ms, const char *reason);
 
 /* The session has ended; error is NULL after segue_session_close. Once, the last
  * callback. */
@@ -1892,6 +1905,7 @@ typedef struct segue_session_events {
     segue_notification_fn on_notification;
     segue_validate_fn on_validate; /* a result that does not fit ends its request with
                                       SEGUE_E_PROTOCOL; NULL = results are not checked */
+    segue_reconnect_fn on_reconnect;
 } segue_session_events;
 
 /* Opens a conversation with the server at the other end of a transport. Requests may be

@@ -66,12 +66,23 @@ export interface RawRequestOptions extends RequestOptions {
     noCache?: boolean | undefined;
 }
 
+/** The server was lost, or could not be reached, and is tried again. */
+export interface Reconnect {
+    /** Which one in a row, from 1 on. */
+    attempt: number;
+    /** So long until then. */
+    delayMs: number;
+    /** What happened; over HTTP with the request that tries. */
+    reason: string;
+}
+
 /** The part of a session's options that concerns its requests. */
 export interface Manners {
     answers: Answering;
     onLog: ((message: LogMessage) => unknown) | undefined;
     logLevel: LogLevel | undefined;
     onNotification: ((method: string, params: JsonObject) => unknown) | undefined;
+    onReconnect: ((reconnect: Reconnect) => unknown) | undefined;
     timeoutMs: number | undefined;
     throwOnError: boolean;
 }
@@ -142,13 +153,20 @@ export class Conversation {
     // ---- from the binding
 
     /** @internal */
-    onEvent(kind: number, a: unknown, b: unknown): void {
+    onEvent(kind: number, a: unknown, b: unknown, c: unknown): void {
         if (kind === Kind.OPEN) {
             this.known = readPeer(native.sessionPeer(this.handle));
             this.connections += 1;
             this.waiters.wake();
         } else if (kind === Kind.NOTIFICATION) {
             this.notified(a as string, b as string | null);
+        } else if (kind === Kind.RECONNECT) {
+            const told = {
+                attempt: a as number,
+                delayMs: b as number,
+                reason: c as string,
+            };
+            if (this.manners.onReconnect) this.run(this.manners.onReconnect, told);
         } else if (kind === Kind.CLOSED) {
             this.ended(a as ErrorInfo | null);
         }

@@ -25,6 +25,7 @@ export type {
     LogLevel,
     LogMessage,
     RawRequestOptions,
+    Reconnect,
     RequestOptions,
 } from "./conversation.js";
 export type { Progress } from "./exchange.js";

@@ -271,6 +271,7 @@ export async function begin(
             onLog: options.onLog,
             logLevel: options.logLevel ?? (options.onLog ? "info" : undefined),
             onNotification: options.onNotification,
+            onReconnect: options.onReconnect,
             timeoutMs: options.timeoutMs,
             throwOnError: options.throwOnError ?? true,
         });
@@ -278,7 +279,7 @@ export async function begin(
             track.runtime.handle,
             track.make(session),
             sessionOptions(options, answers),
-            (kind, a, b) => session.onEvent(kind, a, b),
+            (kind, a, b, c) => session.onEvent(kind, a, b, c),
             -1,
             options.validate ? validator(options.validate) : null,
         );

@@ -3,7 +3,13 @@
 import type { HttpOptions, SessionOptions, Validate } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { OAuth } from "./auth.js";
-import { LEVELS, type LogLevel, type LogMessage } from "./conversation.js";
+import {
+    LEVELS,
+    type LogLevel,
+    type LogMessage,
+    milliseconds,
+    type Reconnect,
+} from "./conversation.js";
 import { type Answering, type AnswerOptions, Answers } from "./questions.js";
 
 const ERAS = { auto: 0, modern: 1, legacy: 2 } as const;
@@ -48,6 +54,8 @@ export interface ConnectOptions extends AnswerOptions {
     logLevel?: LogLevel | undefined;
     /** Gets method and params of what belongs to no request. */
     onNotification?: ((method: string, params: JsonObject) => unknown) | undefined;
+    /** Gets told when the server was lost and is tried again. */
+    onReconnect?: ((reconnect: Reconnect) => unknown) | undefined;
     /** Gets each line of a child's standard error, which else is ours. */
     onStderr?: ((line: string) => unknown) | undefined;
 
@@ -84,6 +92,10 @@ export interface ConnectOptions extends AnswerOptions {
     probeTimeoutMs?: number | undefined;
     /** Attempts in a row to connect again, -1 = none; default 20. */
     maxReconnects?: number | undefined;
+    /** So long, in milliseconds, a server that is lost is tried to be reached again, over
+     * HTTP by each request; then that ends with a `DisconnectedError`. `Infinity` = as
+     * long as `maxReconnects` allows; default 60,000. */
+    reconnectTimeoutMs?: number | undefined;
     tls?: TlsOptions | undefined;
     /** Its URL; "" = none. Default: of the environment. */
     proxy?: string | undefined;
@@ -155,6 +167,7 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
     onInput: true,
     onLog: true,
     onNotification: true,
+    onReconnect: true,
     onSample: true,
     onStderr: true,
     probeTimeoutMs: true,
@@ -235,6 +248,10 @@ export function sessionOptions(
         requestTimeoutMs: options.requestTimeoutMs,
         probeTimeoutMs: options.probeTimeoutMs,
         maxReconnects: options.maxReconnects,
+        reconnectTimeoutMs:
+            options.reconnectTimeoutMs === Infinity
+                ? -1
+                : milliseconds(options.reconnectTimeoutMs),
         firstAttempts: options.connectAttempts ?? 1,
         maxResultBytes: options.maxResultBytes,
         maxRequests: options.maxRequests ?? MANY,

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         PromptResult,
         Question,
         ReadResult,
+        Reconnect,
         Refused,
         Resource,
         ResourceTemplate,
@@ -158,7 +159,7 @@ _LAZY = {
     for module, names in {
         ".client": "Answers Change Changes Completion Connecting ConnectOptions "
         "FileStorage Implementation LogMessage OAuth Peer Prompt "
-        "PromptArgument PromptResult Question ReadResult Refused "
+        "PromptArgument PromptResult Question ReadResult Reconnect Refused "
         "Resource ResourceTemplate Resuming Session Stream Task "
         "TaskStatus TokenStorage Tool authorize connect resume",
         ".content": "Annotations Audio EmbeddedResource Icon Image PromptMessage "
@@ -223,6 +224,7 @@ __all__ = [
     "ProtocolError",
     "Question",
     "ReadResult",
+    "Reconnect",
     "ReentrantError",
     "Refused",
     "RefusedError",

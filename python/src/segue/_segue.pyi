@@ -59,6 +59,7 @@ TRANSPORT_CLOSE: Final = 22
 TRANSPORT_PAUSE: Final = 23  # a: bool
 TRANSPORT_REOPEN: Final = 24
 TRANSPORT_FREE: Final = 25  # the last one
+RECONNECT: Final = 26  # of session_open. a: attempt (int), b: ms until then, c: reason
 
 Handler = Callable[[int, Any, Any, Any], object]
 Event = tuple[Handler | None, int, Any, Any, Any]
@@ -347,6 +348,7 @@ class SessionOptions(TypedDict, total=False):
     request_timeout_ms: int | None
     max_reconnects: int | None
     first_attempts: int | None
+    reconnect_timeout_ms: int | None
     max_result_bytes: int | None
     max_requests: int | None
     no_idempotency: bool | None

@@ -41,7 +41,7 @@ async def call(
     if log_level is not None:
         options["on_log"] = follower.on_log
         options["log_level"] = log_level
-    async with connect(target, access, options) as session:
+    async with connect(screen, target, access, options) as session:
         follower.era = session.peer.era
         given = await _arguments(session, tool, pairs, base)
         run = session.stream(

@@ -22,7 +22,7 @@ async def tools(
     screen: Screen, target: Target, access: Access, *, name: str | None
 ) -> Exit:
     """Lists tools, or shows one with its schemas."""
-    async with connect(target, access) as session:
+    async with connect(screen, target, access) as session:
         found = await session.list_tools()
     if name is not None:
         named = [tool for tool in found if tool.name == name]
@@ -41,7 +41,7 @@ async def tools(
 
 async def resources(screen: Screen, target: Target, access: Access) -> Exit:
     """Lists resources and templates."""
-    async with connect(target, access) as session:
+    async with connect(screen, target, access) as session:
         found, templates = await asyncio.gather(
             _or_none(session.list_resources()),
             _or_none(session.list_resource_templates()),
@@ -66,7 +66,7 @@ async def read(
     screen: Screen, target: Target, access: Access, uri: str, output: Path | None
 ) -> Exit:
     """Reads a resource; its bytes go to a file when one is named."""
-    async with connect(target, access) as session:
+    async with connect(screen, target, access) as session:
         result = await session.read_resource(uri)
     if output is not None:
         try:
@@ -84,7 +84,7 @@ async def read(
 
 async def prompts(screen: Screen, target: Target, access: Access) -> Exit:
     """Lists prompts."""
-    async with connect(target, access) as session:
+    async with connect(screen, target, access) as session:
         found = await session.list_prompts()
     if screen.as_json:
         screen.json([_wire(item) for item in found])
@@ -113,7 +113,7 @@ async def prompt(
         if not equals:
             raise UsageError(f"{pair!r} is not of the form key=value")
         arguments[key] = value
-    async with connect(target, access) as session:
+    async with connect(screen, target, access) as session:
         result = await session.get_prompt(name, arguments)
     if screen.as_json:
         screen.json(_wire(result))
@@ -155,7 +155,7 @@ async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
 
 async def _introduction(target: Target, access: Access, era: Era) -> dict[str, Any]:
     chosen = Access(access.headers, access.bearer, era)
-    async with connect(target, chosen) as session:
+    async with connect(screen, target, chosen) as session:
         peer = session.peer
         told: dict[str, Any] = {
             "protocolVersion": peer.protocol_version,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from segue import Reconnect
+
 __all__ = ["Screen"]
 
 
@@ -51,6 +53,14 @@ class Screen:
         """A line for the person, beside the result."""
         if not self.is_quiet:
             self.notes.print(text, style="dim", markup=False, soft_wrap=True)
+
+    def reconnect(self, told: Reconnect) -> None:
+        """The server was lost, and is tried again."""
+        self.end_segments()
+        self.note(
+            f"the server is lost ({told.reason}): attempt {told.attempt} to reach it "
+            f"again in {told.delay:.1f} s"
+        )
 
     def error(self, error: BaseException) -> None:
         """Says why the command failed; as JSON also on standard output."""

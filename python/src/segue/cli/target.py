@@ -11,6 +11,7 @@ from typing import Literal
 
 import segue
 from segue.cli.codes import UsageError
+from segue.cli.screen import Screen
 from segue.tokens import Target
 
 Era = Literal["auto", "modern", "legacy"]
@@ -82,10 +83,14 @@ def parse_access(headers: list[str], bearer: str | None, era: Era) -> Access:
 
 
 def connect(
-    target: Target, access: Access, options: segue.ConnectOptions | None = None
+    screen: Screen,
+    target: Target,
+    access: Access,
+    options: segue.ConnectOptions | None = None,
 ) -> segue.Connecting:
     """`segue.connect` with what the options of the command line say."""
     chosen: segue.ConnectOptions = {**(options or {}), "era": access.era}
+    chosen["on_reconnect"] = screen.reconnect
     if isinstance(target, str):
         chosen["headers"] = access.headers
         chosen["auth"] = access.bearer

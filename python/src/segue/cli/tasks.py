@@ -64,7 +64,7 @@ async def list_tasks(screen: Screen, access: Access, *, is_refreshed: bool) -> E
 async def get(screen: Screen, access: Access, name: str, target: Target | None) -> Exit:
     """Shows how a task is, and its result if it has one."""
     saved = find(name, target)
-    async with connect(saved.target, _in_era(access, saved)) as session:
+    async with connect(screen, saved.target, _in_era(access, saved)) as session:
         status = await (await _task(session, saved)).status()
     if saved.id:
         TokenFile().update(saved.id, status=status.status)
@@ -99,7 +99,7 @@ async def follow(
     asker = Asker(screen, answers)
     access = _in_era(access, saved)
     options: segue.ConnectOptions = {"on_elicit": asker.answer}
-    async with connect(saved.target, access, options) as session:
+    async with connect(screen, saved.target, access, options) as session:
         follower.era = session.peer.era
         if is_from_start:
             task = await _task(session, saved)
@@ -115,7 +115,7 @@ async def cancel(
 ) -> Exit:
     """Cancels a task on its server and forgets it."""
     saved = find(name, target)
-    async with connect(saved.target, _in_era(access, saved)) as session:
+    async with connect(screen, saved.target, _in_era(access, saved)) as session:
         await (await _task(session, saved)).cancel()
     if saved.id:
         TokenFile().remove(saved.id)
@@ -166,7 +166,7 @@ async def _refresh(
     screen: Screen, access: Access, tokens: TokenFile, saved: SavedTask
 ) -> SavedTask:
     try:
-        async with connect(saved.target, _in_era(access, saved)) as session:
+        async with connect(screen, saved.target, _in_era(access, saved)) as session:
             status = (await (await _task(session, saved)).status()).status
     except segue.TaskLostError:
         status = "lost"

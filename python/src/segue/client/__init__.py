@@ -2,7 +2,7 @@
 
 from .auth import FileStorage, OAuth, TokenStorage
 from .changes import Change, Changes
-from .conversation import LogMessage
+from .conversation import LogMessage, Reconnect
 from .items import (
     Completion,
     Prompt,
@@ -37,6 +37,7 @@ __all__ = [
     "PromptResult",
     "Question",
     "ReadResult",
+    "Reconnect",
     "Refused",
     "Resource",
     "ResourceTemplate",

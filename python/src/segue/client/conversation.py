@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
     from .opening import Line
 
-__all__ = ["Conversation", "LogMessage", "milliseconds"]
+__all__ = ["Conversation", "LogMessage", "Reconnect", "milliseconds"]
 
 Log = Callable[["LogMessage"], object]
 Notified = Callable[[str, "dict[str, Any]"], object]
+Reconnecting = Callable[["Reconnect"], object]
 
 _encode = msgspec.json.encode
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -53,6 +54,20 @@ class LogMessage(msgspec.Struct, frozen=True):
     level: str = "info"
     data: Any = None
     logger: str | None = None
+
+
+class Reconnect(msgspec.Struct, frozen=True):
+    """The server was lost, or could not be reached, and is tried again.
+
+    Attributes:
+        attempt: Which one in a row, from 1 on.
+        delay: Seconds until then.
+        reason: What happened; over HTTP with the request that tries.
+    """
+
+    attempt: int
+    delay: float
+    reason: str
 
 
 def milliseconds(seconds: float | None) -> int | None:
@@ -84,6 +99,7 @@ class Conversation:
         on_log: Log | None,
         log_level: str | None,
         on_notification: Notified | None,
+        on_reconnect: Reconnecting | None,
         timeout: float | None,
         raise_on_error: bool,
     ) -> None:
@@ -97,6 +113,7 @@ class Conversation:
         self._on_log = on_log
         self._log_level = log_level
         self._on_notification = on_notification
+        self._on_reconnect = on_reconnect
         self._timeout_ms = milliseconds(timeout)
         self._raises = raise_on_error
         self._running: set[asyncio.Future[Any]] = set()
@@ -112,6 +129,9 @@ class Conversation:
             self._wake()
         elif kind == _segue.NOTIFICATION:
             self._notified(a, b)
+        elif kind == _segue.RECONNECT:
+            if self._on_reconnect is not None:
+                self.run(self._on_reconnect, Reconnect(a, b / 1000, c))
         elif kind == _segue.CLOSED:
             self.is_closed = True
             self._error = errors.from_info(a, a[0]) if a else None

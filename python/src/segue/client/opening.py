@@ -239,6 +239,7 @@ def begin(target: Target, o: ConnectOptions) -> tuple[Session, Line]:
         on_log=o.get("on_log"),
         log_level=level,
         on_notification=o.get("on_notification"),
+        on_reconnect=o.get("on_reconnect"),
         timeout=o.get("timeout"),
         raise_on_error=o.get("raise_on_error", True),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing_extensions import TypedDict
 
 from .. import _segue
 from .auth import OAuth
-from .conversation import Log, Notified, milliseconds
+from .conversation import Log, Notified, Reconnecting, milliseconds
 from .questions import Answers, Elicit, Input, Roots, Sample
 
 __all__ = [
@@ -43,6 +44,7 @@ class ConnectOptions(TypedDict, total=False):
         answers: Instead of these four: an object that answers everything.
         on_log: Gets each `LogMessage`; asks for them from `log_level` on ("info").
         on_notification: Gets method and params of what belongs to no request.
+        on_reconnect: Gets a `Reconnect` when the server was lost and is tried again.
         on_stderr: Gets each line of a child's standard error, which else is ours.
 
     Calls:
@@ -62,6 +64,9 @@ class ConnectOptions(TypedDict, total=False):
         probe_timeout: A server that says nothing to `server/discover` for so long, over
             stdio, is one of the handshake eras; default 5.
         max_reconnects: Attempts in a row, -1 = none; default 20.
+        reconnect_timeout: So long a server that is lost is tried to be reached again,
+            over HTTP by each request; then that ends with a `DisconnectedError`, which
+            has the token. `math.inf` = as long as `max_reconnects` allows; default 60.
         verify: False = certificates are not verified; a path = a file of them, PEM.
         cert: File of a client certificate, or (certificate, key), or with a password.
         proxy: Its URL; "" = none. Default: of the environment.
@@ -95,6 +100,7 @@ class ConnectOptions(TypedDict, total=False):
     on_log: Log | None
     log_level: str | None
     on_notification: Notified | None
+    on_reconnect: Reconnecting | None
     on_stderr: Callable[[str], object] | None
     timeout: float | None
     raise_on_error: bool
@@ -106,6 +112,7 @@ class ConnectOptions(TypedDict, total=False):
     request_timeout: float | None
     probe_timeout: float | None
     max_reconnects: int
+    reconnect_timeout: float | None
     verify: bool | str | os.PathLike[str]
     cert: str | tuple[str, ...] | None
     proxy: str | None
@@ -190,6 +197,9 @@ def session_options(o: ConnectOptions, answers: Answers) -> _segue.SessionOption
         "request_timeout_ms": milliseconds(o.get("request_timeout")),
         "probe_timeout_ms": milliseconds(o.get("probe_timeout")),
         "max_reconnects": o.get("max_reconnects"),
+        "reconnect_timeout_ms": -1
+        if o.get("reconnect_timeout") == math.inf
+        else milliseconds(o.get("reconnect_timeout")),
         "first_attempts": o.get("connect_attempts", 1),
         "max_result_bytes": o.get("max_result_bytes"),
         "max_requests": o.get("max_requests") or _MANY,
