@@ -1881,7 +1881,7 @@ typedef struct segue_session_options {
 typedef void (*segue_open_fn)(void *user, segue_session *session);
 
 /* The server was lost, or could not be reached: after delay_ms it is tried again, for the
- * attempt-th time in a row. Over HTTP each request tries for itself, and a stream of it is
+ * attempt-th time in a row. Over HTTP each request tries for itself, and its stream is
  * taken up again; reason names it then. What is told while an earlier one waits to be
  * told replaces that. The end of it is on_open, an answer, or SEGUE_E_DISCONNECTED. */
 typedef void (*segue_reconnect_fn)(void *user, segue_session *session, int32_t attempt,
