@@ -247,6 +247,7 @@ bool script_may_push(heard *h, int ms)
     return poll(&fd, 1, ms) > 0;
 }
 
+/* A client that has closed the connection hears no more of it. */
 static void send_all(heard *h, const char *bytes, size_t len)
 {
     size_t piece = h->script->piece ? h->script->piece : len;
@@ -257,6 +258,8 @@ static void send_all(heard *h, const char *bytes, size_t len)
         len -= sent;
         if (h->script->piece || len)
             script_pump(h->script);
+        if (!sent && heard_is_closed(h))
+            return;
         script_check(until, "the client to read", __FILE__, __LINE__);
     }
 }
