@@ -4,7 +4,9 @@ import { test } from "node:test";
 import {
     ClosedError,
     connect,
+    DisconnectedError,
     InvalidError,
+    type Reconnect,
     RemoteError,
     RequestCancelledError,
     resume,
@@ -168,6 +170,33 @@ serverTest("AS-93b: a server that dies and comes back", async (server) => {
     assert.equal((await task.result()).text, story(1, 40).join(""));
     await session.close();
 });
+
+for (const era of ["modern", "legacy"] as const) {
+    serverTest(`a server that stays away is given up (${era})`, async (server) => {
+        const told: Reconnect[] = [];
+        const session = await connect(server.url, {
+            era,
+            reconnectTimeoutMs: 1000,
+            onReconnect: (reconnect) => told.push(reconnect),
+        });
+        const task = await session.start("story", { n: 40, delayMs: 20 });
+        await assert.rejects(
+            async () => {
+                for await (const segment of task) {
+                    if (segment.number === 5) await server.kill();
+                }
+            },
+            (error: unknown) =>
+                error instanceof DisconnectedError &&
+                error.retryable &&
+                typeof error.token === "string" &&
+                error.message.includes("1000 ms (reconnect_timeout_ms)"),
+        );
+        assert.ok((told.at(-1)?.attempt ?? 0) > 1);
+        assert.ok(told.every((one) => one.delayMs <= 1100 && one.reason !== ""));
+        await session.close();
+    });
+}
 
 for (const how of ["fin", "rst"]) {
     serverTest(`AS-28: connections that are cut (${how})`, async (server) => {

@@ -172,6 +172,7 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
     onStderr: true,
     probeTimeoutMs: true,
     proxy: true,
+    reconnectTimeoutMs: true,
     requestTimeoutMs: true,
     restart: true,
     resumable: true,
