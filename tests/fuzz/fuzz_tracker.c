@@ -133,10 +133,9 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     if (c->credit > 0)
         c->credit--;
     else if (c->credit == 0) /* an end does not wait for credit that nobody may give */
-        fuzz_check(
-            request->phase == SGI_PHASE_DONE &&
-            (request->status != SEGUE_OK || request->given_up ||
-             request->session->stage == SGI_STAGE_CLOSED));
+        fuzz_check(request->phase == SGI_PHASE_DONE &&
+                   (request->status != SEGUE_OK || request->given_up ||
+                    request->session->stage == SGI_STAGE_CLOSED));
     meddle(c);
 }
 

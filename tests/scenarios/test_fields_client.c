@@ -174,7 +174,7 @@ static const client_row rows[] = {
     {streamed, EVENT, "params>payload>content>0", ".TTTTTTTTTTTTT"},
     {streamed, EVENT, "params>payload>segment", "TTTTTTTTTTTTTT"},
     {streamed, STATUS_EVENT, "params>payload>status", "TTTTTTTTTTTTTT"},
-    {streamed, STATUS_EVENT, "params>payload>statusMessage", "........TTTT.."},
+    {streamed, STATUS_EVENT, "params>payload>statusMessage", ".........TTT.."},
     {streamed, STREAM_END, "result", "WWWWWWWWWWWWW."},
     {streamed, STREAM_END, "result>resultType", "KKKKKKKKKKKKKK"},
     {streamed, STREAM_END, "result>_meta", ".............."},
