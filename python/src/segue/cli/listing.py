@@ -136,7 +136,7 @@ async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
     failure: segue.Error | None = None
     for era in eras:
         try:
-            told[era] = await _introduction(target, access, era)
+            told[era] = await _introduction(screen, target, access, era)
         except segue.Error as error:
             failure = error
     if not told:
@@ -153,7 +153,9 @@ async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
     return Exit.OK
 
 
-async def _introduction(target: Target, access: Access, era: Era) -> dict[str, Any]:
+async def _introduction(
+    screen: Screen, target: Target, access: Access, era: Era
+) -> dict[str, Any]:
     chosen = Access(access.headers, access.bearer, era)
     async with connect(screen, target, chosen) as session:
         peer = session.peer
