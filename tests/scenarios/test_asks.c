@@ -27,10 +27,10 @@ static void call(wire *c, const char *id, const char *tool)
 }
 
 /* The next question; its id as JSON. */
-static const char *question(wire *c, char id[32])
+static const char *question(wire *c, char id[WIRE_ID])
 {
     const char *asked = wire_request(c, CREATE);
-    snprintf(id, 32, "%s", json_at(asked, "id"));
+    snprintf(id, WIRE_ID, "%s", json_at(asked, "id"));
     assert_true(*id);
     return asked;
 }
@@ -55,7 +55,7 @@ static void says(const char *response, const char *part)
 
 static void asks_once(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     const char *asked = question(c, id);
@@ -71,7 +71,7 @@ static void every_revision_is_asked(world *w)
     static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
                                            "2025-11-25"};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
-        char id[32];
+        char id[WIRE_ID];
         wire *c = legacy_connect_as(w, NULL, versions[i], CAPS_FORM);
         call(c, "1", "ask_once");
         question(c, id);
@@ -84,7 +84,7 @@ static void every_revision_is_asked(world *w)
 /* R-776-25: what stands between the questions keeps its place. */
 static void asks_in_turn(world *w)
 {
-    char ids[3][32];
+    char ids[3][WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_rounds");
     for (int i = 0; i < 3; i++) {
@@ -98,7 +98,7 @@ static void asks_in_turn(world *w)
 
 static void two_at_once(world *w)
 {
-    char first[32], second[32];
+    char first[WIRE_ID], second[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_both");
     question(c, first);
@@ -113,7 +113,7 @@ static void two_at_once(world *w)
 
 static void an_error_is_told_as_one(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     question(c, id);
@@ -128,7 +128,7 @@ static void malformed_answers(world *w)
                                          {"result", "{},\"error\":{\"code\":1}"},
                                          {"error", "{\"message\":\"no code\"}"},
                                          {"result", "null"}};
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char call_id[2] = {(char)('1' + i), 0};
@@ -143,7 +143,7 @@ static void malformed_answers(world *w)
 
 static void strange_answers(world *w)
 {
-    char id[32], again[32];
+    char id[WIRE_ID], again[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     question(c, id);
@@ -161,7 +161,7 @@ static void strange_answers(world *w)
 
 static void five_unfit_answers_end_it(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     for (int i = 0; i < 5; i++) {
@@ -189,7 +189,7 @@ static void what_is_not_declared_is_not_asked(world *w)
 
 static void a_cancelled_call_withdraws_it(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     question(c, id);
@@ -201,7 +201,7 @@ static void a_cancelled_call_withdraws_it(world *w)
 
 static void a_result_withdraws_it(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_hastily");
     question(c, id);
@@ -212,7 +212,7 @@ static void a_result_withdraws_it(world *w)
 
 static void waiting_ends(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     question(c, id);
@@ -228,7 +228,7 @@ static void waiting_ends(world *w)
 
 static void a_lost_connection_ends_it(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     question(c, id);
@@ -243,7 +243,7 @@ static void a_lost_connection_ends_it(world *w)
 
 static void another_session_cannot_answer(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, "ada", CAPS_FORM);
     wire *same = legacy_connect(w, "ada", CAPS_FORM);
     wire *other = legacy_connect(w, "bob", CAPS_FORM);
@@ -268,7 +268,7 @@ static void assert_related(const char *message, const char *task)
 
 static void a_task_asks(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
     assert_related(question(c, id), task);
@@ -281,7 +281,7 @@ static void a_task_asks(world *w)
 
 static void a_task_that_is_cancelled_withdraws_it(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
     question(c, id);
@@ -296,7 +296,7 @@ static void a_task_that_is_cancelled_withdraws_it(world *w)
  * Status"). */
 static void who_waits_for_the_result_is_asked(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, "ada", CAPS_FORM);
     const char *task = legacy_make_task(c, "1", "multi_input", NULL, NULL);
     question(c, id);

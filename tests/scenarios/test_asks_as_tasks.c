@@ -17,7 +17,7 @@
 
 static void a_question_is_asked_as_a_task(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_L);
     asker_call(c, "1", "ask_model");
     const char *line = asker_asked(c, SAMPLE, id);
@@ -38,7 +38,7 @@ static void a_question_is_asked_as_a_task(world *w)
 
 static void an_elicitation_is_asked_as_a_task(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_L);
     asker_call(c, "1", "ask_once");
     assert_at(asker_asked(c, "elicitation/create", id), "params.task.ttl", "60000");
@@ -53,7 +53,7 @@ static void an_elicitation_is_asked_as_a_task(world *w)
 
 static void a_status_is_heard(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = asker_begin_task(w, CAPS_L, "ask_model");
     wire_notify(c, "notifications/tasks/status", FACTS("completed"));
     asker_asked(c, RESULT, id); /* at once, without a look */
@@ -63,7 +63,7 @@ static void a_status_is_heard(world *w)
 
 static void a_task_asks_for_a_task(world *w)
 {
-    char id[32], related[160];
+    char id[WIRE_ID], related[160];
     wire *c = legacy_connect(w, NULL, CAPS_L);
     const char *task = legacy_make_task(c, "1", "ask_model_task", NULL, NULL);
     const char *line = asker_asked(c, SAMPLE, id);
@@ -81,7 +81,7 @@ static void a_task_asks_for_a_task(world *w)
 
 static void who_takes_no_task_is_asked_plainly(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, "{\"sampling\":{},\"tasks\":{\"cancel\":{}}}");
     asker_call(c, "1", "ask_model");
     assert_at(asker_asked(c, SAMPLE, id), "params.task", "");
@@ -96,7 +96,7 @@ static void who_takes_no_task_is_asked_plainly(world *w)
 
 static void as_25_pushed(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_S);
     asker_call(c, "1", "ask_model");
     assert_at(asker_asked(c, SAMPLE, id), "params.task.responseModes",
@@ -112,7 +112,7 @@ static void as_25_pushed(world *w)
 
 static void as_25_pulled(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_S);
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, id);
@@ -136,7 +136,7 @@ static void as_25_pulled(world *w)
 
 static void a_hole_is_filled(world *w)
 {
-    char id[32], pull[32];
+    char id[WIRE_ID], pull[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_S);
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, id);
@@ -150,7 +150,7 @@ static void a_hole_is_filled(world *w)
 
 static void an_answer_may_come_at_once(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_S);
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, id);
@@ -167,7 +167,7 @@ static void an_answer_may_come_at_once(world *w)
 
 static void errors_are_told(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_L);
     asker_call(c, "1", "ask_model"); /* refused */
     asker_asked(c, SAMPLE, id);
@@ -192,7 +192,7 @@ static void errors_are_told(world *w)
 
 static void a_stream_that_fails_is_an_error(world *w)
 {
-    char push[32], id[32];
+    char push[WIRE_ID], id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_S);
     for (int nothing = 0; nothing < 2; nothing++) {
         char call_id[2] = {(char)('1' + nothing), 0};
@@ -224,7 +224,7 @@ static void nonsense_is_an_error(world *w)
         "{\"partial-content\":[],\"isComplete\":false}",
     };
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-        char id[32];
+        char id[WIRE_ID];
         wire *c = legacy_connect(w, NULL, CAPS_S);
         asker_call(c, "1", "ask_model");
         asker_asked(c, SAMPLE, id);
@@ -236,7 +236,7 @@ static void nonsense_is_an_error(world *w)
 
 static void strange_answers_are_dropped(world *w)
 {
-    char push[32], id[32];
+    char push[WIRE_ID], id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_S);
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, push);
@@ -263,7 +263,7 @@ static void strange_answers_are_dropped(world *w)
 
 static void who_never_answers_is_given_up(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_L);
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, id);

@@ -22,7 +22,7 @@ static void expect_end(const world *w, wire *c, const char *id)
 
 static void a_cancelled_call_cancels_it(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = asker_begin_task(w, CAPS_L, "ask_model");
     asker_polled(w, c, GET, id);
     wire_notify(c, "notifications/cancelled", "\"requestId\":1");
@@ -40,7 +40,7 @@ static void a_cancelled_call_cancels_it(world *w)
 
 static void what_cannot_be_cancelled_is_not(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, "{\"sampling\":{},\"tasks\":{" TAKES "}}");
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, id);
@@ -53,7 +53,7 @@ static void what_cannot_be_cancelled_is_not(world *w)
 /* The client comes back on another connection, and has its task still. */
 static void it_goes_on_where_the_client_is(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, "ada", CAPS_S);
     legacy_make_task(c, "1", "ask_model_task", NULL, NULL);
     asker_asked(c, SAMPLE, id);
@@ -76,7 +76,7 @@ static void it_goes_on_where_the_client_is(world *w)
 /* ... or has lost it: then it is asked anew. */
 static void it_is_asked_anew_where_it_is_lost(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, "ada", CAPS_L);
     const char *task = legacy_make_task(c, "1", "ask_model_task", NULL, NULL);
     asker_asked(c, SAMPLE, id);
@@ -98,7 +98,7 @@ static void it_is_asked_anew_where_it_is_lost(world *w)
 
 static void it_is_asked_plainly_where_no_task_is_taken(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, "ada", CAPS_L);
     const char *task = legacy_make_task(c, "1", "ask_model_task", NULL, NULL);
     asker_asked(c, SAMPLE, id);
@@ -114,7 +114,7 @@ static void it_is_asked_plainly_where_no_task_is_taken(world *w)
 
 static void before_it_is_a_task_it_is_asked_anew(world *w)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, "ada", CAPS_L);
     const char *task = legacy_make_task(c, "1", "ask_model_task", NULL, NULL);
     asker_asked(c, SAMPLE, id);
@@ -130,7 +130,7 @@ static void before_it_is_a_task_it_is_asked_anew(world *w)
 static void questions_are_bounded(world *w)
 {
     enum { MOST = 256, MORE = 3 };
-    char id[32], first[32];
+    char id[WIRE_ID], first[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_L);
     for (int i = 0; i < MOST + MORE; i++) {
         snprintf(id, sizeof id, "%d", i);

@@ -81,6 +81,33 @@ static void a_repeat_gets_the_same_answer(void **state)
     kit_end(&k);
 }
 
+/* A server that was started again counts from the beginning: what the user said, or says
+ * later, to its first question is no answer to the second. */
+static void an_id_that_is_used_again_asks_anew(void **state)
+{
+    char first[64];
+    (void)state;
+    kit k = {0};
+    begin(&k, "{\"elicitation\":{}}", "2025-11-25");
+    record *r = kit_call(&k, "t");
+    kit_expect(&k, "tools/call");
+    kit_say(&k, ASK("1", ",\"n\":1"));
+    snprintf(first, sizeof first, "%s", r->last_key);
+    kit_say(&k, ASK("1", ",\"n\":2"));
+    assert_string_not_equal(r->last_key, first);
+    assert_int_equal(record_answer(r, first, YES), SEGUE_E_NOT_FOUND);
+    kit_expect_silence(&k);
+    assert_int_equal(record_answer(r, NULL, YES), SEGUE_OK);
+    assert_answer(&k, "1", "result", YES);
+    snprintf(first, sizeof first, "%s", r->last_key);
+    kit_say(&k, ASK("1", ",\"n\":3")); /* that one has its answer */
+    assert_string_not_equal(r->last_key, first);
+    kit_expect_silence(&k);
+    assert_int_equal(record_answer(r, NULL, YES), SEGUE_OK);
+    assert_answer(&k, "1", "result", YES);
+    kit_end(&k);
+}
+
 static segue_status refuse(kit *k, record *r, const char *data)
 {
     segue_status status =
@@ -319,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_revision_asks),
         cmocka_unit_test(a_repeat_gets_the_same_answer),
+        cmocka_unit_test(an_id_that_is_used_again_asks_anew),
         cmocka_unit_test(an_error_may_be_the_answer),
         cmocka_unit_test(without_memory_for_an_error_the_question_stays),
         cmocka_unit_test(a_withdrawn_one_is_not_answered),

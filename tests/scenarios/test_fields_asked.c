@@ -86,7 +86,7 @@ static void still_works(wire *c)
 
 static char *ask(world *w, wire *c)
 {
-    char id[32];
+    char id[WIRE_ID];
     (void)w;
     asker_call(c, "1", "ask_model");
     asker_asked(c, SAMPLE, id);
@@ -95,7 +95,7 @@ static char *ask(world *w, wire *c)
 
 static char *look(world *w, wire *c)
 {
-    char *first = ask(w, c), id[32];
+    char *first = ask(w, c), id[WIRE_ID];
     asker_reply(c, first, "{" CREATED "}");
     free(first);
     asker_polled(w, c, GET, id);
@@ -104,7 +104,7 @@ static char *look(world *w, wire *c)
 
 static char *fetch(world *w, wire *c)
 {
-    char *got = look(w, c), id[32];
+    char *got = look(w, c), id[WIRE_ID];
     asker_reply(c, got, TASK("completed"));
     free(got);
     asker_asked(c, RESULT, id);

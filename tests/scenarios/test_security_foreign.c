@@ -236,7 +236,7 @@ static void foreign_requests(world *w)
 
 static void foreign_questions(world *w)
 {
-    char line[256], id[32];
+    char line[512], id[WIRE_ID];
     wire *a = legacy_connect(w, "Ada", CAPS_FORM);
     wire *b = legacy_connect(w, "Bob", CAPS_FORM);
     wire_ask_plain(a, "1", "tools/call", "\"name\":\"ask_once\",\"arguments\":{}");

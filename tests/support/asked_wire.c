@@ -16,15 +16,15 @@ void asker_call(wire *c, const char *id, const char *tool)
     wire_ask_plain(c, id, "tools/call", params);
 }
 
-const char *asker_asked(wire *c, const char *method, char id[32])
+const char *asker_asked(wire *c, const char *method, char id[WIRE_ID])
 {
     const char *line = wire_request(c, method);
-    snprintf(id, 32, "%s", json_at(line, "id"));
+    snprintf(id, WIRE_ID, "%s", json_at(line, "id"));
     assert_true(*id);
     return line;
 }
 
-const char *asker_polled(world *w, wire *c, const char *method, char id[32])
+const char *asker_polled(world *w, wire *c, const char *method, char id[WIRE_ID])
 {
     world_advance(w, 120);
     const char *line = asker_asked(c, method, id);
@@ -73,7 +73,7 @@ void asker_got_error(const char *response, const char *code)
 
 wire *asker_begin_task(world *w, const char *caps, const char *tool)
 {
-    char id[32];
+    char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, caps);
     asker_call(c, "1", tool);
     asker_asked(c, SAMPLE, id);

@@ -32,8 +32,8 @@
 
 void asker_call(wire *c, const char *id, const char *tool);
 /* The next request of this method; its id as JSON. */
-const char *asker_asked(wire *c, const char *method, char id[32]);
-const char *asker_polled(world *w, wire *c, const char *method, char id[32]);
+const char *asker_asked(wire *c, const char *method, char id[WIRE_ID]);
+const char *asker_polled(world *w, wire *c, const char *method, char id[WIRE_ID]);
 void asker_reply(wire *c, const char *id, const char *result);
 void asker_refuse(wire *c, const char *id, int code);
 /* What the tool got is its result, as text. */

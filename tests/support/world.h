@@ -134,7 +134,8 @@ const char *wire_due(wire *c);
 const char *wire_response(wire *c, const char *id);
 /* The next notification of this method; fails the test when none comes. */
 const char *wire_notification(wire *c, const char *method);
-/* The same for a request of the server. */
+/* The same for a request of the server. Its id has room in WIRE_ID bytes. */
+#define WIRE_ID 128
 const char *wire_request(wire *c, const char *method);
 /* Asks and returns the response. */
 const char *wire_do(wire *c, const char *id, const char *method, const char *params,

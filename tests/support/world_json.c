@@ -75,7 +75,8 @@ static char *mask(const char *message)
     static const struct {
         const char *key, *name;
         char end;
-    } masks[] = {{"\"taskId\":\"", "taskId", '"'},
+    } masks[] = {{"\"id\":\"", "question", '"'},
+                 {"\"taskId\":\"", "taskId", '"'},
                  {"\"requestState\":\"", "requestState", '"'},
                  {"\"nextCursor\":\"", "nextCursor", '"'},
                  {"\"createdAt\":\"", "createdAt", '"'},

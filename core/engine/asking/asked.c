@@ -9,9 +9,10 @@ static const sgi_backoff answering = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms
 
 struct sgi_asked {
     TAILQ_ENTRY(sgi_asked) link;
-    char *id;      /* JSON text, canonical */
-    char *key;     /* for the application */
-    char *related; /* JSON text of the task's id, or NULL */
+    char *id;                          /* JSON text, canonical */
+    char *key;                         /* for the application */
+    uint8_t question[SGI_DIGEST_SIZE]; /* what it asks: method and params */
+    char *related;                     /* JSON text of the task's id, or NULL */
     sgi_defaults defaults;
     char *answer; /* JSON, or NULL */
     size_t answer_len;
@@ -124,6 +125,39 @@ bool sgi_asked_refuses(const segue_session *session, const sgi_message *msg)
 
 /* ---- asking ---- */
 
+static bool digest(const segue_session *session, const sgi_message *msg,
+                   uint8_t out[SGI_DIGEST_SIZE])
+{
+    const sgi_str parts[] = {msg->method, msg->params};
+    return sgi_engine_digest(session->engine, out, parts, 2);
+}
+
+static void drop(sgi_asked *asked)
+{
+    segue_request *request = asked->request;
+    TAILQ_REMOVE(&request->asked, asked, link);
+    free_asked(sgi_engine_mem(request->engine), asked);
+    request->question_count--;
+}
+
+/* A server that was started again may give an id once more, for something else. What is
+ * said to the one is no answer to the other, so the first is over. */
+static bool is_same(segue_session *session, sgi_asked *asked, const sgi_message *msg)
+{
+    uint8_t question[SGI_DIGEST_SIZE];
+    if (digest(session, msg, question) &&
+        !memcmp(question, asked->question, sizeof question))
+        return true;
+    session->engine->warnings++;
+    sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
+                   "the server has asked two questions under the id %.64s: the first is "
+                   "not answered any more",
+                   asked->id);
+    session->ids_reused++;
+    drop(asked);
+    return false;
+}
+
 static sgi_asked *make(segue_session *session, sgi_str id, sgi_json task_id)
 {
     const sgi_mem *mem = sgi_engine_mem(session->engine);
@@ -135,6 +169,10 @@ static sgi_asked *make(segue_session *session, sgi_str id, sgi_json task_id)
     sgi_buf_add_int(&key, session->wire_session);
     sgi_buf_add_char(&key, ':');
     sgi_buf_add_str(&key, id);
+    if (session->ids_reused) {
+        sgi_buf_add_char(&key, ':');
+        sgi_buf_add_int(&key, session->ids_reused);
+    }
     asked->wire_session = session->wire_session;
     asked->id = sgi_text_dup(mem, id);
     asked->key = key.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&key));
@@ -194,9 +232,7 @@ static bool has_room(segue_session *session, segue_request *request)
             break;
     if (!asked)
         return false;
-    TAILQ_REMOVE(&request->asked, asked, link);
-    free_asked(sgi_engine_mem(session->engine), asked);
-    request->question_count--;
+    drop(asked);
     return true;
 }
 
@@ -214,7 +250,7 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
     if (is_undeclared_mode(capability, msg->params))
         return SGI_RPC_INVALID_PARAMS;
     sgi_asked *asked = find(session, id);
-    if (asked) {
+    if (asked && is_same(session, asked, msg)) {
         if (asked->answer && !asked->due)
             send_answer(session, asked);
         return 0;
@@ -228,6 +264,10 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
         return SGI_RPC_INTERNAL_ERROR;
     *problem = "Out of memory";
     asked = make(session, id, task_id);
+    if (asked && !digest(session, msg, asked->question)) {
+        free_asked(sgi_engine_mem(session->engine), asked);
+        return SGI_RPC_INTERNAL_ERROR;
+    }
     if (asked)
         asked->guessed = !session->hearing && !task_id.n;
     if (asked && add(request, asked, msg))

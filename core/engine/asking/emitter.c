@@ -36,12 +36,13 @@ static sgi_str id_key(const sgi_emitter *emitter)
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method)
 {
-    return sgi_emitter_begin_as(session, sending, *session->ids + 1, method);
+    return sgi_emitter_begin_as(session, sending, session->last_id + 1, method);
 }
 
 sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
                                   int64_t id, sgi_str method)
 {
+    char room[SGI_QUESTION_JSON];
     sgi_emitter *emitter = sgi_zalloc(sgi_engine_mem(session->engine), sizeof *emitter);
     if (!emitter)
         return NULL;
@@ -52,10 +53,14 @@ sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
         return NULL;
     }
     emitter->id = id;
-    if (id > *session->ids)
-        *session->ids = id;
+    if (id > session->last_id)
+        session->last_id = id;
     emitter->timeout_ms = session->options.request_timeout_ms;
-    sgi_send_request(sending, emitter->conn, emitter->id, method);
+    if (*session->question.text)
+        sgi_send_request_as(sending, emitter->conn,
+                            sgi_question_id_json(&session->question, id, room), method);
+    else
+        sgi_send_request(sending, emitter->conn, id, method);
     return emitter;
 }
 
@@ -72,10 +77,21 @@ bool sgi_emitter_is_out(segue_session *session, int64_t id)
     return sgi_map_find(&session->in_flight, (sgi_str){(const char *)&id, sizeof id});
 }
 
+static bool read_id(const segue_session *session, sgi_json id, int64_t *number)
+{
+    sgi_question_parts parts;
+    if (!*session->question.text)
+        return sgi_json_int(id, number);
+    bool ours = sgi_question_id_read(id, &parts) && parts.is_numbered &&
+                sgi_str_eq(parts.whole, sgi_str_of(session->question.text));
+    *number = parts.number;
+    return ours;
+}
+
 sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id)
 {
     int64_t number;
-    if (!sgi_json_int(id, &number))
+    if (!read_id(session, id, &number))
         return NULL;
     sgi_map_node *node =
         sgi_map_find(&session->in_flight, (sgi_str){(char *)&number, sizeof number});
@@ -154,6 +170,7 @@ void sgi_emitter_malformed(sgi_emitter *emitter)
 static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 {
     segue_session *session = emitter->session;
+    char room[SGI_QUESTION_JSON];
     sgi_sending sending;
     if (!sgi_session_is_open(session) ||
         (emitter->conn->exchange && sgi_version_is_modern(session->version)))
@@ -162,7 +179,11 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
     if (!conn)
         return;
     sgi_send_notification(&sending, conn, "notifications/cancelled");
-    sgi_jw_member_int(&sending.w, "requestId", emitter->id);
+    if (*session->question.text)
+        sgi_jw_member_raw(&sending.w, "requestId",
+                          sgi_question_id_json(&session->question, emitter->id, room));
+    else
+        sgi_jw_member_int(&sending.w, "requestId", emitter->id);
     if (reason)
         sgi_jw_member_string(&sending.w, "reason", sgi_str_of(reason));
     sgi_send_end(&sending);

@@ -11,6 +11,7 @@
 #include "engine/conn.h"
 #include "engine/handle.h"
 #include "engine/negotiate.h"
+#include "engine/question_id.h"
 #include "engine/sending.h"
 #include "engine/asking/cache.h"
 #include "engine/asking/tool_headers.h"
@@ -45,13 +46,15 @@ struct segue_session {
     sgi_timer timer;       /* probe, or the next attempt */
     int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
     int64_t last_id;
-    int64_t *ids; /* the last one that was given; another's for who shares them */
-    bool agreed;  /* there is nothing to shake hands about (hosting/asker.h) */
+    /* a question that is asked as a task: its ids begin with this (hosting/asker.h) */
+    sgi_question_id question;
+    bool agreed; /* there is nothing to shake hands about (hosting/asker.h) */
     struct sgi_hosting *hosting; /* what the server asks is answered there; or NULL */
     TAILQ_HEAD(, sgi_exchange) exchanges; /* over HTTP: on which there is work */
     sgi_conn *listening; /* the stream on which the server speaks first */
     sgi_timer listen_again;
     int32_t unheard;             /* times in a row that it brought nothing */
+    int32_t ids_reused;          /* ids that the server gave two questions */
     int32_t telling;             /* exchanges that nobody waits for */
     bool answers_due;            /* ... were too many: answers wait (asked.c) */
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */

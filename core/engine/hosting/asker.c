@@ -1,7 +1,7 @@
 /* Inside: a session without a transport and without a handshake, as what there would be
  * to agree on was agreed on by the client's. It is open while the asker is joined to a
- * wire session, else lost, and one request is all it ever has. Ids are given by the wire
- * session, so that they are unique there. */
+ * wire session, else lost, and one request is all it ever has. Its ids are those of its
+ * question, with numbers. */
 #include "engine/hosting/asker.h"
 
 #include "engine/asking/request.h"
@@ -170,9 +170,9 @@ void sgi_asker_free(sgi_asker *asker)
 
 /* ---- its client ---- */
 
-void sgi_asker_join(sgi_asker *asker, int64_t *ids, uint8_t modes)
+void sgi_asker_join(sgi_asker *asker, const sgi_question_id *question, uint8_t modes)
 {
-    asker->session->ids = ids;
+    asker->session->question = *question;
     asker->session->peer_modes = modes;
     sgi_conn_start(asker->session->conn);
 }
@@ -181,7 +181,6 @@ void sgi_asker_cut(sgi_asker *asker)
 {
     asker->moved |= asker->request->phase == SGI_PHASE_FOLLOW;
     sgi_conn_lost(asker->session->conn, "the client is gone");
-    asker->session->ids = &asker->session->last_id;
 }
 
 bool sgi_asker_is_over(const sgi_asker *asker)
@@ -209,8 +208,7 @@ void sgi_asker_say(sgi_asker *asker, sgi_conn *conn)
 
 bool sgi_asker_waits(const sgi_asker *asker, sgi_json id)
 {
-    return sgi_json_kind_of(id) == SGI_JSON_NUMBER &&
-           sgi_emitter_find(asker->session, id) != NULL;
+    return sgi_emitter_find(asker->session, id) != NULL;
 }
 
 void sgi_asker_hear(sgi_asker *asker, const sgi_message *msg)
@@ -223,7 +221,7 @@ void sgi_asker_hear(sgi_asker *asker, const sgi_message *msg)
     sgi_session_unref(session);
 }
 
-int64_t sgi_asker_id(const sgi_asker *asker)
+int64_t sgi_asker_number(const sgi_asker *asker)
 {
     const sgi_emitter *emitter = asker->request->calling;
     return emitter && asker->request->phase == SGI_PHASE_WAIT ? emitter->id : 0;

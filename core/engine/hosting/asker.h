@@ -12,6 +12,7 @@
 
 #include "engine/conn.h"
 #include "engine/log/op.h"
+#include "engine/question_id.h"
 
 typedef struct sgi_asker sgi_asker;
 
@@ -31,9 +32,9 @@ sgi_asker *sgi_asker_new(sgi_op *op, sgi_input *input, sgi_json params,
                                        sgi_json json));
 void sgi_asker_free(sgi_asker *asker);
 
-/* A client is there, which declared these modes of SEP-1905. ids: the last id that was
- * given in its wire session. */
-void sgi_asker_join(sgi_asker *asker, int64_t *ids, uint8_t modes);
+/* A client is there, which declared these modes of SEP-1905. question: what the ids of
+ * all that is said from now on begin with. */
+void sgi_asker_join(sgi_asker *asker, const sgi_question_id *question, uint8_t modes);
 /* ... and is gone. */
 void sgi_asker_cut(sgi_asker *asker);
 /* Nothing more is said: ended is called, or has been. */
@@ -46,8 +47,9 @@ void sgi_asker_say(sgi_asker *asker, sgi_conn *conn);
 bool sgi_asker_waits(const sgi_asker *asker, sgi_json id);
 void sgi_asker_hear(sgi_asker *asker, const sgi_message *msg);
 
-/* The id of the request that asks, while it is not answered; 0 = it is. */
-int64_t sgi_asker_id(const sgi_asker *asker);
+/* The number, in its ids, of the request that asks, while it is not answered; 0 = it
+ * is. */
+int64_t sgi_asker_number(const sgi_asker *asker);
 /* Asks for its task to be cancelled, if there is one; nothing waits for the answer. */
 void sgi_asker_cancel_task(sgi_asker *asker);
 

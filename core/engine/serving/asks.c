@@ -18,6 +18,7 @@
 #include "engine/serving/ask_wire.h"
 #include "engine/serving/call.h"
 #include "engine/serving/errands.h"
+#include "engine/serving/late_answer.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
@@ -34,8 +35,9 @@ struct sgi_ask {
     sgi_op *op; /* counted */
     sgi_input *input;
     sgi_conn *conn; /* counted: the way that it went; NULL = it waits */
-    int64_t id;
-    bool cancels; /* its client cancels tasks */
+    sgi_question_id id;
+    sgi_map_node by_id; /* in the table of the server, once it went */
+    bool cancels;       /* its client cancels tasks */
 };
 
 void sgi_asks_init(sgi_asks *asks, sgi_wire_session *session)
@@ -52,6 +54,7 @@ static void forget(sgi_ask *ask)
     sgi_op *op = ask->op;
     ask->input->ask = NULL;
     if (ask->conn) {
+        sgi_map_remove(&op->server->asks, &ask->by_id);
         TAILQ_REMOVE(&asks->out, ask, link);
         asks->out_count--;
         sgi_conn_unref(ask->conn);
@@ -151,12 +154,13 @@ static sgi_asker *make_asker(sgi_op *op, sgi_input *input, const sgi_place *wher
     return asker;
 }
 
-static void send_question(sgi_ask *ask)
+static void send_question(const sgi_ask *ask)
 {
+    char room[SGI_QUESTION_JSON];
     sgi_sending sending;
-    sgi_input *input = ask->input;
-    ask->id = ++ask->asks->last_id;
-    sgi_send_request(&sending, ask->conn, ask->id, sgi_str_of(input->method));
+    const sgi_input *input = ask->input;
+    sgi_send_request_as(&sending, ask->conn, sgi_question_id_json(&ask->id, 0, room),
+                        sgi_str_of(input->method));
     sgi_ask_write_params(&sending.w, ask->op, input);
     sgi_send_end(&sending); /* without memory the conversation closes: it is lost then */
 }
@@ -169,7 +173,7 @@ static void join_asker(const sgi_ask *ask, const sgi_place *where)
     uint8_t modes = where->modes;
     if (ask->asks->session)
         modes = (uint8_t)(modes & ~(unsigned)SGI_MODE_STREAMING);
-    sgi_asker_join(asker, &ask->asks->last_id, modes);
+    sgi_asker_join(asker, &ask->id, modes);
     sgi_asker_say(asker, ask->conn);
 }
 
@@ -187,6 +191,16 @@ static bool choose_form(sgi_op *op, sgi_input *input, const sgi_place *where)
     return !as_task || input->asker;
 }
 
+static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *id)
+{
+    char name[SGI_RANDOM_TEXT + 1];
+    bool lasts = op->task_id && strlen(op->task_id) == SGI_RANDOM_TEXT;
+    if (!lasts)
+        sgi_server_name_questions(op->server, name);
+    return sgi_question_id_make(id, op->engine, sgi_str_of(lasts ? op->task_id : name),
+                                lasts ? input->asked : 0);
+}
+
 /* False when out of memory. */
 static bool put_out(sgi_op *op, sgi_input *input, const sgi_place *where)
 {
@@ -200,6 +214,10 @@ static bool put_out(sgi_op *op, sgi_input *input, const sgi_place *where)
                      .op = op,
                      .input = input,
                      .cancels = where->caps & SGI_CAP_TASK_CANCEL};
+    if (!make_id(op, input, &ask->id)) {
+        sgi_release(sgi_engine_mem(op->engine), ask, sizeof *ask);
+        return false;
+    }
     sgi_op_ref(op);
     input->ask = ask;
     if (asks->out_count >= OUT_MAX) {
@@ -208,6 +226,7 @@ static bool put_out(sgi_op *op, sgi_input *input, const sgi_place *where)
     }
     ask->conn = where->conn;
     sgi_conn_ref(ask->conn);
+    sgi_map_put(&op->server->asks, &ask->by_id, sgi_str_of(ask->id.text));
     TAILQ_INSERT_TAIL(&asks->out, ask, link);
     asks->out_count++;
     if (input->asker)
@@ -284,17 +303,16 @@ void sgi_asks_place_all(const sgi_wire_session *session)
 
 /* ---- answers ---- */
 
-static sgi_ask *find(const sgi_asks *asks, sgi_json id)
+/* The request that this answers, in the session that was asked. */
+static sgi_ask *find(const sgi_peer *peer, const sgi_question_parts *parts, sgi_json id)
 {
-    sgi_ask *ask;
-    int64_t number;
-    if (sgi_json_kind_of(id) != SGI_JSON_NUMBER || !sgi_json_int(id, &number))
+    sgi_map_node *node = sgi_map_find(&peer->server->asks, parts->whole);
+    sgi_ask *ask = node ? SGI_OWNER(node, sgi_ask, by_id) : NULL;
+    if (!ask || ask->asks != peer->asks || ask->op->who != peer->who)
         return NULL;
-    TAILQ_FOREACH(ask, &asks->out, link)
-        if (ask->input->asker ? sgi_asker_waits(ask->input->asker, id)
-                              : ask->id == number)
-            return ask;
-    return NULL;
+    const sgi_asker *asker = ask->input->asker;
+    bool is_one = asker ? sgi_asker_waits(asker, id) : !parts->is_numbered;
+    return is_one ? ask : NULL;
 }
 
 /* As the call's handler is to have it. */
@@ -320,43 +338,78 @@ static void settle(sgi_op *op, segue_status status)
         sgi_call_look(op->call); /* one that did not fit is asked again */
 }
 
-static segue_status take(sgi_op *op, sgi_str key, const sgi_message *msg)
+/* What is said of a task names it (2025-11-25 basic/utilities/tasks, "Associating
+ * Task-Related Messages"). */
+static bool is_about(const sgi_op *op, sgi_json result)
 {
-    return msg->kind == SGI_MESSAGE_ERROR ? sgi_task_answer_error(op, key, msg->error)
-                                          : take_result(op, key, msg->result);
+    sgi_json related = sgi_json_get(sgi_json_get(result, "_meta"), SGI_RELATED_TASK);
+    sgi_json id = sgi_json_get(related, "taskId");
+    return !id.n || (op->is_task && sgi_json_string_is(id, sgi_str_of(op->task_id)));
 }
 
-/* A question of a request that can be resumed is known by its name, to every session. */
-static bool answer_resumable(const sgi_peer *peer, const sgi_message *msg)
+static segue_status take(sgi_op *op, const sgi_input *input, bool is_error,
+                         sgi_json answer)
 {
-    sgi_op *op;
-    const sgi_input *input = sgi_resumable_asked(peer, msg->id, &op);
-    if (!input)
+    const sgi_str key = sgi_str_of(input->key);
+    return is_error ? sgi_task_answer_error(op, key, answer)
+                    : take_result(op, key, answer);
+}
+
+bool sgi_ask_take(sgi_op *op, sgi_input *input, bool is_error, sgi_json answer)
+{
+    if (!is_error && !is_about(op, answer))
         return false;
-    sgi_op_ref(op);
-    settle(op, take(op, sgi_str_of(input->key), msg));
-    sgi_op_unref(op);
+    sgi_ask_withdraw(input); /* it may be out in another session */
+    settle(op, take(op, input, is_error, answer));
     return true;
 }
 
-bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
+static sgi_answered answer_ask(sgi_ask *ask, bool is_error, sgi_json answer)
 {
-    sgi_asks *asks = peer->asks;
-    sgi_ask *ask = find(asks, msg->id);
-    if (!ask)
-        return answer_resumable(peer, msg);
-    if (ask->input->asker) {
-        sgi_asker_hear(ask->input->asker, msg);
-        return true;
-    }
+    sgi_asks *asks = ask->asks;
     sgi_op *op = ask->op;
-    sgi_str key = sgi_str_of(ask->input->key);
+    const sgi_input *input = ask->input;
+    if (!is_error && !is_about(op, answer))
+        return SGI_ANSWERED_NOTHING;
     sgi_op_ref(op);
     forget(ask);
     let_next_go(asks);
-    settle(op, take(op, key, msg));
+    settle(op, take(op, input, is_error, answer));
     sgi_op_unref(op);
-    return true;
+    return SGI_ANSWERED_ONE;
+}
+
+/* A question of a request that can be resumed is known by its name, to every session. */
+static sgi_answered answer_resumable(const sgi_peer *peer, sgi_json id, bool is_error,
+                                     sgi_json answer)
+{
+    sgi_op *op;
+    const sgi_input *input = sgi_resumable_asked(peer, id, &op);
+    if (!input)
+        return SGI_ANSWERED_NOTHING;
+    sgi_op_ref(op);
+    settle(op, take(op, input, is_error, answer));
+    sgi_op_unref(op);
+    return SGI_ANSWERED_ONE;
+}
+
+sgi_answered sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_question_parts parts;
+    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
+    sgi_json answer = is_error ? msg->error : msg->result;
+    if (!sgi_question_id_read(msg->id, &parts))
+        return SGI_ANSWERED_NOTHING;
+    if (parts.is_lasting)
+        return answer_resumable(peer, msg->id, is_error, answer);
+    sgi_ask *ask = find(peer, &parts, msg->id);
+    if (ask && ask->input->asker) {
+        sgi_asker_hear(ask->input->asker, msg);
+        return SGI_ANSWERED_ONE;
+    }
+    if (ask)
+        return answer_ask(ask, is_error, answer);
+    return sgi_late_answer(peer, &parts, is_error, answer);
 }
 
 /* Nothing better will come under that id (R-0-2). */
@@ -366,7 +419,8 @@ bool sgi_asks_malformed(sgi_peer *peer, const sgi_message *msg)
                           .id = msg->id,
                           .error = SGI_STR("{\"code\":-32603,\"message\":"
                                            "\"The client's answer is malformed\"}")};
-    return !msg->is_call && msg->id.n && sgi_asks_answer(peer, &answer);
+    return !msg->is_call && msg->id.n &&
+           sgi_asks_answer(peer, &answer) == SGI_ANSWERED_ONE;
 }
 
 /* ---- as a task ---- */
@@ -429,7 +483,7 @@ static bool cancel_task(const sgi_ask *ask)
 {
     sgi_asker *asker = ask->input->asker;
     sgi_conn *conn = ask->conn ? way_of(ask) : NULL;
-    if (!asker || sgi_asker_id(asker))
+    if (!asker || sgi_asker_number(asker))
         return false;
     if (conn && ask->cancels)
         sgi_asker_cancel_task(asker);
@@ -440,6 +494,7 @@ static bool cancel_task(const sgi_ask *ask)
 
 static void tell_withdrawn(const sgi_ask *ask)
 {
+    char room[SGI_QUESTION_JSON];
     sgi_sending sending;
     sgi_conn *conn = ask->conn;
     const sgi_asker *asker = ask->input->asker;
@@ -450,7 +505,9 @@ static void tell_withdrawn(const sgi_ask *ask)
     if (!conn)
         return;
     sgi_send_notification(&sending, conn, "notifications/cancelled");
-    sgi_jw_member_int(&sending.w, "requestId", asker ? sgi_asker_id(asker) : ask->id);
+    sgi_jw_member_raw(
+        &sending.w, "requestId",
+        sgi_question_id_json(&ask->id, asker ? sgi_asker_number(asker) : 0, room));
     if (ask->op->is_task)
         sgi_tasks_2025_write_related(&sending.w, ask->op);
     sgi_send_end(&sending);

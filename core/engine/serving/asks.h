@@ -5,16 +5,21 @@
  * (2025-11-25 basic/transports, "Sending Messages to the Server"; basic/utilities/tasks).
  * A question without a place waits until there is one.
  *
- * A request stands in the table of its session, where alone its id means something, until
- * it is answered, withdrawn, or the session ends: then its question is asked anew
- * wherever its operation is waited for. So many of a session are out at most, others
- * wait. */
+ * A request stands in the table of its server, under its id (question_id.h), until it is
+ * answered, withdrawn, or the session ends: then its question is asked anew wherever its
+ * operation is waited for. So many of a session are out at most, others wait.
+ *
+ * An answer is taken for the question that its id names, and for no other: in the session
+ * that was asked, or from the same principal when the question is in the store. One that
+ * names no open question of its sender is dropped, and the log says so. */
 #ifndef SGI_ASKS_H
 #define SGI_ASKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "wire/json_read.h"
 
 typedef struct sgi_ask sgi_ask;
 typedef struct sgi_input sgi_input;
@@ -30,15 +35,21 @@ typedef struct sgi_asks {
     struct sgi_ask_list out;     /* sent and not answered */
     struct sgi_ask_list waiting; /* too many are out */
     int32_t out_count;
-    int64_t last_id;
     sgi_wire_session *session; /* over HTTP; NULL = a byte stream */
 } sgi_asks;
 
 void sgi_asks_init(sgi_asks *asks, sgi_wire_session *session);
 /* Nothing will be answered here any more. */
 void sgi_asks_lose(sgi_asks *asks);
-/* A response came. false: there is no such question in its session. */
-bool sgi_asks_answer(sgi_peer *peer, const sgi_message *msg);
+/* What became of a response. */
+typedef enum sgi_answered {
+    SGI_ANSWERED_NOTHING = 0, /* its client was asked nothing that it answers */
+    SGI_ANSWERED_ONE,         /* it was taken, or its question is being looked for */
+    SGI_ANSWERED_LATER        /* another server asked, or there is no room for it now: its
+                                 client is to send it again */
+} sgi_answered;
+
+sgi_answered sgi_asks_answer(sgi_peer *peer, const sgi_message *msg);
 /* The same for one that is INVALID: who asked hears an error. */
 bool sgi_asks_malformed(sgi_peer *peer, const sgi_message *msg);
 
@@ -54,7 +65,10 @@ void sgi_asks_place(sgi_op *op);
 /* The log of one that another server runs has grown: its client, here, is asked what is
  * open, and is not asked any more what has its answer. */
 void sgi_asks_follow(sgi_op *op);
-/* The same, for all that the session could be asked: it has opened its stream. */
+/* The answer to a question of the handshake eras: an error object, or a result. The
+ * caller holds the operation, and the client owns it. false: it is about another task. */
+bool sgi_ask_take(sgi_op *op, sgi_input *input, bool is_error, sgi_json answer);
+/* The same as sgi_asks_place, for all that the session could be asked: it has opened its stream. */
 void sgi_asks_place_all(const sgi_wire_session *session);
 /* The operation has ended, or this question has its answer: the client need not trouble
  * any more. */

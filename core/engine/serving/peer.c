@@ -4,6 +4,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/identify.h"
+#include "engine/serving/late_answer.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/resumable.h"
 #include "engine/log/recovery.h"
@@ -280,6 +281,16 @@ static void message(void *self, const sgi_message *msg)
     sgi_peer_message(self, msg);
 }
 
+sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg)
+{
+    if (peer->server->stage == SGI_SERVER_DEAD)
+        return SGI_ANSWERED_LATER;
+    sgi_answered answered = sgi_asks_answer(peer, msg);
+    if (answered == SGI_ANSWERED_NOTHING)
+        sgi_answer_dropped(peer->server->engine, msg->id);
+    return answered;
+}
+
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_engine *engine = peer->server->engine;
@@ -299,8 +310,8 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
                            sgi_str_of(msg->problem), (sgi_json){0});
         break;
     default:
-        if (!sgi_asks_answer(peer, msg))
-            engine->warnings++; /* an answer to a question nobody asked */
+        if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
+            sgi_answer_dropped(engine, msg->id); /* there is no way to say so */
     }
 }
 

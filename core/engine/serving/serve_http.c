@@ -20,6 +20,11 @@ static const sgi_http_verdict closing = {.status = 503,
                                          .problem = "The server is closing"};
 static const sgi_http_verdict too_many_streams = {.status = 429,
                                                   .problem = "Too many streams"};
+/* Its client sends the answer again, and may reach the server that asked. */
+static const sgi_http_verdict another_server = {
+    .status = 503,
+    .problem = "The answer is for a question of another server, or there is no room for "
+               "it now: send it again"};
 /* No status that asks to try again; 404 would say that the session is over, 405 that
  * there are no streams. */
 static const sgi_http_verdict gone = {.status = 410,
@@ -222,10 +227,13 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)
         return;
-    lend(peer, session);
-    sgi_peer_message(peer, msg);
-    lend(peer, NULL);
     *verdict = (sgi_http_verdict){.status = 202};
+    lend(peer, session);
+    if (!is_answer)
+        sgi_peer_message(peer, msg);
+    else if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
+        *verdict = another_server;
+    lend(peer, NULL);
 }
 
 /* It is refused, and a question that it answers is over (R-0-2). */

@@ -105,6 +105,7 @@ segue_status sgi_server_new(sgi_engine *engine, const segue_server_options *opti
     sgi_map_init(&server->by_key, &engine->env);
     sgi_map_init(&server->claims_by_id, &engine->env);
     sgi_map_init(&server->rounds, &engine->env);
+    sgi_map_init(&server->asks, &engine->env);
     sgi_keeper_init(&server->keeper, engine);
     segue_status status = make_seal(server);
     if (status == SEGUE_OK && (!copy_texts(server) || !write_info(server)))
@@ -143,6 +144,7 @@ static void free_server(segue_server *server)
     sgi_map_free(&server->by_key);
     sgi_map_free(&server->claims_by_id);
     sgi_map_free(&server->rounds);
+    sgi_map_free(&server->asks);
     sgi_buf_free(&server->info);
     sgi_buf_free(&server->legacy_info);
     for (size_t i = 0; i < 4; i++)

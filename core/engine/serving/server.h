@@ -114,6 +114,9 @@ struct segue_server {
     size_t errands;         /* that are not done, */
     size_t errand_bytes;    /* ... and what they hold; see errands.h */
     sgi_map rounds;         /* of plain calls that wait for input, by id */
+    sgi_map asks;           /* requests to clients that are out, by id; see asks.c */
+    size_t late_answers;    /* that are looked for in the store, */
+    size_t late_bytes;      /* ... and what they hold; see late_answer.h */
     sgi_seal seal;          /* of what clients bring back */
     uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */
     size_t ended_count;

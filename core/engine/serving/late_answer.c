@@ -1,0 +1,123 @@
+#include "engine/serving/late_answer.h"
+
+#include "engine/log/op.h"
+#include "engine/serving/server.h"
+
+#define TOLD_MAX 96 /* of an id, in the log */
+
+typedef struct late {
+    segue_server *server; /* counted */
+    uint64_t position;
+    bool is_error;
+    char *answer;
+    size_t len;
+    char id[TOLD_MAX + 1]; /* for the log */
+} late;
+
+void sgi_answer_dropped(sgi_engine *engine, sgi_json id)
+{
+    int n = (int)(id.n < TOLD_MAX ? id.n : TOLD_MAX);
+    engine->warnings++;
+    sgi_engine_log(engine, SEGUE_LOG_WARNING,
+                   "the client answered the request %.*s, but no such question of its is "
+                   "open: the answer is dropped",
+                   n, n ? id.p : "");
+}
+
+static void free_late(late *l)
+{
+    segue_server *server = l->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    server->late_answers--;
+    server->late_bytes -= l->len;
+    sgi_release(mem, l->answer, l->len + 1);
+    sgi_release(mem, l, sizeof *l);
+    sgi_server_unref(server);
+}
+
+/* Open, as a peer may see it, and for requests of the handshake eras. */
+static sgi_input *find(sgi_op *op, uint64_t position)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->inputs, link)
+        if (input->asked == position)
+            return !input->answered && sgi_input_is_open(op, input) &&
+                           !sgi_op_has_ended(op)
+                       ? input
+                       : NULL;
+    return NULL;
+}
+
+static void found(void *user, sgi_op *op, segue_status status)
+{
+    late *l = user;
+    sgi_input *input = op && status == SEGUE_OK ? find(op, l->position) : NULL;
+    if (!input || !sgi_ask_take(op, input, l->is_error, (sgi_json){l->answer, l->len}))
+        sgi_answer_dropped(l->server->engine, sgi_str_of(l->id));
+    free_late(l);
+}
+
+static bool has_room(const segue_server *server, size_t len)
+{
+    return server->late_answers < SGI_LATE_ANSWERS_MAX &&
+           (!server->late_bytes || server->late_bytes + len <= SGI_LATE_ANSWERS_BYTES);
+}
+
+static late *make(segue_server *server, const sgi_question_parts *parts, bool is_error,
+                  sgi_json answer)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    late *l = sgi_zalloc(mem, sizeof *l);
+    char *copy = l ? sgi_text_dup(mem, answer) : NULL;
+    if (!copy) {
+        sgi_release(mem, l, sizeof *l);
+        return NULL;
+    }
+    *l = (late){.server = server,
+                .position = parts->position,
+                .is_error = is_error,
+                .answer = copy,
+                .len = answer.n};
+    memcpy(l->id, parts->whole.p, parts->whole.n < TOLD_MAX ? parts->whole.n : TOLD_MAX);
+    sgi_server_ref(server);
+    server->late_answers++;
+    server->late_bytes += answer.n;
+    return l;
+}
+
+void sgi_server_name_questions(const segue_server *server, char out[SGI_RANDOM_TEXT + 1])
+{
+    sgi_buf name;
+    sgi_buf_init(&name, sgi_engine_mem(server->engine));
+    sgi_buf_add_base64(&name, server->mark, sizeof server->mark, true);
+    memset(out, 'A', SGI_RANDOM_TEXT);
+    memcpy(out, name.p, name.failed ? 0 : name.len);
+    out[SGI_RANDOM_TEXT] = 0;
+    sgi_buf_free(&name);
+}
+
+/* Of a call that only the process that asked knows: it may be another server, which has
+ * its question open. */
+static sgi_answered elsewhere(const segue_server *server, sgi_str of)
+{
+    char ours[SGI_RANDOM_TEXT + 1];
+    sgi_server_name_questions(server, ours);
+    return server->seal.shared && !sgi_str_eq(of, sgi_str_of(ours))
+               ? SGI_ANSWERED_LATER
+               : SGI_ANSWERED_NOTHING;
+}
+
+sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
+                             bool is_error, sgi_json answer)
+{
+    segue_server *server = peer->server;
+    if (!parts->position)
+        return elsewhere(server, parts->operation);
+    if (parts->is_numbered)
+        return SGI_ANSWERED_NOTHING;
+    late *l = has_room(server, answer.n) ? make(server, parts, is_error, answer) : NULL;
+    if (!l)
+        return SGI_ANSWERED_LATER;
+    sgi_server_find_task(server, peer->who, parts->operation, found, l);
+    return SGI_ANSWERED_ONE;
+}

@@ -1,0 +1,208 @@
+/* An answer reaches the question that was asked, and no other: over a restart, at another
+ * server of the same service, and from whoever answers (2025-11-25 client/elicitation,
+ * basic/utilities/tasks; R-0-2, R-C-14). A yes to A never approves B. */
+#include "support/legacy_wire.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define CAPS_FORM "{\"elicitation\":{}}"
+#define CREATE "elicitation/create"
+#define RELATED "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"%s\"}"
+#define HOPS 400 /* turns of both servers, until something is given up */
+
+static world other; /* another server on the same store */
+static const uint8_t key_of_service[32] = {3, 1, 4, 1, 5, 9};
+
+static void of_a_service(segue_server_options *options)
+{
+    options->seal_key = key_of_service;
+    options->seal_key_len = sizeof key_of_service;
+}
+
+/* Another connection of the same client: over HTTP it goes on with the session. */
+static wire *beside(world *w, const wire *c)
+{
+    wire *next = legacy_connect(w, "Ada", CAPS_FORM);
+    free(next->session);
+    next->session = strdup(c->session);
+    return next;
+}
+
+static void call(wire *c, const char *id)
+{
+    wire_ask_plain(c, id, "tools/call", "\"name\":\"ask_once\",\"arguments\":{}");
+}
+
+static void question(wire *c, char id[WIRE_ID])
+{
+    snprintf(id, WIRE_ID, "%s", json_at(wire_request(c, CREATE), "id"));
+    assert_true(*id);
+}
+
+/* word: what the tool is to hear; meta: members, or "". */
+static void reply_about(wire *c, const char *id, const char *word, const char *meta)
+{
+    char line[1024];
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
+             "\"content\":{\"for\":\"%s\"},\"_meta\":{%s}}}",
+             id, word, meta);
+    wire_send(c, line);
+}
+
+static void reply(wire *c, const char *id, const char *word)
+{
+    reply_about(c, id, word, "");
+}
+
+static void says(const char *response, const char *part)
+{
+    const char *text = json_at(response, "result.content.0.text");
+    if (!strstr(text, part))
+        fail_msg("%s is not in %s", part, response);
+}
+
+static void until(wire *c, const char *task, const char *status)
+{
+    char ask[24], wanted[32];
+    const char *r = "";
+    static int next;
+    snprintf(wanted, sizeof wanted, "\"%s\"", status);
+    for (int i = 0; i < HOPS; i++) {
+        snprintf(ask, sizeof ask, "%d", 7000 + next++);
+        r = legacy_task(c, ask, "tasks/get", task, NULL);
+        if (!strcmp(json_at(r, "result.status"), wanted))
+            return;
+        world_run(c->w);
+    }
+    fail_msg("never %s: %s", status, r);
+}
+
+/* X is asked, its server dies, Y is asked by the next one in the same session; then the
+ * client answers X. */
+static void an_answer_over_a_restart(world *w)
+{
+    char of_x[WIRE_ID], of_y[WIRE_ID], session[256];
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
+    question(c, of_x);
+    snprintf(session, sizeof session, "%s", c->session);
+    world_restart(w);
+    wire *y = legacy_connect(w, "Ada", CAPS_FORM);
+    free(y->session);
+    y->session = strdup(session);
+    wire *answers = beside(w, y);
+    call(y, "2");
+    question(y, of_y);
+    assert_string_not_equal(of_x, of_y);
+    reply(answers, of_x, "x");
+    world_run(w);
+    assert_null(strstr(wire_history(y), "accept"));
+    reply(answers, of_y, "y");
+    says(wire_response(y, "2"), "\"for\\\":\\\"y");
+    until(answers, task, "completed"); /* and X has what was decided about it */
+    says(legacy_task(answers, "3", "tasks/result", task, NULL), "\"for\\\":\\\"x");
+}
+
+static void begin(world *w)
+{
+    other = (world){.tune = w->tune};
+    world_begin_beside(w, &other);
+}
+
+/* One session behind one address: calls ask at both servers, and what is answered comes
+ * to the other one. */
+static void answers_that_come_to_the_other_server(world *w)
+{
+    char at_a[WIRE_ID], at_b[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *b = beside(&other, a);
+    wire *to_a = beside(w, a);
+    wire *to_b = beside(&other, a);
+    call(a, "1");
+    call(b, "2");
+    question(a, at_a);
+    question(b, at_b);
+    assert_string_not_equal(at_a, at_b);
+    reply(to_b, at_a, "a");
+    wire_expect_status(to_b, 503); /* so its client sends it again */
+    reply(to_a, at_b, "b");
+    wire_expect_status(to_a, 503);
+    for (int i = 0; i < HOPS; i++)
+        world_run(w);
+    assert_null(strstr(wire_history(b), "accept"));
+    assert_null(strstr(wire_history(a), "accept"));
+    reply(to_a, at_a, "a");
+    reply(to_b, at_b, "b");
+    says(wire_response(a, "1"), "\"for\\\":\\\"a");
+    says(wire_response(b, "2"), "\"for\\\":\\\"b");
+    world_end(&other);
+}
+
+/* The question of a task finds it wherever it is answered. */
+static void a_task_is_answered_at_the_other_server(world *w)
+{
+    char id[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(a, "1", "confirm_delete", NULL, NULL);
+    question(a, id);
+    wire *b = beside(&other, a);
+    reply(b, id, "there");
+    until(b, task, "completed");
+    says(legacy_task(b, "3", "tasks/result", task, NULL), "\"for\\\":\\\"there");
+    world_end(&other);
+}
+
+/* Of somebody else, of another task, and twice. */
+static void answers_that_do_not_belong(world *w)
+{
+    char id[WIRE_ID], meta[160];
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *foreign = legacy_connect(w, "Bob", CAPS_FORM);
+    const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
+    const char *second = legacy_make_task(c, "2", "hang", NULL, NULL);
+    const uint64_t warned = w->warn_count;
+    question(c, id);
+    reply(foreign, id, "bob");
+    world_run(w);
+    assert_int_equal(w->warn_count, warned + 1);
+    snprintf(meta, sizeof meta, RELATED, second);
+    reply_about(c, id, "second", meta);
+    world_run(w);
+    assert_int_equal(w->warn_count, warned + 2);
+    until(c, task, "input_required");
+    snprintf(meta, sizeof meta, RELATED, task);
+    reply_about(c, id, "first", meta);
+    until(c, task, "completed");
+    reply(c, id, "late");
+    world_run(w);
+    assert_int_equal(w->warn_count, warned + 3);
+    says(legacy_task(c, "3", "tasks/result", task, NULL), "\"for\\\":\\\"first");
+}
+
+static const scenario scenarios[] = {
+    {"an answer over a restart reaches its question", an_answer_over_a_restart,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"an answer at another server answers no other question",
+     answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+    {"a task is answered at another server", a_task_is_answered_at_the_other_server,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"answers that do not belong to a question are told and dropped",
+     answers_that_do_not_belong, ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}
