@@ -68,7 +68,8 @@ void sgi_asks_follow(sgi_op *op);
 /* The answer to a question of the handshake eras: an error object, or a result. The
  * caller holds the operation, and the client owns it. false: it is about another task. */
 bool sgi_ask_take(sgi_op *op, sgi_input *input, bool is_error, sgi_json answer);
-/* The same as sgi_asks_place, for all that the session could be asked: it has opened its stream. */
+/* The same as sgi_asks_place, for all that the session could be asked: it has opened its
+ * stream. */
 void sgi_asks_place_all(const sgi_wire_session *session);
 /* The operation has ended, or this question has its answer: the client need not trouble
  * any more. */
