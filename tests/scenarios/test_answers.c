@@ -13,6 +13,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "engine/serving/late_answer.h"
+
 #define CAPS_FORM "{\"elicitation\":{}}"
 #define CREATE "elicitation/create"
 #define RELATED "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"%s\"}"
@@ -163,6 +165,33 @@ static void a_task_is_answered_at_the_other_server(world *w)
     world_end(&other);
 }
 
+/* Those that are looked for in the store have a bound: beyond it they are refused, and
+ * are good later. */
+static void late_answers_are_bounded(world *w)
+{
+    char id[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(a, "1", "confirm_delete", NULL, NULL);
+    question(a, id);
+    wire *b = beside(&other, a);
+    other.server->late_answers += SGI_LATE_ANSWERS_MAX;
+    reply(b, id, "more");
+    wire_expect_status(b, 503);
+    other.server->late_answers -= SGI_LATE_ANSWERS_MAX;
+    other.server->late_bytes += SGI_LATE_ANSWERS_BYTES;
+    reply(b, id, "large");
+    wire_expect_status(b, 503);
+    other.server->late_bytes -= SGI_LATE_ANSWERS_BYTES;
+    reply(b, id, "now");
+    wire_expect_status(b, 202);
+    until(b, task, "completed");
+    says(legacy_task(b, "3", "tasks/result", task, NULL), "\"for\\\":\\\"now");
+    assert_int_equal(other.server->late_answers, 0);
+    assert_int_equal(other.server->late_bytes, 0);
+    world_end(&other);
+}
+
 /* Of somebody else, of another task, and twice. */
 static void answers_that_do_not_belong(world *w)
 {
@@ -197,6 +226,8 @@ static const scenario scenarios[] = {
      answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},
     {"a task is answered at another server", a_task_is_answered_at_the_other_server,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"answers that are looked for are bounded", late_answers_are_bounded,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"answers that do not belong to a question are told and dropped",
      answers_that_do_not_belong, ONLY_HERE | ONE_DRIVE, NULL},
