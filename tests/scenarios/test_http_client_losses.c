@@ -235,6 +235,34 @@ static void a_task_whose_server_is_gone_is_given_up(void **state)
     script_end(&s);
 }
 
+/* A stream and a look that are lost together are lost once. */
+static void exchanges_that_are_lost_together_count_once(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = limited(LIMIT_MS);
+    script_begin(&s, &options);
+    script_discover(&s, SERVER_STREAMS);
+    s.k.clock_ms += 1000000; /* no time counts that was before the loss */
+    record *r = kit_call(&s.k, "t");
+    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    heard *stream = script_expect(&s, "tasks/stream");
+    script_stream(stream);
+    script_event(stream, NULL, "%s",
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\","
+                 "\"params\":{\"taskId\":\"T\",\"seq\":0,\"type\":\"dev.segue.status\","
+                 "\"payload\":{\"status\":\"input_required\"}}}");
+    heard *get = script_expect(&s, "tasks/get");
+    int64_t lost = s.k.clock_ms;
+    http_peer_close(&s.peer);
+    script_cut(stream, true);
+    script_cut(get, true);
+    time_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    assert_in_range(s.k.clock_ms - lost, LIMIT_MS - 1000, LIMIT_MS + 1000);
+    script_end(&s);
+}
+
 /* 2025-11-25: a stream that is taken up again by Last-Event-ID. */
 static void a_stream_whose_server_is_gone_is_given_up(void **state)
 {
@@ -268,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_is_never_there_is_given_up),
         cmocka_unit_test(a_task_whose_server_is_gone_is_given_up),
+        cmocka_unit_test(exchanges_that_are_lost_together_count_once),
         cmocka_unit_test(a_stream_whose_server_is_gone_is_given_up),
         cmocka_unit_test(an_accepted_message_needs_no_body),
         cmocka_unit_test(an_answer_without_a_body_is_none),

@@ -133,22 +133,23 @@ bool sgi_ask_again(sgi_conn *conn, const char *why, int32_t attempt, bool is_pol
 {
     sgi_exchange *exchange = conn->exchange;
     segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
-    int64_t *lost = request ? &request->lost_ms : &exchange->lost_ms;
     char text[SGI_WHY_MAX];
     if (exchange->kind == SGI_ASK_LISTEN || is_polled)
         return true; /* nobody waits for what it may bring; or the server said so */
-    if (attempt <= 1 && !(request && request->failures))
-        *lost = 0;
-    int64_t left = sgi_session_reach_ms(exchange->session, *lost);
+    if (attempt <= 1)
+        exchange->lost_ms = 0;
+    int64_t left = sgi_session_reach_ms(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_reach(exchange->session, text, why);
+        if (request) /* which is not asked for anew for as long again */
+            request->lost_ms = exchange->lost_ms;
         if (exchange->emitter)
             sgi_emitter_lost(exchange->emitter, text, false);
         return false;
     }
     if (*ms > left)
         *ms = left;
-    *lost += *ms;
+    exchange->lost_ms += *ms;
     sgi_session_tell_retry(exchange->session, request ? request->method : "an answer",
                            attempt, *ms, why);
     return true;

@@ -140,11 +140,11 @@ struct segue_request {
     sgi_emitter *cancelling; /* tasks/cancel: its answer ends the request */
     bool cancel_due;         /* ... which is under way, or has yet to be sent */
     segue_status cancel_status;
-    int32_t failures;  /* in a row, of exchanges about the task */
-    int64_t lost_ms;   /* ... so long nobody was reached: pauses, and vain attempts */
-    int64_t tried_ms;  /* ... of which the last one began then; monotonic */
-    bool no_stream;    /* the server streams, but not this */
-    bool look_due;     /* tasks/get is owed, whatever the stream does */
+    int32_t failures; /* in a row, of exchanges about the task */
+    int64_t lost_ms;  /* ... so long nobody was reached: pauses, and vain attempts */
+    int64_t tried_ms; /* ... of which the last one began, or begins, then; 0 = none did */
+    bool no_stream;   /* the server streams, but not this */
+    bool look_due;    /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count; /* all that were ever asked */
     int32_t rounds;         /* answers that were questions (questions.c) */
@@ -273,7 +273,7 @@ void sgi_request_go(segue_request *request);
 static inline void sgi_request_gets_on(segue_request *request)
 {
     request->failures = 0;
-    request->lost_ms = 0;
+    request->lost_ms = request->tried_ms = 0;
 }
 
 /* sgi_request_go, about so much later. */

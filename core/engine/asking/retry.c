@@ -9,7 +9,8 @@ static const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 
 static void go_again(sgi_timer *timer)
 {
     segue_request *request = SGI_OWNER(timer, segue_request, retry);
-    request->tried_ms = sgi_now(&request->engine->env);
+    if (request->tried_ms) /* the pause was a tenth longer or shorter */
+        request->tried_ms = sgi_now(&request->engine->env);
     if (sgi_session_is_open(request->session))
         sgi_request_go(request);
 }
@@ -42,9 +43,12 @@ static void lose(segue_request *request, const sgi_outcome *outcome)
 {
     segue_session *session = request->session;
     char why[SGI_WHY_MAX];
+    int64_t now = sgi_now(&request->engine->env);
     bool is_asked = sgi_session_patience(session, 0) > 0;
-    if (request->failures && outcome->unsent)
-        request->lost_ms += sgi_now(&request->engine->env) - request->tried_ms;
+    if (request->retry.slot && request->tried_ms > now)
+        return; /* another exchange of it was lost as well: one pause is for both */
+    if (request->failures && outcome->unsent && request->tried_ms)
+        request->lost_ms = sgi_time_add(request->lost_ms, now - request->tried_ms);
     int64_t left = sgi_session_reach_ms(session, request->lost_ms);
     if (left <= 0) {
         sgi_explain_reach(session, why, outcome->why);
@@ -56,6 +60,7 @@ static void lose(segue_request *request, const sgi_outcome *outcome)
         ms = ms < left ? ms : left;
         request->lost_ms += ms;
     }
+    request->tried_ms = now + ms;
     sgi_session_tell_retry(session, request->method, request->failures, ms,
                            outcome->why ? outcome->why : "no answer");
     sgi_request_later(request, ms);
