@@ -245,9 +245,10 @@ void sgi_conn_set_sole(sgi_conn *conn)
     conn->sole = true;
 }
 
-void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place)
+void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place, const char *name)
 {
     conn->exchanging = true;
+    conn->place_name = name;
     conn->place = place;
 }
 

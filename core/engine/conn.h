@@ -98,7 +98,8 @@ struct sgi_conn {
 
     /* asking over HTTP (ask_http.c) */
     bool exchanging;        /* of a session: each message travels by itself */
-    uint64_t place;         /* ... to this endpoint */
+    uint64_t place;         /* ... to this endpoint, */
+    const char *place_name; /* ... as people know it; the transport's */
     uint32_t credentials;   /* ... how often it was another who says so */
     sgi_exchange *exchange; /* ... as one of these */
 };

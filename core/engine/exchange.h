@@ -173,8 +173,9 @@ void sgi_serve_free_spare(sgi_conn *spare);
 /* A session's conversation that carries nothing itself: each message is an exchange of
  * its own. Set before sgi_conn_start. host.output of the session's conversation means
  * that sgi_ask_next has something. place: the endpoint, as a number other than 0; which
- * era its server spoke last is remembered by it. */
-void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place);
+ * era its server spoke last is remembered by it. name: the endpoint for messages, without
+ * what may be secret; it lives as long as the transport. */
+void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place, const char *name);
 /* From here on its messages may be sent in the name of somebody else: what was kept for
  * the one before is not for this one. */
 void sgi_conn_new_credentials(sgi_conn *conn);

@@ -30,6 +30,7 @@ struct sgi_http_client {
     sgi_header_hook *hook; /* NULL = the application is not asked */
     sgi_http_auth *auth;   /* NULL = nothing is done about access tokens */
     sgi_buf url;           /* of the endpoint, with a NUL */
+    sgi_buf name;          /* of the endpoint, for messages */
     int64_t silence_ms;    /* -1 = no limit */
     sgi_buf headers;       /* the application's: name NUL value NUL, ... */
     int32_t header_count;

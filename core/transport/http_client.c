@@ -8,6 +8,7 @@
 #include "transport/http_client.h"
 
 #include "transport/http_ask.h"
+#include "wire/url.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -32,7 +33,8 @@ static sgi_engine *engine_of(const sgi_http_client *client)
 static void start(segue_transport *transport)
 {
     sgi_conn *conn = sgi_transport_conn(transport);
-    sgi_conn_set_exchanging(conn, client_of(transport)->place);
+    const sgi_http_client *client = client_of(transport);
+    sgi_conn_set_exchanging(conn, client->place, client->name.p);
     sgi_conn_start(conn);
 }
 
@@ -182,6 +184,7 @@ static void destroy(segue_transport *transport)
     const sgi_mem *mem = sgi_engine_mem(engine_of(client));
     sgi_buf_free(&client->headers);
     sgi_buf_free(&client->url);
+    sgi_buf_free(&client->name);
     sgi_buf_free(&client->session);
     sgi_buf_free(&client->version);
     sgi_release(mem, client, sizeof *client);
@@ -248,6 +251,19 @@ static uint64_t place_of(const char *url, const char *unix_socket)
     return place ? place : 1;
 }
 
+/* Origin and path: a query may be secret, and a URL with a password is none of ours. */
+static bool make_name(sgi_http_client *client, const char *url)
+{
+    sgi_url parts;
+    if (sgi_url_parse(sgi_str_of(url), &parts)) {
+        sgi_buf_add_str(&client->name, parts.origin);
+        sgi_buf_add_str(&client->name, parts.path);
+    } else {
+        sgi_buf_add_lit(&client->name, "the server");
+    }
+    return sgi_buf_terminate(&client->name) && !client->name.failed;
+}
+
 segue_status sgi_transport_http(segue_runtime *rt, const char *url,
                                 const segue_http_options *options, segue_transport **out,
                                 char why[SGI_WHY_SIZE])
@@ -260,12 +276,14 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     sgi_buf_init(&client->headers, mem);
     sgi_buf_init(&client->url, mem);
     sgi_buf_add(&client->url, url, strlen(url) + 1);
+    sgi_buf_init(&client->name, mem);
     sgi_buf_init(&client->session, mem);
     sgi_buf_init(&client->version, mem);
     TAILQ_INIT(&client->asks);
     client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
     client->place = place_of(url, options->unix_socket);
-    segue_status status = client->url.failed ? SEGUE_E_NOMEM : check_files(options, why);
+    bool has_room = make_name(client, url) && !client->url.failed;
+    segue_status status = has_room ? check_files(options, why) : SEGUE_E_NOMEM;
     if (status == SEGUE_OK)
         status = make_fetcher(client, rt, url, options, why);
     if (status == SEGUE_OK && (options->on_headers || options->free_user)) {
@@ -286,6 +304,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
         sgi_runtime_unlock(rt);
     }
     sgi_buf_free(&client->url);
+    sgi_buf_free(&client->name);
     sgi_release(mem, client, sizeof *client);
     return status;
 }

@@ -122,6 +122,120 @@ static void silence_means_initialize(void **state)
     kit_end(&k);
 }
 
+/* ---- a program that takes longer to start than is waited for ---- */
+
+#define MODERN_ONLY "{\"supported\":[\"2026-07-28\"],\"requested\":\"2025-11-25\"}"
+#define DISCOVERED                                                                       \
+    "\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"                \
+    "\"capabilities\":" SERVER_PLAIN
+
+/* Both were said: server/discover, and initialize. */
+static void begin_slowly(kit *k, const char **discover, const char **initialize)
+{
+    kit_begin(k, NULL);
+    *discover = kit_expect(k, "server/discover");
+    kit_advance(k, 5100);
+    *initialize = kit_expect(k, "initialize");
+}
+
+static void is_modern(kit *k)
+{
+    assert_int_equal(k->opened, 1);
+    record *r = kit_call(k, "t");
+    const char *call = kit_expect(k, "tools/call");
+    assert_true(json_mentions(call, "io.modelcontextprotocol/protocolVersion"));
+    kit_result(k, call, "\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_expect_silence(k);
+    kit_end(k);
+}
+
+static void a_late_answer_is_taken(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *discover, *initialize;
+    begin_slowly(&k, &discover, &initialize);
+    kit_result(&k, discover, DISCOVERED);
+    kit_error(&k, initialize, -32022, MODERN_ONLY); /* nobody waits for it any more */
+    is_modern(&k);
+}
+
+static void a_refusal_waits_for_a_late_answer(void **state)
+{
+    (void)state;
+    static const int codes[] = {-32022, -32601};
+    for (size_t i = 0; i < 2; i++) {
+        kit k = {0};
+        const char *discover, *initialize;
+        begin_slowly(&k, &discover, &initialize);
+        kit_error(&k, initialize, codes[i], i ? NULL : MODERN_ONLY);
+        kit_expect_silence(&k);
+        assert_int_equal(k.closed, 0);
+        kit_result(&k, discover, DISCOVERED);
+        is_modern(&k);
+    }
+}
+
+static void a_refusal_that_nothing_follows_is_the_end(void **state)
+{
+    (void)state;
+    for (int answers = 0; answers < 2; answers++) {
+        kit k = {0};
+        const char *discover, *initialize;
+        begin_slowly(&k, &discover, &initialize);
+        kit_error(&k, initialize, -32603, NULL);
+        kit_advance(&k, 4900);
+        assert_int_equal(k.closed, 0);
+        if (answers)
+            kit_error(&k, discover, -32601, NULL);
+        else
+            kit_advance(&k, 200);
+        assert_int_equal(k.closed_status, SEGUE_E_NEGOTIATION);
+        assert_string_equal(k.closed_message, "the server refused initialize: no");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* It had not come so far when it refused server/discover. */
+static void a_server_that_names_the_modern_era_is_asked_again(void **state)
+{
+    (void)state;
+    kit k = {0}, wayward = {0};
+    kit_begin(&k, NULL);
+    kit_error(&k, kit_expect(&k, "server/discover"), -32603, NULL);
+    kit_error(&k, kit_expect(&k, "initialize"), -32022, MODERN_ONLY);
+    kit_result(&k, kit_expect(&k, "server/discover"), DISCOVERED);
+    is_modern(&k);
+    kit_begin(&wayward, NULL);
+    kit_error(&wayward, kit_expect(&wayward, "server/discover"), -32603, NULL);
+    kit_error(&wayward, kit_expect(&wayward, "initialize"), -32022, MODERN_ONLY);
+    kit_error(&wayward, kit_expect(&wayward, "server/discover"), -32603, NULL);
+    assert_string_equal(wayward.closed_message, "the server refused initialize: no");
+    kit_end(&wayward);
+}
+
+static void the_modern_era_is_waited_for(void **state)
+{
+    (void)state;
+    kit k = {0}, silent = {0};
+    segue_session_options options = options_of(SEGUE_ERA_MODERN);
+    kit_begin(&k, &options);
+    const char *discover = kit_expect(&k, "server/discover");
+    kit_advance(&k, 30000);
+    kit_expect_silence(&k);
+    kit_result(&k, discover, DISCOVERED);
+    is_modern(&k);
+    kit_begin(&silent, &options);
+    kit_expect(&silent, "server/discover");
+    kit_advance(&silent, 60100);
+    assert_int_equal(silent.closed_status, SEGUE_E_NEGOTIATION);
+    assert_string_equal(silent.closed_message,
+                        "the server did not answer server/discover within 60000 ms");
+    kit_end(&silent);
+}
+
 static void an_answer_without_our_version_means_initialize(void **state)
 {
     (void)state;
@@ -277,6 +391,11 @@ int main(void)
         cmocka_unit_test(requests_wait_until_the_session_is_open),
         cmocka_unit_test(any_other_error_means_initialize),
         cmocka_unit_test(silence_means_initialize),
+        cmocka_unit_test(a_late_answer_is_taken),
+        cmocka_unit_test(a_refusal_waits_for_a_late_answer),
+        cmocka_unit_test(a_refusal_that_nothing_follows_is_the_end),
+        cmocka_unit_test(a_server_that_names_the_modern_era_is_asked_again),
+        cmocka_unit_test(the_modern_era_is_waited_for),
         cmocka_unit_test(an_answer_without_our_version_means_initialize),
         cmocka_unit_test(a_modern_error_decides_by_its_list),
         cmocka_unit_test(a_version_that_is_listed_is_tried_once_more),

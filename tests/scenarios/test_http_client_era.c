@@ -247,7 +247,38 @@ static void who_never_answers_is_given_up(void **state)
         script_until(&s, s.k.closed);
         assert_int_equal(s.k.closed_status, SEGUE_E_NEGOTIATION);
         assert_string_equal(s.k.closed_message,
-                            "the server did not answer server/discover");
+                            "the server did not answer server/discover within 3000 ms");
+        script_end(&s);
+    }
+}
+
+/* Nothing serves MCP at this path: the URL, the status and what was said are told. */
+static void a_wrong_path_is_told(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
+                               "-32600,\"message\":\"There is nothing here\"}}";
+    for (int era = SEGUE_ERA_AUTO; era <= SEGUE_ERA_LEGACY; era++) {
+        http_script s;
+        char wanted[256];
+        segue_session_options options = options_of(era);
+        bool is_modern = era == SEGUE_ERA_MODERN;
+        script_prepare(&s);
+        snprintf(s.url, sizeof s.url, "http://127.0.0.1:%d/mpc?key=secret", s.peer.port);
+        script_connect(&s, &options);
+        if (era != SEGUE_ERA_LEGACY)
+            script_say(script_expect(&s, "server/discover"), "404 Not Found", JSON, body);
+        if (!is_modern)
+            script_say(script_expect(&s, "initialize"), "404 Not Found", era ? JSON : "",
+                       era ? body : "");
+        script_until(&s, s.k.closed);
+        assert_int_equal(s.k.closed_status, SEGUE_E_NEGOTIATION);
+        snprintf(wanted, sizeof wanted,
+                 "http://127.0.0.1:%d/mpc answered HTTP 404 to %s: is the path right? "
+                 "(MCP servers often use /mcp)%s",
+                 s.peer.port, is_modern ? "server/discover" : "initialize",
+                 era ? ": There is nothing here" : "");
+        assert_string_equal(s.k.closed_message, wanted);
         script_end(&s);
     }
 }
@@ -346,6 +377,7 @@ int main(void)
         cmocka_unit_test(reconnects_are_counted),
         cmocka_unit_test(silence_says_nothing_of_the_era),
         cmocka_unit_test(who_never_answers_is_given_up),
+        cmocka_unit_test(a_wrong_path_is_told),
         cmocka_unit_test(a_refusal_that_passes_says_nothing_of_the_era),
         cmocka_unit_test(a_refusal_that_passes_is_told),
         cmocka_unit_test(an_announcement_without_answer_holds_nobody_up),

@@ -59,7 +59,7 @@ struct kit {
     int hold_reopen; /* 1 = do not connect by itself */
     int opened, closed, session_freed;
     segue_status closed_status;
-    char closed_message[128];
+    char closed_message[256];
     int retries; /* that on_reconnect told */
     int last_attempt;
     char last_reason[256];

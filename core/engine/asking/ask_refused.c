@@ -74,6 +74,7 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
         return;
     /* Who is starting, or about to close, says nothing of its era, whatever JSON says. */
     bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
+    exchange->emitter->http_status = status;
     if (error.n && !(passes && shakes)) {
         sgi_emitter_error(exchange->emitter, error);
     } else if (passes) {

@@ -117,7 +117,7 @@ static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
 
 static void conclude_with(sgi_emitter *emitter, sgi_outcome_kind kind, sgi_json json)
 {
-    sgi_outcome outcome = {.kind = kind, .json = json};
+    sgi_outcome outcome = {.kind = kind, .json = json, .status = emitter->http_status};
     conclude(emitter, &outcome);
 }
 

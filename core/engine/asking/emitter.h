@@ -25,7 +25,7 @@ typedef struct sgi_outcome {
     sgi_outcome_kind kind;
     sgi_json json;   /* view into the message */
     const char *why; /* LOST, REFUSED: what happened */
-    int32_t status;  /* REFUSED: of HTTP; 0 = none */
+    int32_t status;  /* REFUSED, ERROR: of HTTP, when it was no success; 0 = none */
     bool unsent;     /* LOST: the server cannot have heard of it */
 } sgi_outcome;
 
@@ -36,8 +36,9 @@ struct sgi_emitter {
     sgi_conn *conn;         /* the session's, or an exchange's of its own */
     segue_request *request; /* not counted: the request outlives its emitters */
     sgi_timer timer;
-    int64_t timeout_ms; /* 0 = none; counts anew from each answer */
-    bool begun;         /* an answer has come that was not the last */
+    int64_t timeout_ms;  /* 0 = none; counts anew from each answer */
+    int32_t http_status; /* with which its answer came, when it was no success */
+    bool begun;          /* an answer has come that was not the last */
     /* A result: true when others follow it, and it was taken; then the emitter may be
      * gone. false: nothing was done with it, it is the outcome. NULL = there is one. */
     bool (*more)(sgi_emitter *emitter, sgi_json result);

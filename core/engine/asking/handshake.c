@@ -1,11 +1,15 @@
 /* Which era does the server speak? (2026-07-28 basic/transports/stdio, backward
  * compatibility): server/discover first. A DiscoverResult or a modern error means modern;
- * any other error, or silence, means initialize. What is found out holds for the
- * connection, and is found out again after a reconnect: the program at the other end may
- * be another. */
+ * any other error, or silence, means initialize. Over a byte stream silence may be a
+ * program that starts: a DiscoverResult that comes before the answer to initialize is
+ * taken, and who refuses initialize is waited for once more. What is found out holds for
+ * the connection, and is found out again after a reconnect: the program at the other end
+ * may be another. */
 #include "engine/asking/emitter.h"
 #include "engine/asking/session.h"
 #include "engine/hosting/host.h"
+
+#include <stdio.h>
 
 #define META "io.modelcontextprotocol/"
 
@@ -145,10 +149,13 @@ static void open_modern(segue_session *session, sgi_json result)
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
-    const char *why = session->stage == SGI_STAGE_PROBING
-                          ? "the server did not answer server/discover"
-                          : "the server did not answer initialize";
-    if (silent && session->was_open) {
+    char why[96];
+    snprintf(why, sizeof why, "the server did not answer %s within %lld ms",
+             session->stage == SGI_STAGE_PROBING ? "server/discover" : "initialize",
+             (long long)session->options.request_timeout_ms);
+    silent |=
+        outcome->kind == SGI_OUTCOME_TIMEOUT && session->options.era == SEGUE_ERA_MODERN;
+    if (silent && session->was_open && session->conn->exchanging) {
         sgi_session_lost(session, why);
         return true;
     }
@@ -170,18 +177,27 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 }
 
 /* Out of memory is a loss like others: a byte stream closes by itself then. */
-static void send_it(sgi_emitter *emitter, sgi_sending *sending)
+static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
 {
     segue_session *session = emitter->session;
-    if (!sgi_emitter_send(emitter, sending, (sgi_str){0}, (sgi_json){0}) &&
-        session->conn->exchanging)
+    bool sent = sgi_emitter_send(emitter, sending, (sgi_str){0}, (sgi_json){0});
+    if (!sent && session->conn->exchanging)
         sgi_session_lost(session, "out of memory");
+    return sent;
 }
 
 /* ---- initialize ---- */
 
 static void send_discover(segue_session *session);
 static void send_initialize(segue_session *session);
+
+/* Whatever comes to server/discover now, the era is settled. */
+static void forget_probe(segue_session *session)
+{
+    if (session->probing)
+        sgi_emitter_drop(session->probing, false);
+    session->probing = NULL;
+}
 
 /* The server is another than it was: what it speaks is found out anew. */
 static bool guessed_wrong(segue_session *session)
@@ -243,31 +259,78 @@ static void read_experimental(segue_session *session, sgi_json capabilities)
     session->pulls_from_start = sgi_json_get(experimental, "dev.segue/fromSeqNr").n > 0;
 }
 
-/* With what the server said, so that somebody can find out why. */
-static void was_refused(segue_session *session, const sgi_outcome *outcome)
+/* With what the server said, so that somebody can find out why; over HTTP with the URL
+ * and the status, for it may be no MCP server, or not at this path. */
+static void explain(const segue_session *session, const char *method,
+                    const sgi_outcome *outcome, char why[SGI_WHY_MAX])
 {
-    char room[SGI_NAME_MAX], why[SGI_WHY_MAX];
-    sgi_str said =
-        outcome->kind == SGI_OUTCOME_REFUSED ? sgi_str_of(outcome->why) : (sgi_str){0};
-    if (outcome->kind == SGI_OUTCOME_TIMEOUT) {
-        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
-                           "the server did not answer initialize");
-        return;
-    }
+    char what[512], room[SGI_NAME_MAX];
+    bool is_path = outcome->status == 404 || outcome->status == 405;
+    sgi_str said = {0};
     if (outcome->kind == SGI_OUTCOME_ERROR)
         said = sgi_name_text(sgi_json_get(outcome->json, "message"), room);
-    sgi_explain(why, "the server refused initialize", said);
+    if (outcome->status)
+        snprintf(what, sizeof what, "%.256s answered HTTP %d to %s%s",
+                 session->conn->place_name, (int)outcome->status, method,
+                 is_path ? ": is the path right? (MCP servers often use /mcp)" : "");
+    else
+        snprintf(what, sizeof what, "the server refused %s", method);
+    if (outcome->kind == SGI_OUTCOME_REFUSED && !outcome->status)
+        said = sgi_str_of(outcome->why);
+    sgi_explain(why, what, said);
+}
+
+static void was_refused(segue_session *session, const sgi_outcome *outcome)
+{
+    char why[SGI_WHY_MAX];
+    if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        snprintf(why, sizeof why, "the server did not answer initialize within %lld ms",
+                 (long long)session->options.request_timeout_ms);
+    else
+        explain(session, "initialize", outcome, why);
     sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+}
+
+static void fell_silent(sgi_timer *timer);
+static bool lists_modern(sgi_json versions);
+
+/* A program that starts may have read server/discover late, and answers it later. One
+ * that names 2026-07-28 is asked once more. What it said is kept for the case that
+ * nothing comes of it. */
+static bool is_waited_for(segue_session *session, const sgi_outcome *outcome)
+{
+    char why[SGI_WHY_MAX];
+    sgi_json data = sgi_json_get(outcome->json, "data");
+    bool names_it = lists_modern(sgi_json_get(data, "supported"));
+    if (outcome->kind != SGI_OUTCOME_ERROR || session->refusal ||
+        session->conn->exchanging || session->options.era != SEGUE_ERA_AUTO ||
+        (!session->probing && !names_it))
+        return false;
+    explain(session, "initialize", outcome, why);
+    session->refusal = sgi_text_dup(sgi_engine_mem(session->engine), sgi_str_of(why));
+    if (!session->refusal)
+        return false;
+    if (!session->probing) {
+        send_discover(session);
+        return true;
+    }
+    session->stage = SGI_STAGE_PROBING;
+    session->version = SGI_VERSION_2026_07_28;
+    sgi_engine_timer(session->engine, &session->timer, session->options.probe_timeout_ms,
+                     fell_silent);
+    return true;
 }
 
 static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
     sgi_str version;
+    session->shaking = NULL;
     if (is_out_of_reach(session, outcome))
         return;
     if (outcome->kind != SGI_OUTCOME_RESULT) {
-        if (goes_without_draft(session, outcome) || guessed_wrong(session))
+        if (is_waited_for(session, outcome) || goes_without_draft(session, outcome) ||
+            guessed_wrong(session))
             return;
         was_refused(session, outcome);
         return;
@@ -292,6 +355,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
         return;
     }
     remember(session, true);
+    forget_probe(session);
     if (!session->conn->exchanging) /* else requests might overtake what was announced */
         sgi_session_opened(session);
     else
@@ -323,7 +387,8 @@ static void send_initialize(segue_session *session)
                          sgi_str_of(sgi_version_name(offer)));
     sgi_jw_member_raw(&sending.w, "capabilities", sgi_buf_str(&session->capabilities));
     write_client_info(&sending.w, session, "clientInfo");
-    send_it(emitter, &sending);
+    if (send_it(emitter, &sending))
+        session->shaking = emitter;
 }
 
 /* ---- server/discover ---- */
@@ -364,13 +429,28 @@ static bool lists_legacy(sgi_json error)
     return false;
 }
 
-static void fall_back(segue_session *session)
+static void fall_back(segue_session *session, const sgi_outcome *outcome)
 {
-    if (session->options.era == SEGUE_ERA_MODERN)
+    char why[SGI_WHY_MAX];
+    if (session->refusal) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION, session->refusal);
+    } else if (session->options.era == SEGUE_ERA_MODERN && outcome->status) {
+        explain(session, "server/discover", outcome, why);
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+    } else if (session->options.era == SEGUE_ERA_MODERN) {
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
                            "the server does not speak 2026-07-28");
-    else
+    } else {
         send_initialize(session);
+    }
+}
+
+/* Nothing has come to server/discover, which may still come. */
+static void fell_silent(sgi_timer *timer)
+{
+    segue_session *session = SGI_OWNER(timer, segue_session, timer);
+    if (session->stage == SGI_STAGE_PROBING)
+        fall_back(session, &(sgi_outcome){.kind = SGI_OUTCOME_TIMEOUT});
 }
 
 /* A server that refuses a version and lists it, as one of several behind an address may,
@@ -391,13 +471,28 @@ static bool is_complete(sgi_json result)
     return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
 }
 
+/* true: it came late. The one that is no DiscoverResult leaves it to initialize. */
+static bool came_late(segue_session *session, bool is_modern)
+{
+    if (session->stage != SGI_STAGE_INITIALIZING)
+        return false;
+    if (is_modern && session->shaking) {
+        sgi_emitter_drop(session->shaking, false);
+        session->shaking = NULL;
+        session->version = SGI_VERSION_2026_07_28;
+    }
+    return !is_modern;
+}
+
 static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
-    if (is_out_of_reach(session, outcome))
+    bool is_modern = outcome->kind == SGI_OUTCOME_RESULT && is_complete(outcome->json) &&
+                     lists_modern(sgi_json_get(outcome->json, "supportedVersions"));
+    session->probing = NULL;
+    if (came_late(session, is_modern) || is_out_of_reach(session, outcome))
         return;
-    if (outcome->kind == SGI_OUTCOME_RESULT && is_complete(outcome->json) &&
-        lists_modern(sgi_json_get(outcome->json, "supportedVersions"))) {
+    if (is_modern) {
         open_modern(session, outcome->json);
     } else if (outcome->kind == SGI_OUTCOME_ERROR && may_ask_again(session, outcome)) {
         session->probed_again = true;
@@ -407,7 +502,7 @@ static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_session_failed(session, SEGUE_E_NEGOTIATION,
                            "the server speaks no protocol version known here");
     } else {
-        fall_back(session);
+        fall_back(session, outcome);
     }
 }
 
@@ -423,15 +518,20 @@ static void send_discover(segue_session *session)
         return;
     }
     emitter->done = discovered;
-    if (!session->conn->exchanging)
-        emitter->timeout_ms = session->options.probe_timeout_ms;
-    send_it(emitter, &sending);
+    if (!send_it(emitter, &sending))
+        return;
+    session->probing = emitter;
+    if (!session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)
+        sgi_engine_timer(session->engine, &session->timer,
+                         session->options.probe_timeout_ms, fell_silent);
 }
 
 void sgi_handshake_begin(segue_session *session)
 {
     int32_t era = session->options.era;
     session->probed_again = session->draft_refused = false;
+    sgi_text_free(sgi_engine_mem(session->engine), session->refusal);
+    session->refusal = NULL;
     session->guessed =
         era == SEGUE_ERA_AUTO && session->conn->exchanging &&
         sgi_places_is_legacy(&session->engine->places, session->conn->place);

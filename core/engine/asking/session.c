@@ -63,6 +63,7 @@ static void free_session(segue_session *session)
     sgi_tool_schemas_free(&session->tool_schemas);
     sgi_cache_free(&session->cache);
     sgi_tool_tasks_free(&session->tool_tasks);
+    sgi_text_free(mem, session->refusal);
     sgi_buf_free(&session->list_cursor);
     sgi_buf_free(&session->meta);
     sgi_buf_free(&session->capabilities);

@@ -60,8 +60,12 @@ struct segue_session {
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
     int32_t renewals;            /* ... in a row that answered nothing but that */
-    bool guessed;       /* the era under trial is the one its server spoke last */
-    bool probed_again;  /* ... and server/discover was sent once more */
+    bool guessed;      /* the era under trial is the one its server spoke last */
+    bool probed_again; /* ... and server/discover was sent once more */
+    struct sgi_emitter *probing; /* server/discover is under way, */
+    struct sgi_emitter *shaking; /* ... initialize is; over a byte stream perhaps both */
+    char *
+        refusal; /* what the server said to initialize, while it is waited for; or NULL */
     bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */
     sgi_tool_headers tools;
     sgi_tool_schemas tool_schemas;

@@ -1843,7 +1843,10 @@ typedef struct segue_session_options {
                                      "tasks" replaces what 2025-11-25 is told of them */
     int32_t era;                /* segue_era */
     int64_t probe_timeout_ms;   /* so long server/discover may be unanswered, then it is
-                                     a server of the handshake eras; default 5000. Not
+                                     a server of the handshake eras, or one that starts:
+                                     what it answers before initialize is answered, or
+                                     so long after it refused that, is taken; default
+                                     5000. Not with SEGUE_ERA_MODERN, and not
                                      over HTTP, where such servers refuse it: there so
                                      long notifications/initialized is waited for */
     int64_t request_timeout_ms; /* of one exchange on the wire; default 60000 */
