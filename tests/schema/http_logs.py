@@ -59,7 +59,7 @@ def main():
         findings.count += who == role
         for why in conversation.say(who, message):
             findings.add(*conversation.test, f"{who}: {why}", json.dumps(message))
-    sys.exit(check.report(judge, findings, 1))
+    sys.exit(check.report(findings, judge.kinds, 1))
 
 
 if __name__ == "__main__":
