@@ -231,7 +231,10 @@ static void handshake_eras_have_ids(world *w)
     wire_ask_plain(c, "2", "tools/call", "\"name\":\"keys\"");
     const char *question = wire_request(c, "elicitation/create");
     assert_null(strstr(question, "secret-key"));
-    wire_send(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" ACCEPT "}");
+    char line[512];
+    snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}",
+             json_at(question, "id"), ACCEPT);
+    wire_send(c, line);
     assert_at(wire_response(c, "2"), "error", "");
 }
 
@@ -241,10 +244,12 @@ static void an_error_comes_with_its_code(world *w)
     ADD(w, keys, SEGUE_TASK_NEVER, 0);
     wire *c = legacy_connect(w, NULL, "{\"elicitation\":{}}");
     wire_ask_plain(c, "2", "tools/call", "\"name\":\"keys\"");
-    wire_request(c, "elicitation/create");
-    wire_send(c,
-              "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"User "
-              "rejected\",\"data\":7}}");
+    char line[512];
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-1,\"message\":"
+             "\"User rejected\",\"data\":7}}",
+             json_at(wire_request(c, "elicitation/create"), "id"));
+    wire_send(c, line);
     wire_response(c, "2");
     assert_string_equal(heard, "SEGUE_E_REMOTE {\"code\":-1,\"message\":\"User "
                                "rejected\",\"data\":7}");

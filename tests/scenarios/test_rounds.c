@@ -265,8 +265,10 @@ static void handshake_eras_have_no_rounds(world *w)
                   "{}},\"clientInfo\":{\"name\":\"t\",\"version\":\"0\"}");
     wire_notify(c, "notifications/initialized", NULL);
     wire_ask_plain(c, "2", "tools/call", "\"name\":\"ask_once\",\"requestState\":\"x\"");
-    assert_true(*json_at(wire_request(c, "elicitation/create"), "id"));
-    wire_send(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" ACCEPT "}");
+    char line[512];
+    snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}",
+             json_at(wire_request(c, "elicitation/create"), "id"), ACCEPT);
+    wire_send(c, line);
     const char *r = wire_response(c, "2");
     assert_at(r, "result.inputRequests", "");
     assert_non_null(strstr(json_at(r, "result.content.0.text"), "accept"));
