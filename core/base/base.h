@@ -68,7 +68,7 @@ static inline bool sgi_str_eq(sgi_str a, sgi_str b)
 /* A NUL-terminated copy; release with sgi_text_free. NULL when out of memory. */
 char *sgi_text_dup(const sgi_mem *mem, sgi_str text);
 void sgi_text_free(const sgi_mem *mem, char *text);
-/* How much of a text of UTF-8 fits into so many bytes, without a part of a character. */
+/* Number of bytes of a UTF-8 text that fit into `most` bytes, cut between characters. */
 size_t sgi_text_fit(sgi_str text, size_t most);
 /* vsnprintf, which cuts between characters. */
 void sgi_text_print(char *out, size_t size, const char *format, va_list args)

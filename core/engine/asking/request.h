@@ -81,7 +81,7 @@ typedef struct sgi_inbox_head {
     uint64_t event;   /* number of the event + 1 that carried it; 0 = none */
     uint64_t covered; /* segments up to this one have been delivered with it */
     uint64_t index;   /* place in the list of the result */
-    uint64_t voided;  /* so many are void when this one is shown */
+    uint64_t voided;  /* number of void segments when this one is shown */
     bool replaces;    /* what was delivered before is void */
     double progress;
     double total;
@@ -105,13 +105,13 @@ struct segue_request {
     bool key_sent;
     int32_t pages;        /* of tools/list, looked through because they did not fit */
     bool listed;          /* sent again, as its headers did not fit the tool */
-    bool asks_task;       /* params.task goes with it, */
-    bool adds_task;       /* ... written here, not by the application */
-    bool may_stream;      /* ... and several answers were agreed on (SEP-1905) */
+    bool asks_task;       /* params.task is sent with it */
+    bool adds_task;       /* the library adds params.task, not the application */
+    bool may_stream;      /* the task may have several answers (SEP-1905) */
     int32_t wish_session; /* the wire session in which its log level was asked for */
     bool waits_for_tools; /* of 2025-11-25: for the session's look at tools/list */
     bool reformed;        /* sent again, in the form that its tool takes */
-    bool era_doubted;     /* ... as its server seemed to be of another era */
+    bool era_doubted;     /* sent again: its server seemed to be of another era */
     int64_t call_id;      /* of the last time it was sent: progress names it */
     uint64_t cache_mark;  /* its result may be kept if nothing changed since; 0 = not */
     segue_request_events events;
@@ -140,11 +140,11 @@ struct segue_request {
     sgi_emitter *cancelling; /* tasks/cancel: its answer ends the request */
     bool cancel_due;         /* ... which is under way, or has yet to be sent */
     segue_status cancel_status;
-    int32_t failures; /* in a row, of exchanges about the task */
-    int64_t lost_ms;  /* ... so long nobody was reached: pauses, and vain attempts */
-    int64_t tried_ms; /* ... of which the last one began, or begins, then; 0 = none did */
-    bool no_stream;   /* the server streams, but not this */
-    bool look_due;    /* tasks/get is owed, whatever the stream does */
+    int32_t failures;  /* in a row, of exchanges about the task */
+    int64_t lost_ms;   /* time without a server: pauses and failed attempts */
+    int64_t tried_ms;  /* when the last attempt began or begins; 0 = none */
+    bool no_stream;    /* the server streams, but not this */
+    bool look_due;     /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
     int32_t question_count; /* all that were ever asked */
     int32_t rounds;         /* answers that were questions (questions.c) */
