@@ -69,7 +69,7 @@ int json_mentions(const char *message, const char *name)
 
 /* ---- golden files ---- */
 
-/* The id of a server's question is OPERATION:POSITION:CHANCE; a client's is as it said. */
+/* A server's question has the id OPERATION:POSITION:CHANCE; a client's id is its own. */
 static bool is_question_id(const char *text)
 {
     size_t n = strcspn(text, "\":");
