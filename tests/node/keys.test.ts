@@ -6,7 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { connect, Server, type Session, type Stream } from "segue-mcp";
 
-const timeout = 30_000;
+const timeout = 120_000;
 const KEYED = { idempotencyKey: "the-report-of-monday" };
 
 /** Servers on one file, of a tool that is never a task and waits in the middle. */

@@ -7,7 +7,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { Server } from "segue-mcp";
 
-const timeout = 60_000;
+const timeout = 120_000;
 
 interface Message {
     id: unknown;

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { type BearerAuth, connect, type Listener, RemoteError, Server } from "segue-mcp";
 import { Gate } from "./server_worlds.js";
 
-const timeout = 20_000;
+const timeout = 120_000;
 const META = "io.modelcontextprotocol";
 
 function simple(options: Partial<ConstructorParameters<typeof Server>[0]> = {}): Server {

@@ -13,7 +13,7 @@ import { z } from "zod";
 import { built } from "./tree.js";
 
 const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
-const timeout = 30_000;
+const timeout = 120_000;
 
 // biome-ignore-start lint/suspicious/noExplicitAny: two SDKs, in one shape
 interface Sdk {

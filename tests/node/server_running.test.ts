@@ -14,7 +14,7 @@ import { connect, SegueError, type Session } from "segue-mcp";
 
 const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
 const COMMAND = [process.execPath, PROGRAM];
-const timeout = 30_000;
+const timeout = 120_000;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 

@@ -11,7 +11,7 @@ import { connect, Server, type Store, stores } from "segue-mcp";
 import { internal, PACKAGE } from "./tree.js";
 
 const { native } = internal<typeof import("segue-mcp/native")>("native");
-const timeout = 20_000;
+const timeout = 120_000;
 
 async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
     const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
