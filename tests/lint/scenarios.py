@@ -1,4 +1,4 @@
-"""tests/SCENARIOS.md is true.
+"""tests/SCENARIOS.md is true, and has each scenario of core/docs/requirements.md.
 
 What is no C test, but a list of what a suite of others must not fail, says its name in a
 comment of tests/conformance/verdicts.py: "# AS-124: what it is".
@@ -19,12 +19,9 @@ import sys
 import lint
 
 PAGE = "tests/SCENARIOS.md"
-IDS = []
-for number in range(1, 125):
-    IDS.append(f"AS-{number}")
-    IDS += {38: ["AS-38a"], 93: ["AS-93a", "AS-93b"]}.get(number, [])
-
+CATALOGUE = "core/docs/requirements.md"
 ID = r"AS-\d+[ab]?"
+IDS = re.findall(rf"^\*\*({ID})\*\* ", lint.read(CATALOGUE), re.M)
 FLAGS = r"\s*,\s*\w+\s*,\s*([A-Z_|\s0]+)[,}]"
 TITLE = re.compile(rf'"({ID}(?:,? {ID})*) ([^"\n]+)"(?:{FLAGS})?')
 ISSUE = r"[1-8] of 8"

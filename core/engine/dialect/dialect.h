@@ -1,6 +1,7 @@
 /* A dialect: one way of showing an operation on the wire. One file here and one row in
  * dialects.c; what may be used when stands in negotiate.c. A dialect is a projection: it
- * reads record, log and cursor and changes nothing but by the verbs of task.h. */
+ * reads record, log and cursor and changes nothing but by the verbs of task.h. The rules
+ * that comments name (R-...) stand in core/docs/requirements.md. */
 #ifndef SGI_DIALECT_H
 #define SGI_DIALECT_H
 
