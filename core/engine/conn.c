@@ -153,10 +153,19 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
     conn->role->bad_input(conn->self, rpc_code, problem);
 }
 
-static void refuse_long(sgi_conn *conn)
+/* Whoever waits for it is told at once, where its beginning says who that is. */
+static void refuse_long(sgi_conn *conn, sgi_str beginning)
 {
+    sgi_message message;
     sgi_limit limit = {"max_message_bytes", (int64_t)conn->engine->max_message};
     sgi_limit_told told = sgi_limit_tell("The message is too large", limit, "limit");
+    sgi_message_read_cut(&message, &conn->engine->reader, beginning, told.text);
+    if (message.id.n) {
+        conn->role->message(conn->self, &message);
+        return;
+    }
+    sgi_engine_log(conn->engine, SEGUE_LOG_WARNING,
+                   "%s, and its beginning has no id that could be answered", told.text);
     refuse_input(conn, SGI_RPC_PARSE_ERROR, told.text);
 }
 
@@ -182,7 +191,7 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
         if (event == SGI_NDJSON_LINE)
             sgi_conn_message(conn, line);
         else if (event == SGI_NDJSON_TOO_LONG)
-            refuse_long(conn);
+            refuse_long(conn, line);
         else
             refuse_input(conn, SGI_RPC_PARSE_ERROR, "out of memory");
         if (!conn->up)

@@ -29,6 +29,7 @@ typedef struct sgi_source {
 typedef struct sgi_role {
     void (*start)(void *self);
     void (*message)(void *self, const sgi_message *message);
+    /* What came is no message, and nothing tells which request it belongs to. */
     void (*bad_input)(void *self, int32_t rpc_code, const char *problem);
     /* Takes a batch; false when this is none, or nobody may send one. */
     bool (*batch)(void *self, sgi_str text);

@@ -231,6 +231,8 @@ void sgi_ask_forgotten(sgi_conn *conn, bool taken, sgi_str body);
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
 /* ... no answer, and none to be had by trying again (certificates, redirects), */
 void sgi_ask_denied(sgi_conn *conn, const char *why);
+/* ... an answer that is larger than a message may be, */
+void sgi_ask_too_large(sgi_conn *conn);
 /* ... 401 or 403, and no token to be had that helps, */
 void sgi_ask_unauthorized(sgi_conn *conn, const char *why);
 /* ... nothing, as it cannot have reached the server: said before the end, */

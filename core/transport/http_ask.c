@@ -340,12 +340,9 @@ static void take_event(sgi_http_ask *ask, const sgi_sse_event *event)
  * say: nobody who waits is kept waiting for it. */
 static void give_up_oversized(sgi_http_ask *ask)
 {
-    char why[96];
-    snprintf(why, sizeof why, "a message of the answer is larger than %zu bytes",
-             engine_of(ask)->max_message);
     break_off(ask);
-    sgi_ask_denied(ask->conn, why);
-    sgi_http_ask_drop(ask, why);
+    sgi_ask_too_large(ask->conn);
+    sgi_http_ask_drop(ask, "the answer is too large");
 }
 
 /* Gives events to the engine while it wants them; what is left over is in *input. False:
@@ -399,14 +396,13 @@ static void keep_body(sgi_http_ask *ask, sgi_str bytes)
         sgi_buf_add_str(&ask->body, bytes);
         return;
     }
-    break_off(ask);
     sgi_buf_reset(&ask->body, 0);
     if (is_fine(ask)) {
-        sgi_ask_denied(ask->conn, "the answer is larger than the limit");
-        sgi_http_ask_drop(ask, "the answer is larger than the limit");
-    } else {
-        refused(ask);
+        give_up_oversized(ask);
+        return;
     }
+    break_off(ask);
+    refused(ask);
 }
 
 static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len)

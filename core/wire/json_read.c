@@ -436,12 +436,13 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
         bool to_part =
             has_parts && start < s->end && *start == '{' && is_part(s, level, &member);
         p = to_part ? read_part(s, start, level) : read_value(s, start);
-        if (!p)
-            return NULL;
-        member.value = (sgi_str){(const char *)start, (size_t)(p - start)};
+        size_t len = p ? (size_t)(p - start) : 0;
+        member.value = (sgi_str){(const char *)start, len};
         if (*count < max)
             members[*count] = member;
         ++*count;
+        if (!p)
+            return NULL;
         p = sgi_json_skip_space(p, s->end);
         if (p == s->end || (*p != ',' && *p != '}'))
             return refuse(s, SGI_JSON_SYNTAX, p);
@@ -467,27 +468,49 @@ static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t 
     return p == s->end ? p : refuse(s, SGI_JSON_TRAILING, p);
 }
 
+/* *count receives the members that were met, also when the text is refused. */
+static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *count)
+{
+    *count = 0;
+    if (!s->text.p)
+        s->text.p = "";
+    s->end = (const unsigned char *)s->text.p + s->text.n;
+#ifdef SGI_JSON_SSE2
+    mark_window(s, (const unsigned char *)s->text.p);
+#endif
+    bool passed = read_text(s, members, max, count) != NULL;
+    sgi_json_keys_reset(s->reader);
+    return passed;
+}
+
 bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                          size_t max, size_t *count, sgi_json_error *error,
                          const sgi_json_trail *trail)
 {
     scan s = {.reader = reader, .text = text, .trail = trail};
-    size_t met = 0;
+    size_t met;
     for (size_t i = 0; trail && i < trail->count; i++)
         trail->parts[i].object = (sgi_json){0};
-    if (!text.p)
-        s.text.p = "";
-    s.end = (const unsigned char *)s.text.p + text.n;
-#ifdef SGI_JSON_SSE2
-    mark_window(&s, (const unsigned char *)s.text.p);
-#endif
-    bool passed = read_text(&s, members, members ? max : 0, &met) != NULL;
-    sgi_json_keys_reset(reader);
+    bool passed = run_scan(&s, members, members ? max : 0, &met);
     if (count)
         *count = passed ? met : 0;
     if (error)
         *error = s.error;
     return passed;
+}
+
+size_t sgi_json_read_cut(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
+                         size_t max)
+{
+    scan s = {.reader = reader, .text = text};
+    size_t met;
+    run_scan(&s, members, max, &met);
+    if (met > max)
+        return max;
+    sgi_json *last = met ? &members[met - 1].value : NULL;
+    if (last && last->n && last->p + last->n == text.p + text.n)
+        last->n = 0; /* a number may go on */
+    return met;
 }
 
 bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,

@@ -79,6 +79,12 @@ typedef struct sgi_json_member {
 bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                    size_t max, size_t *count, sgi_json_error *error);
 
+/* The members of an object whose end is missing: those that have ended, and behind them
+ * the one that has not, if its key was there, with an empty value. At most max; returns
+ * how many. */
+size_t sgi_json_read_cut(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
+                         size_t max);
+
 /* An object further in, whose members are recorded too: who asks for them next needs no
  * walk. */
 #define SGI_JSON_PART_MEMBERS 8

@@ -106,6 +106,25 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
         message->kind = SGI_MESSAGE_INVALID;
 }
 
+void sgi_message_read_cut(sgi_message *message, sgi_json_reader *reader,
+                          sgi_str beginning, const char *problem)
+{
+    sgi_json_member members[SGI_MESSAGE_MEMBERS];
+    parts found = {0};
+    size_t count = sgi_json_read_cut(reader, beginning, members, SGI_MESSAGE_MEMBERS);
+    for (size_t i = 0; i < count; i++)
+        if (!members[i].value.n)
+            members[i].value = SGI_STR("{}"); /* it is there, and no id */
+    pick_parts(&found, members, count);
+    *message = (sgi_message){.kind = SGI_MESSAGE_INVALID,
+                             .problem = problem,
+                             .is_cut = true,
+                             .is_call = found.method.n || found.params.n};
+    message->is_response = !message->is_call && (found.result.n || found.error.n);
+    if ((message->is_call || message->is_response) && sgi_id_is_usable(found.id))
+        message->id = found.id;
+}
+
 void sgi_id_canonical(sgi_json id, sgi_buf *out)
 {
     int64_t number;

@@ -33,6 +33,7 @@ typedef struct sgi_message {
     const char *problem; /* INVALID: why */
     bool is_response;    /* also when INVALID: it is no request, so it gets no answer */
     bool is_call;        /* also when INVALID: it has a method, its id is its own */
+    bool is_cut;         /* INVALID as it is too long: only its beginning was read */
     sgi_json id;         /* a string or an integer; empty when absent, null or unusable */
     sgi_json method;     /* a string value */
     sgi_json params;     /* an object, or empty */
@@ -49,6 +50,12 @@ bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str tex
 /* Sorts the members of a message that has passed the reader. Its parts stay as they
  * are. */
 void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count);
+
+/* What a message was to be that is cut for its length, as far as its beginning tells:
+ * INVALID for this problem. It has an id only where it is also known to be a call or a
+ * response. */
+void sgi_message_read_cut(sgi_message *message, sgi_json_reader *reader,
+                          sgi_str beginning, const char *problem);
 
 /* Members the reader must record for sgi_message_sort. It must see all that there are:
  * who receives a message with more refuses it. */

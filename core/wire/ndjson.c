@@ -1,6 +1,6 @@
 /* State: `partial` holds the bytes of an unfinished line, or `skipping` is set and they
  * are being thrown away. Blank lines and the CR of CRLF are dropped: peers on other
- * systems send them. A line handed out from `partial` stays there until the next call,
+ * systems send them. What is handed out from `partial` stays there until the next call,
  * which is why the reset stands at the beginning of next and not at the end. */
 #include "wire/ndjson.h"
 
@@ -20,7 +20,7 @@ void sgi_ndjson_free(sgi_ndjson *framing)
 void sgi_ndjson_reset(sgi_ndjson *framing)
 {
     sgi_buf_reset(&framing->partial, 0);
-    framing->skipping = false;
+    framing->skipping = framing->given = false;
 }
 
 static sgi_str strip(sgi_str line)
@@ -30,37 +30,51 @@ static sgi_str strip(sgi_str line)
     return line;
 }
 
-static sgi_ndjson_event skip_line(sgi_ndjson *framing, sgi_ndjson_event why)
+static sgi_ndjson_event no_memory(sgi_ndjson *framing)
 {
-    framing->skipping = true;
-    sgi_buf_reset(&framing->partial, KEEP_ROOM);
-    return why;
+    sgi_buf_reset(&framing->partial, 0);
+    return SGI_NDJSON_NOMEM;
+}
+
+/* rest, which goes on with the line, brings it over the limit. */
+static sgi_ndjson_event too_long(sgi_ndjson *framing, sgi_str rest, sgi_str *line)
+{
+    sgi_buf *partial = &framing->partial;
+    *line = (sgi_str){rest.p, framing->max_line};
+    if (!partial->len)
+        return SGI_NDJSON_TOO_LONG;
+    sgi_buf_add(partial, rest.p, framing->max_line - partial->len);
+    *line = partial->failed ? (sgi_str){0} : sgi_buf_str(partial);
+    framing->given = true;
+    return SGI_NDJSON_TOO_LONG;
 }
 
 /* The rest of the input has no newline: keep it for later. */
-static sgi_ndjson_event keep_rest(sgi_ndjson *framing, sgi_str *input)
+static sgi_ndjson_event keep_rest(sgi_ndjson *framing, sgi_str *input, sgi_str *line)
 {
     sgi_str rest = *input;
     input->p += input->n;
     input->n = 0;
     if (framing->skipping || !rest.n)
         return SGI_NDJSON_MORE;
-    if (rest.n > framing->max_line - framing->partial.len)
-        return skip_line(framing, SGI_NDJSON_TOO_LONG);
+    framing->skipping = rest.n > framing->max_line - framing->partial.len;
+    if (framing->skipping)
+        return too_long(framing, rest, line);
     sgi_buf_add_str(&framing->partial, rest);
-    return framing->partial.failed ? skip_line(framing, SGI_NDJSON_NOMEM)
-                                   : SGI_NDJSON_MORE;
+    framing->skipping = framing->partial.failed;
+    return framing->skipping ? no_memory(framing) : SGI_NDJSON_MORE;
 }
 
 sgi_ndjson_event sgi_ndjson_next(sgi_ndjson *framing, sgi_str *input, sgi_str *line)
 {
     sgi_buf *partial = &framing->partial;
-    if (partial->len && partial->p[partial->len - 1] == '\n')
+    if (framing->given)
         sgi_buf_reset(partial, KEEP_ROOM);
+    framing->given = false;
     while (input->n) {
         const char *end = memchr(input->p, '\n', input->n);
         if (!end)
-            return keep_rest(framing, input);
+            return keep_rest(framing, input, line);
         sgi_str head = {input->p, (size_t)(end - input->p)};
         input->n -= head.n + 1;
         input->p = end + 1;
@@ -68,17 +82,14 @@ sgi_ndjson_event sgi_ndjson_next(sgi_ndjson *framing, sgi_str *input, sgi_str *l
             framing->skipping = false;
             continue;
         }
-        if (head.n > framing->max_line - partial->len) {
-            sgi_buf_reset(partial, KEEP_ROOM);
-            return SGI_NDJSON_TOO_LONG;
-        }
+        if (head.n > framing->max_line - partial->len)
+            return too_long(framing, head, line);
         if (partial->len) {
-            sgi_buf_add(partial, head.p, head.n + 1);
-            if (partial->failed) {
-                sgi_buf_reset(partial, 0);
-                return SGI_NDJSON_NOMEM;
-            }
-            head = (sgi_str){partial->p, partial->len - 1};
+            sgi_buf_add_str(partial, head);
+            if (partial->failed)
+                return no_memory(framing);
+            head = sgi_buf_str(partial);
+            framing->given = true;
         }
         *line = strip(head);
         if (line->n)

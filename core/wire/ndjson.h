@@ -1,6 +1,7 @@
 /* Framing of stdio: one message per line (2026-07-28 basic/transports/stdio). Lines that
- * lie whole in the input are handed on without a copy. A line over the limit is skipped
- * up to its newline and reported once; what follows is read as usual. */
+ * lie whole in the input are handed on without a copy. A line over the limit is reported
+ * once, with its beginning, and skipped up to its newline; what follows is read as
+ * usual. */
 #ifndef SGI_NDJSON_H
 #define SGI_NDJSON_H
 
@@ -10,12 +11,14 @@ typedef struct sgi_ndjson {
     sgi_buf partial; /* the beginning of a line whose end has not come */
     size_t max_line;
     bool skipping; /* inside a line that is too long */
+    bool given;    /* partial was handed out: the next call resets it */
 } sgi_ndjson;
 
 typedef enum sgi_ndjson_event {
     SGI_NDJSON_MORE = 0, /* the input is used up */
     SGI_NDJSON_LINE,     /* *line is one message, without its newline; never empty */
-    SGI_NDJSON_TOO_LONG, /* a line over the limit begins to be skipped */
+    SGI_NDJSON_TOO_LONG, /* a line is over the limit; *line is its first max_line bytes,
+                          * empty when there is no memory for them */
     SGI_NDJSON_NOMEM     /* the partial line cannot be kept; it is skipped */
 } sgi_ndjson_event;
 

@@ -155,7 +155,7 @@ static void huge_line(world *w)
     free(line);
     wire_send(c, "");
     const char *r = wire_due(c);
-    assert_code(r, -32700);
+    assert_code(r, -32600);
     assert_golden(r, "message_too_large");
     assert_alive(c);
     /* the limit is 64 MiB, in a buffer that grows by half of itself */

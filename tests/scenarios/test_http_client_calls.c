@@ -264,7 +264,7 @@ static void an_answer_beyond_the_limit_is_refused(void **state)
             script_event(h, NULL, "%.8000s", large);
             script_finish(h);
         }
-        end(&s, r, SEGUE_E_REFUSED);
+        end(&s, r, kind == 1 ? SEGUE_E_REFUSED : SEGUE_E_TOO_LARGE);
     }
     free(large);
 }
@@ -284,7 +284,7 @@ static void an_endless_answer_is_cut_short(void **state)
     for (int i = 0; i < 4; i++)
         script_push(h, blanks, sizeof blanks);
     script_until(&s, heard_is_closed(h));
-    end(&s, r, SEGUE_E_REFUSED);
+    end(&s, r, SEGUE_E_TOO_LARGE);
 }
 
 /* ---- cuts ---- */

@@ -185,15 +185,15 @@ static void answers_without_end_are_cut(void **state)
     memset(header, 'h', sizeof header - 1);
     for (size_t i = 0; i + 8 < sizeof lines; i += 8)
         memcpy(lines + i, "X: abc\r\n", 8);
-    flood("HTTP/1.1 200 OK\r\n" JSON "\r\n", blanks, SEGUE_E_REFUSED);
+    flood("HTTP/1.1 200 OK\r\n" JSON "\r\n", blanks, SEGUE_E_TOO_LARGE);
     flood("HTTP/1.1 200 OK\r\n" JSON "Content-Length: 9000000000\r\n\r\n", blanks,
-          SEGUE_E_REFUSED);
+          SEGUE_E_TOO_LARGE);
     flood("HTTP/1.1 200 OK\r\n" JSON, lines, SEGUE_E_REFUSED);
     flood("HTTP/1.1 200 OK\r\nX: ", header, SEGUE_E_REFUSED);
     flood("HTTP/1.1 500 Oh\r\nContent-Type: text/plain\r\n\r\n", header, SEGUE_E_REFUSED);
 }
 
-/* An event is skipped when it is too large, and told of when the stream ends. */
+/* An event that is too large fails its call at once. */
 static void an_event_without_end_takes_bounded_memory(void **state)
 {
     static char filler[8193];
@@ -212,7 +212,7 @@ static void an_event_without_end_takes_bounded_memory(void **state)
     }
     script_until(&s, r->completed);
     assert_true(s.k.mem.peak - live < 4 * LIMIT);
-    assert_int_equal(r->status, SEGUE_E_REFUSED);
+    assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
     assert_true(heard_is_closed(h)); /* nothing more is read */
     end_well(&s);
 }

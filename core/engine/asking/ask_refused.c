@@ -175,6 +175,12 @@ void sgi_ask_denied(sgi_conn *conn, const char *why)
         sgi_emitter_refused(conn->exchange->emitter, 0, why);
 }
 
+void sgi_ask_too_large(sgi_conn *conn)
+{
+    if (conn->exchange->emitter)
+        sgi_emitter_too_large(conn->exchange->emitter);
+}
+
 void sgi_ask_unauthorized(sgi_conn *conn, const char *why)
 {
     sgi_exchange *exchange = conn->exchange;

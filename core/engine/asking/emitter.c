@@ -8,6 +8,7 @@
 #include "engine/asking/asked.h"
 #include "engine/asking/session.h"
 #include "engine/asking/trace.h"
+#include "engine/limit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -133,6 +134,16 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
     snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
     sgi_outcome outcome = {
         .kind = SGI_OUTCOME_REFUSED, .status = status, .why = why ? why : text};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_too_large(sgi_emitter *emitter)
+{
+    sgi_limit limit = {"max_message_bytes",
+                       (int64_t)emitter->session->engine->max_message};
+    sgi_limit_told told = sgi_limit_tell("the answer is too large", limit, "limit");
+    sgi_outcome outcome = {
+        .kind = SGI_OUTCOME_REFUSED, .why = told.text, .too_large = true};
     conclude(emitter, &outcome);
 }
 

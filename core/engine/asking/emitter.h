@@ -27,6 +27,7 @@ typedef struct sgi_outcome {
     const char *why; /* LOST, REFUSED: what happened */
     int32_t status;  /* REFUSED, ERROR: of HTTP, when it was no success; 0 = none */
     bool unsent;     /* LOST: the server cannot have heard of it */
+    bool too_large;  /* REFUSED: the answer is larger than a message may be */
 } sgi_outcome;
 
 struct sgi_emitter {
@@ -56,6 +57,8 @@ void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
 /* What an outcome that is REFUSED means for the application. */
 static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {
+    if (outcome->too_large)
+        return SEGUE_E_TOO_LARGE;
     return outcome->status == 401 ? SEGUE_E_UNAUTHORIZED : SEGUE_E_REFUSED;
 }
 
@@ -86,6 +89,8 @@ void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
 /* The server answered with something that is neither. */
 void sgi_emitter_malformed(sgi_emitter *emitter);
+/* ... with more than a message may have. */
+void sgi_emitter_too_large(sgi_emitter *emitter);
 /* Its exchange came to an end that is no message. why NULL = the status says it. */
 void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);

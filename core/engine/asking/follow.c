@@ -4,8 +4,10 @@
  *
  * The tracker is next_event: events come in order without holes, so a lower number is a
  * repeat and is dropped, a higher one a hole, which is repaired by opening the stream
- * again after the last contiguous event. */
+ * again after the last contiguous event, a few times. */
 #include "engine/asking/request.h"
+
+#define REOPENINGS_MAX 3 /* of a stream, in a row, for one event */
 
 static void send_get(segue_request *request);
 static void send_stream(segue_request *request);
@@ -279,10 +281,22 @@ void sgi_follow_look(segue_request *request)
 
 /* ---- tasks/stream ---- */
 
+/* An event that never comes, as it is larger than a message may be or gone, is asked for
+ * a few times. The result has it, too. */
 void sgi_follow_reopen(segue_request *request)
 {
     drop_stream(request);
-    sgi_request_back_off(request, 0);
+    if (request->failures < REOPENINGS_MAX) {
+        sgi_request_back_off(request, 0);
+        return;
+    }
+    sgi_engine_log(
+        request->engine, SEGUE_LOG_WARNING,
+        "event %llu of a task did not come in %d streams: its result is waited "
+        "for without a stream",
+        (unsigned long long)request->next_event, REOPENINGS_MAX + 1);
+    request->no_stream = request->partial = true;
+    send_get(request);
 }
 
 /* The stream ended and said how: the merged events are the result, if they are all

@@ -216,7 +216,9 @@ static void message(void *self, const sgi_message *msg)
         sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s",
                        msg->problem);
         emitter = msg->id.n && !msg->is_call ? sgi_emitter_find(session, msg->id) : NULL;
-        if (emitter)
+        if (emitter && msg->is_cut)
+            sgi_emitter_too_large(emitter);
+        else if (emitter)
             sgi_emitter_malformed(emitter);
         else if (msg->is_call)
             sgi_asked_malformed(session, msg);

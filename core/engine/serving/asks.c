@@ -26,6 +26,8 @@
 #include "engine/serving/tool_call.h"
 #include "engine/serving/wire_session.h"
 
+#include <stdio.h>
+
 /* So many of a session are out at once. */
 #define OUT_MAX 256
 
@@ -415,10 +417,18 @@ sgi_answered sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
 /* Nothing better will come under that id (R-0-2). */
 bool sgi_asks_malformed(sgi_peer *peer, const sgi_message *msg)
 {
+    char cut[160];
     sgi_message answer = {.kind = SGI_MESSAGE_ERROR,
                           .id = msg->id,
                           .error = SGI_STR("{\"code\":-32603,\"message\":"
                                            "\"The client's answer is malformed\"}")};
+    if (msg->is_cut) {
+        snprintf(cut, sizeof cut,
+                 "{\"code\":-32603,\"message\":\"The client's answer is too large: "
+                 "max_message_bytes is %zu\"}",
+                 peer->server->engine->max_message);
+        answer.error = sgi_str_of(cut);
+    }
     return !msg->is_call && msg->id.n &&
            sgi_asks_answer(peer, &answer) == SGI_ANSWERED_ONE;
 }
