@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { existsSync, watch } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { Server } from "segue-mcp";
+import { type Context, Server } from "segue-mcp";
 import { z } from "zod";
 
 const { values } = parseArgs({
@@ -46,29 +46,32 @@ server.tool("stuck", (_, ctx) => {
     ctx.progress(1);
     return new Promise(() => undefined);
 });
-let runs = 0;
-server.tool(
-    "count",
-    {
-        input: { to: z.number(), pauseAt: z.number() },
-        task: "may",
-        restartable: true,
-    },
-    async function* ({ to, pauseAt }, ctx) {
-        const { resumed } = ctx;
-        runs = (resumed?.data?.runs ?? 0) + 1;
-        await ctx.checkpoint({ runs });
-        for (let number = (resumed?.segments ?? 0) + 1; number <= to; number++) {
-            if (number === pauseAt && !resumed) await new Promise(() => undefined);
-            yield `${number} `;
-        }
-        yield `in ${runs} runs`;
-    },
-);
-server.tool("lost", { task: "may" }, async function* () {
+/** Counts; at a number it waits for ever, in the first run. */
+async function* counting(
+    { to, pauseAt }: { to: number; pauseAt: number },
+    ctx: Context,
+): AsyncGenerator<string, void> {
+    const { resumed } = ctx;
+    const before = resumed?.data as { runs: number } | undefined;
+    const runs = (before?.runs ?? 0) + 1;
+    await ctx.checkpoint({ runs });
+    for (let number = (resumed?.segments ?? 0) + 1; number <= to; number++) {
+        if (number === pauseAt && !resumed) await new Promise(() => undefined);
+        yield `${number} `;
+    }
+    yield `in ${runs} runs`;
+}
+
+async function* begun(): AsyncGenerator<string, void> {
     yield "begun";
     await new Promise(() => undefined);
-});
+}
+
+const input = { to: z.number(), pauseAt: z.number() };
+server.tool("count", { input, task: "may", restartable: true }, counting);
+server.tool("parked", { input, resumable: true, restartable: true }, counting);
+server.tool("lost", { task: "may" }, begun);
+server.tool("parked_lost", { resumable: true }, begun);
 
 const drainMs = Number(values.drain);
 if (!values.deaf) server.closeOnSignals({ drainMs });

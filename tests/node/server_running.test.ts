@@ -10,7 +10,7 @@ import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { connect, SegueError, type Session } from "segue-mcp";
+import { connect, RemoteError, SegueError, type Session } from "segue-mcp";
 
 const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
 const COMMAND = [process.execPath, PROGRAM];
@@ -234,6 +234,57 @@ for (const end of ["SIGKILL", "SIGTERM"] as const) {
                 assert.equal(told, "1 2 3 4 5 6 in 2 runs");
                 await assert.rejects(session.resume(lost).result(), SegueError);
                 await session.close();
+            });
+        }),
+    );
+}
+
+for (const way of ["stdio", "http"]) {
+    const name = `R-975-29: a parked call goes on in the next process [${way}]`;
+    test(name, { timeout: 120_000 }, () =>
+        inDirectory(async (directory) => {
+            const options = ["--store", path.join(directory, "calls.db"), "--drain", "0"];
+            const tokens: string[] = [];
+            /** A server that is asked to end by the end of its input, or by a signal. */
+            const during = async (work: (session: Session) => Promise<void>) => {
+                const calls = { era: "legacy", tasks: false, maxReconnects: -1 } as const;
+                if (way === "stdio") {
+                    const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
+                    const how = { ...calls, env, onStderr: () => undefined };
+                    const session = await connect([...COMMAND, ...options], how);
+                    await work(session);
+                    await session.close();
+                    return;
+                }
+                await overHttp(options, async (url, child) => {
+                    const session = await connect(url, { proxy: "", ...calls });
+                    await work(session);
+                    await session.close();
+                    child.kill("SIGTERM");
+                    assert.equal(await ended(child), 0);
+                });
+            };
+            await during(async (session) => {
+                for (const [tool, args] of [
+                    ["parked", { to: 6, pauseAt: 4 }],
+                    ["parked_lost", {}],
+                ] as const) {
+                    const stream = session.stream(tool, args, { onLeave: "detach" });
+                    const last = tool === "parked" ? 3 : 1;
+                    for await (const { number } of stream) if (number === last) break;
+                    tokens.push(stream.token ?? "");
+                }
+            });
+            await during(async (session) => {
+                const [token = "", lost = ""] = tokens;
+                assert.ok(token && lost);
+                const { text: told } = await session.resume(token).result();
+                assert.equal(told, "1 2 3 4 5 6 in 2 runs");
+                await assert.rejects(session.resume(lost).result(), (error) => {
+                    assert.ok(error instanceof RemoteError);
+                    assert.deepEqual(error.data, { reason: "server_restarted" });
+                    return true;
+                });
             });
         }),
     );

@@ -74,8 +74,7 @@ async def hog(file: str) -> None:
         pass
 
 
-@server.tool(task="may", restartable=True)
-async def count(to: int, pause_at: int, ctx: segue.Context) -> AsyncIterator[str]:
+async def counting(to: int, pause_at: int, ctx: segue.Context) -> AsyncIterator[str]:
     """Counts; at a number it waits for ever, in the first run."""
     resumed = ctx.resumed
     begin = resumed.segments if resumed else 0
@@ -87,6 +86,17 @@ async def count(to: int, pause_at: int, ctx: segue.Context) -> AsyncIterator[str
             await asyncio.Event().wait()
         yield f"{number} "
     yield f"in {state['runs']} runs"
+
+
+server.tool(counting, name="count", task="may", restartable=True)
+server.tool(counting, name="parked", resumable=True, restartable=True)
+
+
+@server.tool(resumable=True)
+async def parked_lost(ctx: segue.Context) -> None:
+    """Cannot be run again."""
+    await ctx.send("begun")
+    await asyncio.Event().wait()
 
 
 @server.tool(task="may")

@@ -236,6 +236,43 @@ async def resumed(url: str, token: str) -> tuple[list[str], str]:
         return seen, (await task.result()).text
 
 
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_a_parked_call_goes_on_in_the_next_process(
+    nothing_left: None, tmp_path: Path, way: str
+) -> None:
+    """R-975-29: asked to end, a server lets go of a call that its client can resume.
+    One that cannot run again says that the server restarted."""
+    options = ("--store", str(tmp_path / "calls.db"), "--drain", "0")
+    session_options: Any = {"era": "legacy", "tasks": False, "max_reconnects": -1}
+    tokens: list[str] = []
+    port = free_port()
+
+    async def begin(target: Any) -> None:
+        async with segue.connect(target, **session_options) as session:
+            for tool, args in (("parked", {"to": 6, "pause_at": 4}), ("parked_lost", {})):
+                stream = session.stream(tool, args, on_leave="detach")
+                async for segment in stream:
+                    if tool == "parked_lost" or segment.number == 3:
+                        break
+                tokens.append(stream.token or "")
+
+    async def go_on(target: Any) -> None:
+        async with segue.connect(target, **session_options) as session:
+            assert (await session.resume(tokens[0])).text == "1 2 3 4 5 6 in 2 runs"
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.resume(tokens[1])
+            assert caught.value.data == {"reason": "server_restarted"}
+
+    for work in (begin, go_on):
+        if way == "stdio":
+            run(lambda: work([*COMMAND, *options]))
+            continue
+        with Program(*options, port=port) as program:
+            run(lambda: work(program.url))
+            program.signal(signal.SIGTERM)
+            assert run(program.ended) == 0
+
+
 @pytest.mark.parametrize("end", ["crash", "signal"])
 def test_a_task_goes_on_in_the_next_process(
     nothing_left: None, tmp_path: Path, end: str

@@ -217,14 +217,19 @@ static void ask_resume(wire *c)
     wire_ask_plain(c, "123", "requests/resume", params);
 }
 
-static wire *resumable_at(world *w)
+static wire *resumable_call_at(world *w, const char *params)
 {
     wire *a = legacy_connect(w, "Ada", CAPS_Z);
-    wire_ask_plain(a, "123", "tools/call",
-                   "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}");
+    wire_ask_plain(a, "123", "tools/call", params);
     snprintf(token, sizeof token, "%s",
              json_at(wire_notification(a, POLICY), "params.resumeToken"));
     return a;
+}
+
+static wire *resumable_at(world *w)
+{
+    return resumable_call_at(
+        w, "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}");
 }
 
 /* Live, while A runs it; A's channel gets nothing more. */
@@ -256,6 +261,77 @@ static void a_resumed_request_is_taken_over(world *w)
     assert_true(*json_at(wire_response(b, "123"), "result.content.4"));
     assert_int_equal(world_runs(&other, "story"), 1);
     end();
+}
+
+static void let_all_go(world *w)
+{
+    segue_server_close(w->server);
+    for (job *j = w->fixtures->jobs; j; j = j->next)
+        fixture_drop(j);
+    world_advance(w, 100);
+}
+
+/* A server is closed and its handlers give up, while their process goes on: the next one
+ * runs what can run again, and says of the rest that it began anew. */
+static void a_closed_server_lets_requests_go(world *w)
+{
+    static const char *const calls[] = {
+        "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}",
+        "\"name\":\"slow_compute\",\"arguments\":{\"ms\":60000}"};
+    for (int parked = 0; parked < 2; parked++) {
+        for (size_t i = 0; i < 2; i++) {
+            begin(w);
+            wire *a = resumable_call_at(w, calls[i]);
+            world_advance(w, 650);
+            if (parked)
+                wire_cut(a);
+            let_all_go(w);
+            world_run(w);
+            assert_null(strstr(wire_history(a), "\"error\""));
+            if (!parked)
+                assert_true(wire_is_closed(a));
+            assert_int_equal(w->server->call_count, 0);
+            wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+            ask_resume(b);
+            world_advance(&other, 2500);
+            if (i == 0)
+                assert_true(*json_at(wire_response(b, "123"), "result.content.4"));
+            else
+                assert_at(wire_response(b, "123"), "error.data.reason",
+                          "\"server_restarted\"");
+            end();
+            world_restart(w);
+        }
+    }
+}
+
+/* So is a call with a key: whoever sends it again joins the new run, or hears of it. */
+static void a_closed_server_lets_keyed_calls_go(world *w)
+{
+#define KEY "\"dev.segue/idempotencyKey\":\"0123456789abcdef\""
+    static const char *const calls[] = {
+        "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300},"
+        "\"_meta\":{" KEY "}",
+        "\"name\":\"slow_compute\",\"arguments\":{\"ms\":60000},"
+        "\"_meta\":{\"dev.segue/idempotencyKey\":\"fedcba9876543210\"}"};
+    for (size_t i = 0; i < 2; i++) {
+        begin(w);
+        wire *a = legacy_connect(w, "Ada", NULL);
+        wire_ask_plain(a, "7", "tools/call", calls[i]);
+        world_advance(w, 650);
+        let_all_go(w);
+        assert_null(strstr(wire_history(a), "\"error\""));
+        assert_true(wire_is_closed(a));
+        wire *b = legacy_connect(&other, "Ada", NULL);
+        wire_ask_plain(b, "8", "tools/call", calls[i]);
+        world_advance(&other, 2500);
+        if (i == 0)
+            assert_true(*json_at(wire_response(b, "8"), "result.content.4"));
+        else
+            assert_at(wire_response(b, "8"), "error.message", "\"Server restarted\"");
+        end();
+        world_restart(w);
+    }
 }
 
 /* A's clock hears of the client at B: it stands while that is there, and runs when it
@@ -516,6 +592,10 @@ static const scenario scenarios[] = {
      ONLY_HERE, NULL},
     {"R-975-29 a resumed request is taken over", a_resumed_request_is_taken_over,
      ONLY_HERE, NULL},
+    {"R-975-29 a closed server lets requests go", a_closed_server_lets_requests_go,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a closed server lets keyed calls go", a_closed_server_lets_keyed_calls_go,
+     ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
     {"R-975-5 its clock hears of the other server", its_clock_hears_of_the_other_server,
      ONLY_HERE | ONE_DRIVE, NULL},
 };

@@ -281,18 +281,27 @@ void sgi_call_let_go(segue_call *call)
 }
 
 /* Of a server that was closed nobody will hear more: what it has given up is let go in
- * the store, like all the rest when it dies. */
+ * the store, like all the rest when it dies. That holds for a task, and for a call that
+ * somebody can come back to at the next server: with a token, or with a key. */
 static bool is_left(const segue_call *call)
 {
-    return call->op->server->stage >= SGI_SERVER_CLOSED && call->op->is_task &&
-           call->op->known;
+    const segue_server *server = call->op->server;
+    return server->stage >= SGI_SERVER_CLOSED && call->op->known &&
+           (call->op->is_task || server->idempotency);
+}
+
+static void let_go_in_store(segue_call *call)
+{
+    call->lost = true;
+    if (!call->op->is_task)
+        sgi_call_cut(call->op);
+    sgi_server_op_release(call->op);
 }
 
 void sgi_call_free(segue_call *call)
 {
     if (!sgi_call_is_over(call) && is_left(call)) {
-        call->lost = true;
-        sgi_server_op_release(call->op);
+        let_go_in_store(call);
     } else if (!sgi_call_is_over(call)) {
         sgi_op_give_up(call->op, "The handler gave up without a result");
     }

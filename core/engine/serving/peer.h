@@ -222,6 +222,9 @@ sgi_reply *sgi_call_waiting(const sgi_op *op);
 /* ... or, of the handshake eras, asked by a request; the one after `before` (NULL = the
  * first). */
 const sgi_reply *sgi_call_listening(const sgi_op *op, const sgi_reply *before);
+/* Whoever waits for the answer of a call gets none here. Its connection is cut, so that
+ * it asks the next server. */
+void sgi_call_cut(sgi_op *op);
 /* The call that its end would cancel; NULL when there is none. */
 sgi_op *sgi_call_of(const sgi_reply *reply);
 /* It is answered, and no longer the call's channel for progress. */

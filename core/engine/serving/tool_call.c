@@ -222,6 +222,27 @@ sgi_op *sgi_call_of(const sgi_reply *reply)
     return reply->cancelled == call_withdrawn ? reply->user : NULL;
 }
 
+static sgi_reply *first_waiting(const sgi_op *op)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link) {
+        sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == call_ended && reply->peer)
+            return reply;
+    }
+    return NULL;
+}
+
+void sgi_call_cut(sgi_op *op)
+{
+    sgi_reply *reply;
+    while ((reply = first_waiting(op))) {
+        sgi_conn_close(reply->peer->conn);
+        reply->lost = true;
+        sgi_reply_cancel(reply);
+    }
+}
+
 const sgi_reply *sgi_call_listening(const sgi_op *op, const sgi_reply *before)
 {
     const sgi_waiter *waiter =
