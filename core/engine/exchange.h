@@ -235,6 +235,8 @@ void sgi_ask_denied(sgi_conn *conn, const char *why);
 void sgi_ask_too_large(sgi_conn *conn);
 /* ... 401 or 403, and no token to be had that helps, */
 void sgi_ask_unauthorized(sgi_conn *conn, const char *why);
+/* ... or none to be had now: it was not done, and may be sent again; before the end, */
+void sgi_ask_put_off(sgi_conn *conn);
 /* ... nothing, as it cannot have reached the server: said before the end, */
 void sgi_ask_unsent(sgi_conn *conn);
 /* ... or the end: sgi_conn_lost, which means nothing to an exchange that is over. Then

@@ -88,6 +88,7 @@ typedef enum sgi_fetch_fault {
     SGI_FETCH_REDIRECTED,  /* refused: no redirect is followed */
     SGI_FETCH_TOO_LARGE,   /* headers beyond SGI_FETCH_HEAD_MAX */
     SGI_FETCH_MALFORMED,   /* what answers speaks no HTTP */
+    SGI_FETCH_SHUT_OUT,    /* the address is not public; nothing was sent */
     SGI_FETCH_NOMEM,
     SGI_FETCH_CLOSED /* the runtime ends */
 } sgi_fetch_fault;

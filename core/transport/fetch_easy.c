@@ -457,6 +457,7 @@ void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outco
     outcome->fault = fetch->fault ? fetch->fault : fault_of(fetch, result);
     name_unix_socket(fetch, result);
     if (!fetch->fault && result == CURLE_COULDNT_CONNECT && fetch->shut_out) {
+        outcome->fault = SGI_FETCH_SHUT_OUT;
         outcome->text = fetch->why;
         return;
     }

@@ -239,6 +239,16 @@ static void stream_ended(sgi_http_ask *ask, const char *why)
         sgi_http_ask_drop(ask, why);
 }
 
+void sgi_http_ask_put_off(sgi_http_ask *ask, const char *why)
+{
+    sgi_ask_hold(ask->conn, false);
+    sgi_buf_reset(&ask->body, 0);
+    ask->flows = 0;
+    if (!ask->streams)
+        sgi_ask_put_off(ask->conn);
+    stream_ended(ask, why);
+}
+
 /* What is under way is of no use. */
 static void break_off(sgi_http_ask *ask)
 {

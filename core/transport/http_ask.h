@@ -86,6 +86,9 @@ void sgi_http_ask_look(sgi_http_ask *ask);
 void sgi_http_ask_depart(sgi_http_ask *ask);
 /* ... they are. */
 void sgi_http_ask_go(sgi_http_ask *ask);
+/* It was not let in, for a reason that passes: the stream is taken up again later, or the
+ * engine is told that nothing was done. */
+void sgi_http_ask_put_off(sgi_http_ask *ask, const char *why);
 /* Cancels and frees it; why: what the engine is told. */
 void sgi_http_ask_drop(sgi_http_ask *ask, const char *why);
 

@@ -4,7 +4,8 @@
  *
  * A request waits for FLOWS_MAX flows because it was refused: a server may want one scope
  * and then another, but not forever. Meanwhile its time in the engine stands still: it is
- * the user who is slow.
+ * the user who is slow. Only a refusal ends it for good: where the authorization server
+ * is out of reach it comes again, as often and as long as it may reconnect.
  *
  * Where no flow helps, or there is none, the application is asked for other headers,
  * once. */
@@ -58,6 +59,15 @@ static void shut_out(sgi_http_ask *ask, const char *why)
     sgi_http_ask_drop(ask, why);
 }
 
+/* The flow has ended without a token. */
+static void turn_away(sgi_http_ask *ask, segue_status status, const char *why)
+{
+    if (status == SEGUE_E_UNAUTHORIZED)
+        shut_out(ask, why);
+    else
+        sgi_http_ask_put_off(ask, why);
+}
+
 bool sgi_http_ask_again(sgi_http_ask *ask)
 {
     sgi_http_auth *auth = ask->client->auth;
@@ -73,7 +83,7 @@ bool sgi_http_ask_again(sgi_http_ask *ask)
     case SGI_FLOW_OTHER:
         return ask_application(ask);
     case SGI_FLOW_NO:
-        shut_out(ask, sgi_flow_why(flow));
+        turn_away(ask, sgi_flow_status(flow), sgi_flow_why(flow));
         return true;
     case SGI_FLOW_GO:
         ask->flows++;
@@ -110,7 +120,7 @@ void sgi_http_ask_admit(sgi_http_client *client)
     while ((ask = next_waiting(client))) {
         ask->waits_for_token = false;
         if (status != SEGUE_OK)
-            shut_out(ask, why);
+            turn_away(ask, status, why);
         else
             sgi_http_ask_depart(ask);
         if (sgi_flow_next(flow) != SGI_FLOW_NOTHING)

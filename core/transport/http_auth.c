@@ -67,7 +67,7 @@ static void took_too_long(sgi_timer *timer)
         sgi_flow_give_up(auth->flow); /* unless the browser has just come back */
     } else {
         stop_fetch(auth);
-        sgi_flow_unanswered(auth->flow, "no answer in time");
+        sgi_flow_unanswered(auth->flow, "no answer in time", true);
     }
     sgi_http_auth_drive(auth);
 }
@@ -91,9 +91,16 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
         return;
     bool overflown = auth->overflown;
     stop_fetch(auth);
-    sgi_flow_unanswered(auth->flow,
-                        overflown ? "the answer is too large" : "out of memory");
+    sgi_flow_unanswered(
+        auth->flow, overflown ? "the answer is too large" : "out of memory", !overflown);
     sgi_http_auth_drive(auth);
+}
+
+static bool may_pass(sgi_fetch_fault fault)
+{
+    return fault == SGI_FETCH_UNRESOLVED || fault == SGI_FETCH_UNREACHABLE ||
+           fault == SGI_FETCH_TIMEOUT || fault == SGI_FETCH_BROKEN ||
+           fault == SGI_FETCH_NOMEM;
 }
 
 static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
@@ -108,7 +115,7 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     else if (outcome->fault == SGI_FETCH_REDIRECTED)
         sgi_flow_redirected(auth->flow, sgi_fetch_header(fetch, "location"));
     else
-        sgi_flow_unanswered(auth->flow, outcome->text);
+        sgi_flow_unanswered(auth->flow, outcome->text, may_pass(outcome->fault));
     sgi_buf_free(&body);
     sgi_http_auth_drive(auth);
 }
@@ -167,7 +174,8 @@ static void send_exchange(sgi_http_auth *auth)
     }
     auth->fetch = NULL;
     sgi_flow_unanswered(auth->flow,
-                        status == SEGUE_E_NOMEM ? "out of memory" : "it cannot be sent");
+                        status == SEGUE_E_NOMEM ? "out of memory" : "it cannot be sent",
+                        status == SEGUE_E_NOMEM);
 }
 
 /* ---- the next thing ---- */

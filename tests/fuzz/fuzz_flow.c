@@ -155,7 +155,7 @@ static void answer(sgi_flow *flow, fuzz_input *in, const char *text)
         sgi_flow_redirected(flow, sgi_str_of(text));
         break;
     case 1:
-        sgi_flow_unanswered(flow, text);
+        sgi_flow_unanswered(flow, text, fuzz_one_in(in, 2));
         break;
     default:
         sgi_flow_answered(flow, statuses[fuzz_below(in, 8) & fuzz_byte(in)],

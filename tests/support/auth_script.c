@@ -144,9 +144,14 @@ static void say_server(auth_script *a, heard *h)
     script_say(h, "200 OK", JSON, body);
 }
 
-void auth_metadata(auth_script *a)
+void auth_resource(auth_script *a)
 {
     say_resource(a, auth_expect(a, "GET", "/.well-known/oauth-protected-resource/mcp"));
+}
+
+void auth_metadata(auth_script *a)
+{
+    auth_resource(a);
     say_server(a, auth_expect(a, "GET", "/.well-known/oauth-authorization-server"));
 }
 
@@ -172,6 +177,13 @@ void auth_discover(auth_script *a)
 void auth_agree(auth_script *a)
 {
     hand_in(a);
+}
+
+void auth_decline(auth_script *a)
+{
+    char url[256];
+    snprintf(url, sizeof url, "?error=access_denied&state=%s", a->state);
+    assert_int_equal(segue_runtime_authorize(a->s.k.runtime, url), SEGUE_OK);
 }
 
 void auth_token(auth_script *a, const char *token, const char *members)

@@ -174,10 +174,20 @@ void flow_assert_token(flow_kit *k, const char *token)
     assert_int_equal(number != 0, token != NULL);
 }
 
-void flow_assert_failed(flow_kit *k, const char *why)
+static void assert_ended(flow_kit *k, segue_status status, const char *why)
 {
     assert_int_equal(sgi_flow_next(k->flow), SGI_FLOW_NOTHING);
-    assert_int_equal(sgi_flow_status(k->flow), SEGUE_E_UNAUTHORIZED);
+    assert_int_equal(sgi_flow_status(k->flow), status);
     if (!strstr(sgi_flow_why(k->flow), why))
         fail_msg("it says: %s, not: %s", sgi_flow_why(k->flow), why);
+}
+
+void flow_assert_failed(flow_kit *k, const char *why)
+{
+    assert_ended(k, SEGUE_E_UNAUTHORIZED, why);
+}
+
+void flow_assert_put_off(flow_kit *k, const char *why)
+{
+    assert_ended(k, SEGUE_E_DISCONNECTED, why);
 }

@@ -141,19 +141,31 @@ static void a_place_that_fails_is_not_passed_over(void **state)
         flow_kit_open(&k);
         flow_refuse(&k, 401, "Bearer");
         flow_get(&k, FLOW_RESOURCE_URL, status, FLOW_RESOURCE);
-        flow_assert_failed(&k, status == 500 ? "HTTP status 500" : "HTTP status 504");
+        flow_assert_put_off(&k, status == 500 ? "HTTP status 500" : "HTTP status 504");
         flow_kit_end(&k);
         flow_kit_open(&k);
         flow_discover(&k, FLOW_RESOURCE, "[]"); /* nothing is there */
         flow_get(&k, FLOW_OPENID_URL, status, FLOW_SERVER);
-        flow_assert_failed(&k, "HTTP status 50");
+        flow_assert_put_off(&k, "HTTP status 50");
         flow_kit_end(&k);
     }
     flow_kit_open(&k);
     flow_refuse(&k, 401, "Bearer");
-    sgi_flow_unanswered(k.flow, "Could not resolve host\n\x1b[2J");
-    flow_assert_failed(&k, "the metadata of the resource: Could not resolve host[2J");
+    sgi_flow_unanswered(k.flow, "Could not resolve host\n\x1b[2J", true);
+    flow_assert_put_off(&k, "the metadata of the resource: Could not resolve host[2J");
     flow_kit_end(&k);
+    flow_kit_open(&k);
+    flow_refuse(&k, 401, "Bearer");
+    sgi_flow_unanswered(k.flow, "the certificate has expired", false);
+    flow_assert_failed(&k, "the metadata of the resource: the certificate has expired");
+    flow_kit_end(&k);
+    for (int32_t status = 408; status <= 429; status += 21) { /* nor is it empty */
+        flow_kit_open(&k);
+        flow_refuse(&k, 401, "Bearer");
+        flow_get(&k, FLOW_RESOURCE_URL, status, "");
+        flow_assert_put_off(&k, "HTTP status 4");
+        flow_kit_end(&k);
+    }
 }
 
 static void redirects_stay_at_the_origin_and_are_few(void **state)
@@ -267,7 +279,6 @@ static void what_is_no_bearer_token_is_none(void **state)
         {400, "{\"error\":\"invalid_grant\",\"access_token\":\"SECRET\"}",
          "the token endpoint was refused: invalid_grant"},
         {400, "SECRET", "HTTP status 400"},
-        {500, "{\"error\":1,\"x\":\"SECRET\"}", "HTTP status 500"},
         {302, "SECRET", "HTTP status 302"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -280,6 +291,43 @@ static void what_is_no_bearer_token_is_none(void **state)
         flow_answer(&k, rows[i].status, rows[i].body);
         flow_assert_failed(&k, rows[i].why);
         assert_null(strstr(sgi_flow_why(k.flow), "SECRET"));
+        flow_kit_end(&k);
+    }
+    flow_kit_open(&k);
+    flow_to_browser(&k);
+    assert_int_equal(flow_come_back(&k, "code=SECRET"), SEGUE_OK);
+    flow_expect_post(&k, TOKEN_URL);
+    flow_answer(&k, 500, "{\"error\":1,\"x\":\"SECRET\"}");
+    flow_assert_put_off(&k, "HTTP status 500");
+    assert_null(strstr(sgi_flow_why(k.flow), "SECRET"));
+    flow_kit_end(&k);
+}
+
+/* A code that could not be redeemed is kept for the server that gave it alone. */
+static void a_code_that_is_kept_goes_to_no_other_server(void **state)
+{
+    (void)state;
+    for (int moves = 0; moves < 2; moves++) {
+        flow_kit_open(&k);
+        flow_to_browser(&k);
+        assert_int_equal(flow_come_back(&k, "code=x1"), SEGUE_OK);
+        flow_expect_post(&k, TOKEN_URL);
+        flow_answer(&k, 503, "");
+        flow_assert_put_off(&k, "the token endpoint was answered with HTTP status 503");
+        flow_refuse(&k, 401, "Bearer");
+        if (moves) {
+            flow_get(&k, FLOW_RESOURCE_URL, 200,
+                     FLOW_RESOURCE_OF("https://other.example", ""));
+            flow_get(&k, "https://other.example/.well-known/oauth-authorization-server",
+                     200, FLOW_SERVER_OF("https://other.example", ""));
+            flow_expect_post(&k, "https://other.example/register");
+            flow_answer(&k, 201, FLOW_CLIENT);
+            flow_expect_browser(&k);
+        } else {
+            flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
+            flow_expect_post(&k, TOKEN_URL);
+            flow_assert_member(&k, "code", "x1");
+        }
         flow_kit_end(&k);
     }
 }
@@ -440,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_challenge_may_not_send_us_into_the_clear),
         cmocka_unit_test(a_registration_may_be_refused_or_nonsense),
         cmocka_unit_test(what_is_no_bearer_token_is_none),
+        cmocka_unit_test(a_code_that_is_kept_goes_to_no_other_server),
         cmocka_unit_test(an_end_that_is_no_number_is_not_known),
         cmocka_unit_test(a_server_that_refuses_what_it_asked_for_ends_the_flow),
         cmocka_unit_test(an_answer_by_the_browser_is_looked_at_before_it_is_used),

@@ -235,7 +235,7 @@ static void a_token_that_cannot_be_renewed_goes_as_it_is(void **state)
         if (rows[i].status)
             flow_answer(&k, rows[i].status, rows[i].body);
         else
-            sgi_flow_unanswered(k.flow, "broken");
+            sgi_flow_unanswered(k.flow, "broken", true);
         flow_assert_token(&k, "t1");
         assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
         flow_refuse(&k, 401, "Bearer");

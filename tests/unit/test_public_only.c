@@ -95,7 +95,7 @@ static void is_shut_out(fetch_rig *rig, const char *url)
     rig->public_only = true;
     fetch_start(rig, &seen, NULL);
     RUN_UNTIL(rig->rt, seen.dones);
-    assert_int_equal(seen.fault, SGI_FETCH_UNREACHABLE);
+    assert_int_equal(seen.fault, SGI_FETCH_SHUT_OUT);
     assert_int_equal(seen.heads, 0);
     assert_non_null(strstr(seen.text, "is no public address"));
     assert_non_null(strstr(seen.text, "allow_private_addresses"));

@@ -195,10 +195,19 @@ static void it_is_there_after_the_end_unless_the_task_has_ended(void **state)
     static const struct {
         segue_status status, token;
     } rows[] = {
-        {SEGUE_E_CLOSED, SEGUE_OK},          {SEGUE_E_DISCONNECTED, SEGUE_OK},
-        {SEGUE_E_TIMEOUT, SEGUE_OK},         {SEGUE_E_CANCELLED, SEGUE_E_TERMINAL},
-        {SEGUE_E_REMOTE, SEGUE_E_TERMINAL},  {SEGUE_E_TASK_LOST, SEGUE_E_TERMINAL},
-        {SEGUE_E_PROTOCOL, SEGUE_E_TERMINAL}};
+        {SEGUE_E_CLOSED, SEGUE_OK},
+        {SEGUE_E_DISCONNECTED, SEGUE_OK},
+        {SEGUE_E_TIMEOUT, SEGUE_OK},
+        {SEGUE_E_UNAUTHORIZED, SEGUE_OK},
+        {SEGUE_E_REFUSED, SEGUE_OK},
+        {SEGUE_E_PROTOCOL, SEGUE_OK},
+        {SEGUE_E_LIMIT, SEGUE_OK},
+        {SEGUE_E_NOMEM, SEGUE_OK},
+        {SEGUE_E_CANCELLED, SEGUE_E_TERMINAL},
+        {SEGUE_E_REMOTE, SEGUE_E_TERMINAL},
+        {SEGUE_E_INCOMPLETE, SEGUE_E_TERMINAL},
+        {SEGUE_E_TASK_LOST, SEGUE_E_TERMINAL},
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sgi_buf out;
         sgi_buf_init(&out, &tm.mem);

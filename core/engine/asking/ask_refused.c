@@ -189,3 +189,9 @@ void sgi_ask_unauthorized(sgi_conn *conn, const char *why)
     else if (exchange->emitter)
         sgi_emitter_refused(exchange->emitter, 401, why);
 }
+
+void sgi_ask_put_off(sgi_conn *conn)
+{
+    conn->exchange->unsent = true;
+    conn->exchange->settled = false;
+}

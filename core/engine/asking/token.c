@@ -25,11 +25,26 @@ static bool is_resumable(const segue_request *request)
 }
 
 /* There is nothing to go on with: the application has been told an end that is the end
- * for the server, too. Until then there is: what it has not handled comes again. */
+ * for the server, too. Until then there is: what it has not handled comes again. No other
+ * error says anything of a task but that its reader has failed. */
 static bool is_over(const segue_request *request)
 {
-    return request->completed && request->status != SEGUE_E_CLOSED &&
-           request->status != SEGUE_E_DISCONNECTED && request->status != SEGUE_E_TIMEOUT;
+    if (!request->completed)
+        return false;
+    switch (request->status) {
+    case SEGUE_OK:
+    case SEGUE_E_REMOTE:
+    case SEGUE_E_TASK_LOST:
+    case SEGUE_E_CANCELLED:
+    case SEGUE_E_INCOMPLETE:
+        return true;
+    case SEGUE_E_CLOSED:
+    case SEGUE_E_DISCONNECTED:
+    case SEGUE_E_TIMEOUT:
+        return false;
+    default:
+        return !request->task_id;
+    }
 }
 
 /* Of pieces that were handled. */

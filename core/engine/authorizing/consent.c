@@ -58,6 +58,8 @@ void sgi_flow_agree(sgi_flow *flow)
 {
     char challenge[64];
     sgi_flow_choose_scopes(flow);
+    sgi_ft_clear(flow, SGI_FT_CODE);
+    flow->code_is_kept = false;
     if (make_secrets(flow, challenge))
         write_url(flow, challenge);
     else if (!sgi_flow_is_out_of_memory(flow))

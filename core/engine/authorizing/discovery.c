@@ -8,9 +8,9 @@
  *   that server's metadata (RFC 8414, OpenID Connect): two or three well-known places
  *
  * A place that answers by anything but JSON is empty: hosts answer unknown paths by a
- * page, or send to one. One that fails (5xx, no connection) ends the flow, for whoever
- * can bring that about could else choose the next place. So does metadata that is not
- * about us: another resource, another issuer. */
+ * page, or send to one. One that fails (5xx, 429, no connection) ends the flow, for
+ * whoever can bring that about could else choose the next place. Metadata that is not
+ * about us ends it, too: another resource, another issuer. */
 #include "engine/authorizing/flow_state.h"
 
 #define WELL_KNOWN "/.well-known/"
@@ -47,7 +47,8 @@ static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool 
 /* An answer that a place may give which has nothing. */
 static bool is_empty(sgi_flow *flow, int32_t status, sgi_str body, sgi_json *object)
 {
-    return status < 200 || (status >= 300 && status < 500) ||
+    return status < 200 ||
+           (status >= 300 && !sgi_flow_may_pass(flow, status, (sgi_str){0})) ||
            (status < 300 && !sgi_flow_object(flow, body, object));
 }
 
@@ -218,6 +219,7 @@ static void ask_next_server(sgi_flow *flow)
         return;
     }
     sgi_ft_clear(flow, SGI_FT_KNOWN);
+    sgi_ft_clear(flow, SGI_FT_CODE); /* no other issuer gets it */
     sgi_url_parse(sgi_ft(flow, SGI_FT_ISSUER), &issuer);
     bool has_path = without_slash(issuer.path).n > 0;
     size_t place = flow->candidate++;

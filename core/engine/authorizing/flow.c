@@ -13,6 +13,11 @@
  * token or with `why`; renewing ahead of time ends with what there is, as the server will
  * say when that is not enough.
  *
+ * What passes, an authorization server that is down or busy, ends the flow without being
+ * a refusal: who waits comes again later, and then the flow begins anew. The code of a
+ * user who agreed is kept until the token endpoint has said something about it, so that
+ * he is not asked a second time.
+ *
  * How often: a token that the server refuses although it was just granted ends the flow,
  * and so does a lack of scopes that were asked for before. So no server can send a user
  * to the browser again and again.
@@ -78,6 +83,16 @@ void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     sgi_flow_done(flow);
 }
 
+void sgi_flow_put_off(sgi_flow *flow, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    sgi_text_print(flow->why, sizeof flow->why, format, args);
+    va_end(args);
+    flow->status = SEGUE_E_DISCONNECTED;
+    sgi_flow_done(flow);
+}
+
 segue_status sgi_flow_status(const sgi_flow *flow)
 {
     return flow->status;
@@ -128,6 +143,7 @@ static void begin(sgi_flow *flow, sgi_flow_purpose purpose)
     flow->status = SEGUE_OK;
     flow->why[0] = 0;
     flow->refresh_tried = flow->refreshing = flow->registered_anew = false;
+    flow->code_is_kept = sgi_ft_has(flow, SGI_FT_CODE);
     if (flow->has_load) {
         sgi_flow_key_token(flow);
         flow->stage = SGI_FLOW_LOAD_TOKEN;
@@ -392,12 +408,16 @@ void sgi_flow_redirected(sgi_flow *flow, sgi_str location)
     }
 }
 
-void sgi_flow_unanswered(sgi_flow *flow, const char *why)
+void sgi_flow_unanswered(sgi_flow *flow, const char *why, bool passes)
 {
     char shown[SGI_FLOW_SHOWN + 1];
-    if (flow->stage != SGI_FLOW_IDLE)
-        sgi_flow_fail(flow, "%s: %s", name_of(flow),
-                      sgi_flow_show(sgi_str_of(why), shown));
+    if (flow->stage == SGI_FLOW_IDLE)
+        return;
+    sgi_flow_show(sgi_str_of(why), shown);
+    if (passes)
+        sgi_flow_put_off(flow, "%s: %s", name_of(flow), shown);
+    else
+        sgi_flow_fail(flow, "%s: %s", name_of(flow), shown);
 }
 
 void sgi_flow_give_up(sgi_flow *flow)

@@ -68,7 +68,9 @@ typedef enum sgi_flow_need {
 } sgi_flow_need;
 
 sgi_flow_need sgi_flow_next(const sgi_flow *flow);
-/* Where it is through: SEGUE_OK, or why there is no token. */
+/* Where it is through: SEGUE_OK, or why there is no token. SEGUE_E_UNAUTHORIZED is final.
+ * After any other status another try may get one: the authorization server was out of
+ * reach, or memory was. */
 segue_status sgi_flow_status(const sgi_flow *flow);
 const char *sgi_flow_why(const sgi_flow *flow);
 
@@ -99,8 +101,9 @@ typedef struct sgi_flow_exchange {
 void sgi_flow_look(const sgi_flow *flow, sgi_flow_exchange *exchange);
 void sgi_flow_answered(sgi_flow *flow, int32_t status, sgi_str body);
 void sgi_flow_redirected(sgi_flow *flow, sgi_str location);
-/* It brought no answer, or one beyond the limit. why: one line. */
-void sgi_flow_unanswered(sgi_flow *flow, const char *why);
+/* It brought no answer, or one beyond the limit. why: one line; passes: it may bring one
+ * later. */
+void sgi_flow_unanswered(sgi_flow *flow, const char *why, bool passes);
 
 sgi_str sgi_flow_url(const sgi_flow *flow);
 sgi_str sgi_flow_state(const sgi_flow *flow);

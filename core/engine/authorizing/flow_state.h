@@ -98,7 +98,8 @@ struct sgi_flow {
     bool refreshing;   /* the grant under way */
     bool refresh_tried;
     bool registered_anew;
-    bool starved; /* memory ran out for a text */
+    bool code_is_kept; /* the code is that of an earlier flow, which was put off */
+    bool starved;      /* memory ran out for a text */
     segue_status status;
     char why[SGI_FLOW_WHY_SIZE];
     /* of the authorization server */
@@ -141,6 +142,9 @@ void sgi_ft_clear(sgi_flow *flow, sgi_flow_text which);
 void sgi_flow_done(sgi_flow *flow);
 void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* ... without one now, and perhaps with one later. */
+void sgi_flow_put_off(sgi_flow *flow, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* True when some text could not be kept: the flow has failed then. */
 bool sgi_flow_is_out_of_memory(sgi_flow *flow);
 /* The step is an exchange, whose URL and body stand in the table. Fails where the URL is
@@ -160,7 +164,9 @@ bool sgi_flow_object(sgi_flow *flow, sgi_str body, sgi_json *object);
  * or null empties it; false when it is something else. */
 bool sgi_flow_member(sgi_flow *flow, sgi_json object, const char *name,
                      sgi_flow_text which);
-/* Describes an answer that is an OAuth error, or is none of ours. */
+/* The server cannot answer now, whatever it was asked; body: may be empty. */
+bool sgi_flow_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
+/* Ends the flow by an answer that is an OAuth error, or is none of ours. */
 void sgi_flow_refusal(sgi_flow *flow, const char *what, int32_t status, sgi_str body);
 bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code);
 

@@ -84,6 +84,13 @@ bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code)
            sgi_json_string_is(sgi_json_get(object, "error"), sgi_str_of(code));
 }
 
+bool sgi_flow_may_pass(sgi_flow *flow, int32_t status, sgi_str body)
+{
+    return status == 408 || status == 429 || status >= 500 ||
+           (status >= 400 && (sgi_flow_error_is(flow, body, "temporarily_unavailable") ||
+                              sgi_flow_error_is(flow, body, "server_error")));
+}
+
 void sgi_flow_refusal(sgi_flow *flow, const char *what, int32_t status, sgi_str body)
 {
     sgi_json object;
@@ -94,7 +101,10 @@ void sgi_flow_refusal(sgi_flow *flow, const char *what, int32_t status, sgi_str 
         if (sgi_flow_member(flow, object, "error_description", SGI_FT_SCRATCH))
             sgi_flow_show(sgi_ft(flow, SGI_FT_SCRATCH), text);
     }
-    if (*error)
+    if (sgi_flow_may_pass(flow, status, body))
+        sgi_flow_put_off(flow, "%s was answered with HTTP status %d%s%s", what,
+                         (int)status, *error ? ": " : "", error);
+    else if (*error)
         sgi_flow_fail(flow, "%s was refused: %s%s%s", what, error, *text ? ": " : "",
                       text);
     else

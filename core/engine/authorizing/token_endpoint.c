@@ -220,7 +220,9 @@ void sgi_flow_obtain(sgi_flow *flow)
     if (sgi_ft_has(flow, SGI_FT_TOKEN_ISSUER) &&
         !sgi_str_eq(sgi_ft(flow, SGI_FT_TOKEN_ISSUER), sgi_ft(flow, SGI_FT_ISS)))
         sgi_flow_drop_token(flow); /* with the scopes that were asked for there */
-    if (can_refresh(flow)) {
+    if (sgi_ft_has(flow, SGI_FT_CODE) && flow->purpose != SGI_FLOW_TO_RENEW) {
+        sgi_flow_redeem(flow);
+    } else if (can_refresh(flow)) {
         refresh(flow);
     } else if (flow->grant != SEGUE_OAUTH_CODE) {
         ask_for_ourselves(flow);
@@ -240,8 +242,6 @@ void sgi_flow_redeem(sgi_flow *flow)
                  sgi_ft(flow, SGI_FT_VERIFIER));
     sgi_form_add(&flow->text[SGI_FT_BODY], "redirect_uri",
                  sgi_ft(flow, SGI_FT_SET_REDIRECT));
-    sgi_ft_clear(flow, SGI_FT_CODE);
-    sgi_ft_clear(flow, SGI_FT_VERIFIER);
     send_request(flow);
 }
 
@@ -262,11 +262,17 @@ static void refused(sgi_flow *flow, int32_t status, sgi_str body)
 {
     bool unknown = sgi_flow_error_is(flow, body, "invalid_client") ||
                    sgi_flow_error_is(flow, body, "unauthorized_client");
-    if (status < 500 && unknown && flow->purpose != SGI_FLOW_TO_RENEW &&
-        sgi_flow_forget_client(flow))
+    bool was_kept = flow->code_is_kept && sgi_ft_has(flow, SGI_FT_CODE);
+    if (sgi_flow_may_pass(flow, status, body)) {
+        sgi_flow_refusal(flow, "the token endpoint", status, body);
         return;
-    if (flow->refreshing && status < 500) {
-        sgi_ft_clear(flow, SGI_FT_REFRESH);
+    }
+    sgi_ft_clear(flow, SGI_FT_CODE);
+    if (unknown && flow->purpose != SGI_FLOW_TO_RENEW && sgi_flow_forget_client(flow))
+        return;
+    if (flow->refreshing || was_kept) {
+        if (flow->refreshing)
+            sgi_ft_clear(flow, SGI_FT_REFRESH);
         sgi_flow_obtain(flow);
         return;
     }
@@ -321,6 +327,8 @@ void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body)
         refused(flow, status, body);
         return;
     }
+    sgi_ft_clear(flow, SGI_FT_CODE);
+    sgi_ft_clear(flow, SGI_FT_VERIFIER);
     bool fits = sgi_flow_object(flow, body, &object) &&
                 sgi_flow_member(flow, object, "token_type", SGI_FT_SCRATCH) &&
                 is_bearer(sgi_ft(flow, SGI_FT_SCRATCH)) &&
