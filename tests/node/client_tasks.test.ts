@@ -55,6 +55,25 @@ worldTest("a call that became no task", async (world) => {
     });
 });
 
+worldTest("R-975-21: the status of a call that can be resumed", async (world) => {
+    if (world.era === "modern") return;
+    await world.session({ tasks: false }, async (session) => {
+        const args = { n: 9000, delayMs: 20 };
+        const stream = session.stream("story", args, { onLeave: "detach" });
+        await stream.next();
+        const { token } = stream;
+        assert.ok(token);
+        await stream.close();
+        for (const task of [session.task(token), session.resume(token)]) {
+            const status = await task.status();
+            assert.ok(status.id === undefined && task.id === undefined);
+            assert.ok(status.status === "working" && !status.isFinal);
+            assert.equal(status.raw.hasInputRequest, false);
+            await task.close();
+        }
+    });
+});
+
 worldTest("a task is read, and break is no end of it", async (world) => {
     await world.session({}, async (session) => {
         const task = await session.start("story", { n: 5, delayMs: 5 });

@@ -47,6 +47,26 @@ def test_a_call_that_became_no_task(world: World) -> None:
     run(work)
 
 
+def test_the_status_of_a_call_that_can_be_resumed(world: World) -> None:
+    """R-975-21: by its token, in another session, before and while it is gone on with."""
+
+    async def work() -> None:
+        async with world.session(tasks=False) as session:
+            stream = session.stream("story", n=9000, delayMs=20, on_leave="detach")
+            await anext(stream)
+            token = stream.token
+            assert token is not None
+            stream.detach()
+            for task in (session.task(token), session.resume(token)):
+                status = await task.status()
+                assert (status.id, task.id, status.is_final) == (None, None, False)
+                assert status.status == "working"
+                assert status.raw["hasInputRequest"] is False
+
+    if world.era == "legacy":
+        run(work)
+
+
 def test_a_task_is_read(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:

@@ -212,7 +212,7 @@ export class Calls extends Conversation {
             flow.mark(0);
             return flow;
         };
-        const task = this.taskOf(begin, options, taskIdOf(token));
+        const task = this.taskOf(begin, options, token);
         task.begin();
         return task;
     }
@@ -248,10 +248,10 @@ export class Calls extends Conversation {
 
     // ---- parts
 
-    private taskOf(begin: () => Flow, options: TaskOptions, id?: string): Task {
+    private taskOf(begin: () => Flow, options: TaskOptions, name?: string): Task {
         const finish = this.finisher(options.throwOnError);
         const { signal } = options;
-        return new Task(this, { begin, finish, onLeave: "detach", signal }, id);
+        return new Task(this, { begin, finish, onLeave: "detach", signal }, name);
     }
 
     private flowOf(options: StartOptions, isOrdered = true): Flow {
@@ -362,21 +362,5 @@ function resumed(
     } catch (error) {
         if (!(error instanceof InvalidError)) throw error;
         throw new InvalidError("it is no token, or a damaged one");
-    }
-}
-
-/**
- * The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
- * with "t" (core/engine/asking/token.c). Nobody else needs to know.
- */
-function taskIdOf(token: string): string | undefined {
-    try {
-        const raw = token.slice(token.indexOf(".") + 1).split("+")[0] ?? "";
-        const told: unknown = JSON.parse(
-            Buffer.from(raw, "base64url").subarray(8).toString("utf8"),
-        );
-        return isObject(told) && typeof told.t === "string" ? told.t : undefined;
-    } catch {
-        return undefined;
     }
 }

@@ -1,7 +1,7 @@
 /** Work on a server that outlives the connection. */
 
 import type { Result } from "../content.js";
-import { ProtocolError, StateError } from "../errors.js";
+import { ProtocolError, StateError, UnsupportedError } from "../errors.js";
 import { type Task as NativeTask, native, type Request } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { Segment } from "../segment.js";
@@ -11,11 +11,13 @@ import { parseObject } from "./items.js";
 import { isObject } from "./peer.js";
 import { Reader, type Source } from "./stream.js";
 
+const TOKEN = "sg1.";
 const FINAL = ["completed", "failed", "cancelled"];
 
-/** What `tasks/get` says. */
+/** What `tasks/get` says, or `requests/getStatus` of a call that can be resumed. */
 export interface TaskStatus {
-    id: string;
+    /** Of the task; `undefined` of a call. */
+    id: string | undefined;
     /** `"working"`, `"input_required"`, `"completed"`, `"failed"`, `"cancelled"`; expect
      * others. */
     status: string;
@@ -33,14 +35,23 @@ export interface TaskStatus {
     raw: JsonObject;
 }
 
+/** SEP-975 has one word for two of ours. */
+function stateOfRequest(raw: JsonObject): unknown {
+    if (raw.status !== "processing") return raw.status;
+    return raw.hasInputRequest === true ? "input_required" : "working";
+}
+
 function readStatus(json: string): TaskStatus {
-    let raw = parseObject(json, "tasks/get");
+    let raw = parseObject(json, "the status of a task");
     if (isObject(raw.task)) raw = raw.task; // DRAFT-2026-v1 has it one level deeper
-    const { taskId: id, status } = raw;
-    if (typeof id !== "string" || typeof status !== "string") {
-        throw new ProtocolError("tasks/get: taskId or status is no text");
+    const isTask = raw.requestId === undefined;
+    const id = isTask ? raw.taskId : undefined;
+    const status = isTask ? raw.status : stateOfRequest(raw);
+    if ((isTask && typeof id !== "string") || typeof status !== "string") {
+        throw new ProtocolError("the status of a task: taskId or status is no text");
     }
-    const made: TaskStatus = { id, status, isFinal: FINAL.includes(status), raw };
+    const isFinal = FINAL.includes(status);
+    const made: TaskStatus = { id: id as string | undefined, status, isFinal, raw };
     const text = (name: string): string | undefined =>
         typeof raw[name] === "string" ? (raw[name] as string) : undefined;
     const time = (...names: string[]): number | undefined =>
@@ -64,6 +75,22 @@ function defined<T extends object>(members: T): Partial<T> {
     return Object.fromEntries(there) as Partial<T>;
 }
 
+/**
+ * The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
+ * with "t" (core/engine/asking/token.c). Nobody else needs to know.
+ */
+function taskIdOf(token: string): string | undefined {
+    try {
+        const raw = token.slice(token.indexOf(".") + 1).split("+")[0] ?? "";
+        const told: unknown = JSON.parse(
+            Buffer.from(raw, "base64url").subarray(8).toString("utf8"),
+        );
+        return isObject(told) && typeof told.t === "string" ? told.t : undefined;
+    } catch {
+        return undefined;
+    }
+}
+
 type Ask = (task: NativeTask, handler: ReturnType<Exchange["handler"]>) => Request;
 
 /**
@@ -81,14 +108,17 @@ type Ask = (task: NativeTask, handler: ReturnType<Exchange["handler"]>) => Reque
  */
 export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly session: Conversation;
+    /** An id, or a token. */
+    private readonly name: string | undefined;
     private readonly givenId: string | undefined;
     private closing: (() => Promise<void>) | undefined;
 
     /** @internal */
-    constructor(session: Conversation, source: Source, id?: string) {
+    constructor(session: Conversation, source: Source, name?: string) {
         super(source);
         this.session = session;
-        this.givenId = id;
+        this.name = name;
+        this.givenId = name?.startsWith(TOKEN) ? taskIdOf(name) : name;
     }
 
     /** @internal Begins at once. */
@@ -153,9 +183,9 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Asks the server.
+     * Asks the server: of a task, or of a call that can be resumed.
      *
-     * @throws StateError: it is no task.
+     * @throws StateError: it is neither.
      * @throws RemoteError: the server does not know it.
      */
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
@@ -175,13 +205,20 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         }
     }
 
-    private async ask(verb: Ask, signal?: AbortSignal): Promise<string> {
-        if (this.id === undefined) {
-            throw new StateError("the server did not make a task of it");
+    private attached(name: string | undefined): NativeTask {
+        try {
+            if (name !== undefined) return native.taskAttach(this.session.handle, name);
+        } catch (error) {
+            if (!(error instanceof UnsupportedError)) throw error;
+            // a call that is sent again with its key
         }
+        throw new StateError("the server did not make a task of it");
+    }
+
+    private async ask(verb: Ask, signal?: AbortSignal): Promise<string> {
         signal?.throwIfAborted();
+        const task = this.attached(this.taskId ?? this.name ?? this.token);
         const exchange = new Exchange(this.session);
-        const task = native.taskAttach(this.session.handle, this.id);
         try {
             exchange.handle = verb(task, exchange.handler());
             const outcome = await exchange.wait(signal);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -288,8 +287,10 @@ class Calls(Conversation):
             flow.mark(0)
             return flow
 
-        id = _task_id_of(token)
-        task = Task(self, begin, lambda raw: self._finish_call(raw, raise_on_error), id)
+        def finish(raw: bytes) -> Result:
+            return self._finish_call(raw, raise_on_error)
+
+        task = Task(self, begin, finish, token)
         task._started()
         return task
 
@@ -337,15 +338,3 @@ def _why(result: Result) -> str:
     texts = [block.text for block in result.content if isinstance(block, Text)]
     whole = "".join(texts)
     return whole if len(whole) <= _WHY_MOST or not texts else texts[-1]
-
-
-def _task_id_of(token: str) -> str | None:
-    """The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
-    with "t" (core/engine/asking/token.c). Nobody else needs to know."""
-    try:
-        raw = token.partition(".")[2].partition("+")[0]
-        told = base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4))
-        id = msgspec.json.decode(told[8:])["t"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return id if isinstance(id, str) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Task", "TaskStatus"]
 
+_TOKEN = "sg1."
 _FINAL = ("completed", "failed", "cancelled")
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What `tasks/get` says.
+    """What `tasks/get` says, or `requests/getStatus` of a call that can be resumed.
 
     Attributes:
+        id: Of the task; None of a call.
         status: "working", "input_required", "completed", "failed" or "cancelled"; expect
             others.
         message: The server's text for it.
@@ -34,7 +37,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         raw: All of it, as JSON has it.
     """
 
-    id: str
+    id: str | None
     status: str
     message: str | None = None
     created_at: str | None = None
@@ -49,10 +52,20 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in _FINAL
 
 
+def _state_of_request(told: dict[str, Any]) -> Any:
+    """SEP-975 has one word for two of ours."""
+    if told.get("status") != "processing":
+        return told.get("status")
+    return "input_required" if told.get("hasInputRequest") is True else "working"
+
+
 def _read_status(raw: bytes) -> TaskStatus:
-    told = decode(raw, dict[str, Any], "tasks/get")
+    told = decode(raw, dict[str, Any], "the status of a task")
     inner = told.get("task")  # DRAFT-2026-v1 has it one level deeper
     told = inner if isinstance(inner, dict) else told
+    is_task = "requestId" not in told
+    if is_task and "taskId" not in told:
+        raise errors.ProtocolError("the status of a task has no taskId")
 
     def first(*names: str) -> Any:
         return next((told[name] for name in names if told.get(name) is not None), None)
@@ -60,8 +73,8 @@ def _read_status(raw: bytes) -> TaskStatus:
     try:
         return msgspec.convert(
             {
-                "id": told.get("taskId"),
-                "status": told.get("status"),
+                "id": told["taskId"] if is_task else None,
+                "status": told.get("status") if is_task else _state_of_request(told),
                 "message": told.get("statusMessage"),
                 "created_at": told.get("createdAt"),
                 "updated_at": told.get("lastUpdatedAt"),
@@ -72,7 +85,24 @@ def _read_status(raw: bytes) -> TaskStatus:
             TaskStatus,
         )
     except msgspec.ValidationError as error:
-        raise errors.ProtocolError(f"tasks/get: {error}") from error
+        raise errors.ProtocolError(f"the status of a task: {error}") from error
+
+
+def is_token(name: str) -> bool:
+    """Is it a token of this library, and no id?"""
+    return name.startswith(_TOKEN)
+
+
+def task_id_of(token: str) -> str | None:
+    """The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
+    with "t" (core/engine/asking/token.c). Nobody else needs to know."""
+    try:
+        raw = token.partition(".")[2].partition("+")[0]
+        told = base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4))
+        id = msgspec.json.decode(told[8:])["t"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return id if isinstance(id, str) else None
 
 
 class Task(Reader):
@@ -90,11 +120,12 @@ class Task(Reader):
         session: Conversation,
         begin: Callable[[], Flow],
         finish: Callable[[bytes], Result],
-        id: str | None = None,
+        name: str | None = None,
     ) -> None:
         super().__init__(begin, finish, "detach")
         self._session = session
-        self._id = id
+        self._name = name  # an id, or a token
+        self._id = task_id_of(name) if name and is_token(name) else name
 
     @property
     def id(self) -> str | None:
@@ -121,10 +152,10 @@ class Task(Reader):
         return self.result().__await__()
 
     async def status(self) -> TaskStatus:
-        """Asks the server.
+        """Asks the server: of a task, or of a call that can be resumed.
 
         Raises:
-            StateError: It is no task.
+            StateError: It is neither.
             RemoteError: The server does not know it.
         """
         return _read_status(await self._ask(_segue.task_get))
@@ -139,10 +170,14 @@ class Task(Reader):
             await self._ask(_segue.task_cancel)
 
     async def _ask(self, verb: Any) -> bytes:
-        if self.id is None:
+        name = self.task_id or self._name or self.token
+        if name is None:
             raise errors.StateError("the server did not make a task of it")
         exchange = Exchange(self._session)
-        handle = _segue.task_attach(self._session.handle, self.id)
+        try:
+            handle = _segue.task_attach(self._session.handle, name)
+        except errors.UnsupportedError:  # a call that is sent again with its key
+            raise errors.StateError("the server did not make a task of it") from None
         exchange.handle = verb(handle, exchange.on_event, exchange.mask_of_events())
         status, raw, _ = await exchange.wait()
         if status != OK:
