@@ -1,6 +1,6 @@
-/* The negotiation matrix (requirements 5.3) as one pure function: what may be used for a
- * request, given the version in force, what the client declared and which dialects are
- * switched on. */
+/* The negotiation matrix (core/docs/requirements.md 5.3) as one pure function: what may
+ * be used for a request, given the version in force, what the client declared and which
+ * dialects are switched on. */
 #ifndef SGI_NEGOTIATE_H
 #define SGI_NEGOTIATE_H
 

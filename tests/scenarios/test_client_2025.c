@@ -612,6 +612,7 @@ static void a_token_of_another_version_says_so(void **state)
     kit_end(&k);
 }
 
+/* R-2557-61 */
 static void handles_by_id(void **state)
 {
     (void)state;

@@ -141,6 +141,7 @@ static void progress_and_log_reach_the_request_that_asked(void **state)
 
 /* ---- time ---- */
 
+/* R-776-29 */
 static void a_server_that_does_not_answer_times_out(void **state)
 {
     (void)state;

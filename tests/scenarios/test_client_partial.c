@@ -220,6 +220,7 @@ static void a_cancel_says_so(void **state)
     kit_end(&k);
 }
 
+/* R-776-29 */
 static void more_than_may_be(void **state)
 {
     kit k = {0};
@@ -364,7 +365,7 @@ static void malformed_notifications(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NAMED("AS-79 pieces make one result", pieces_make_one_result),
+        NAMED("AS-79 R-776-23 pieces make one result", pieces_make_one_result),
         NAMED("AS-81 the last may be empty", the_last_may_be_empty),
         NAMED("AS-81 one response is the result, as one segment",
               one_response_is_the_result),

@@ -350,8 +350,8 @@ static void a_malformed_first_answer_ends_the_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NAMED("AS-3 all in the first answer", all_in_the_first_answer),
-        NAMED("AS-4 several answers have one id", several_answers_have_one_id),
+        NAMED("AS-3 R-1905-3 all in the first answer", all_in_the_first_answer),
+        NAMED("AS-4 R-1905-67 several answers have one id", several_answers_have_one_id),
         cmocka_unit_test(a_first_answer_may_be_without_the_task),
         NAMED("AS-15 initial, pushed and pulled make one result",
               initial_pushed_and_pulled_make_one_result),
@@ -362,7 +362,7 @@ int main(void)
         cmocka_unit_test(an_immediate_result_is_the_end),
         NAMED("AS-7 a hole is filled by the client itself",
               a_hole_is_filled_by_the_client_itself),
-        NAMED("AS-12 repeats are dropped, other bytes are warned of",
+        NAMED("AS-12 R-1905-56 repeats are dropped, other bytes are warned of",
               repeats_are_dropped_and_other_bytes_warned_of),
         NAMED("AS-22 the end with a hole is no end", the_end_with_a_hole_is_no_end),
         NAMED("AS-22 a repair that is refused leaves the fetch",

@@ -137,7 +137,8 @@ static void expiry_leaves_an_incomplete_stream(void **state)
     }
 }
 
-/* A task that is gone while it streams: what is left is asked for once. */
+/* A task that is gone while it streams is noticed by tasks/get; what is left is asked for
+ * once (R-1905-39, R-1905-41). */
 static void a_stream_whose_task_is_gone_is_incomplete(void **state)
 {
     (void)state;

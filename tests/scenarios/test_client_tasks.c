@@ -306,7 +306,7 @@ static void questions_come_once_and_again_after_a_resume(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-70 plain, polled and streamed end alike",
+        {"AS-70 R-C-18 plain, polled and streamed end alike",
          plain_polled_and_streamed_end_alike, 0, 0, 0},
         {"final in the stream needs no get", final_in_the_stream_needs_no_get, 0, 0, 0},
         {"repeats are dropped, a hole is repaired",
@@ -318,7 +318,7 @@ int main(void)
         {"AS-75 a task for tools/list is an invalid answer",
          a_task_for_tools_list_is_an_invalid_answer, 0, 0, 0},
         {"AS-76 resultType on get and call", result_types_on_get_and_call, 0, 0, 0},
-        {"AS-67 AS-77 intervals and names of drafts",
+        {"AS-67 AS-77 R-2557-43 intervals and names of drafts",
          draft_field_names_and_changing_intervals, 0, 0, 0},
         {"AS-53 requestState is never echoed", request_state_is_never_echoed, 0, 0, 0},
         {"R-2557-9 a task may ask at once", a_task_may_ask_at_once, 0, 0, 0},

@@ -1,6 +1,6 @@
 /* Everything at once, by chance (support/composition.h): what the application is shown is
  * what the handler emitted, each segment once and in order, the merged result too,
- * whatever the way it took and whatever went wrong (R-C-2, R-C-6, R-C-8, R-C-11,
+ * whatever the way it took and whatever went wrong (R-C-2, R-C-6, R-C-8, R-C-11, R-C-13,
  * R-1905-34, AS-29), and all memory comes back.
  *
  *     SEGUE_SEEDS=<n>      so many seeds, 300 by default

@@ -296,8 +296,8 @@ static void events_gone(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-93a events are numbered from 0 and fold to the result", numbered_from_zero, 0,
-     NULL},
+    {"AS-93a R-C-9 events are numbered from 0 and fold to the result", numbered_from_zero,
+     0, NULL},
     {"AS-93a a stream follows what comes", follows_what_comes, ONE_DRIVE, NULL},
     {"AS-93a a stream goes on behind its cursor", goes_on_behind_the_cursor, ONE_DRIVE,
      NULL},
@@ -307,7 +307,8 @@ static const scenario scenarios[] = {
     /* over HTTP each stream has a connection for itself */
     {"AS-93a a second stream of a task on one connection is refused",
      one_stream_per_connection, NOT_HTTP, NULL},
-    {"AS-93a each connection has its own cursor", several_connections, ONLY_HERE, NULL},
+    {"AS-93a R-C-7 each connection has its own cursor", several_connections, ONLY_HERE,
+     NULL},
     {"AS-93a cursors that are none are refused", bad_cursors, 0, NULL},
     {"AS-93a closing a stream leaves the task working", closing_is_not_cancelling, 0,
      NULL},

@@ -482,7 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_head_repeats_the_call),
-        {"AS-61 get, update and cancel name their task",
+        {"AS-61 R-2557-50 get, update and cancel name their task",
          get_update_and_cancel_name_their_task, NULL, NULL, NULL},
         cmocka_unit_test(a_cancel_that_did_not_arrive_goes_again),
         cmocka_unit_test(notifications_come_before_the_answer),

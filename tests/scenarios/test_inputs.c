@@ -236,7 +236,8 @@ static void questions_are_limited(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-44 a question is listed until it is answered", asks_once_and_completes, 0, NULL},
+    {"AS-44 R-2557-15 a question is listed until it is answered", asks_once_and_completes,
+     0, NULL},
     {"AS-46 answers may come one by one", partial_answers, 0, NULL},
     {"AS-46 answers may come together", both_answers_at_once, 0, NULL},
     {"AS-47 answers to nothing are acknowledged, malformed ones refused", stray_answers,
@@ -246,12 +247,12 @@ static const scenario scenarios[] = {
     {"AS-49 keys of questions in turn are distinct", keys_are_never_reused, 0, NULL},
     {"AS-50 a client that cannot be asked is not asked", undeclared_feature_is_not_asked,
      0, NULL},
-    {"answers that do not fit leave the question open, five end the task", unfit_answers,
-     0, NULL},
+    {"R-2557-27 answers that do not fit leave the question open, five end the task",
+     unfit_answers, 0, NULL},
     {"R-2557-27 what is no answer leaves the question open",
      what_is_no_answer_is_asked_for_again, 0, NULL},
-    {"cancel withdraws open questions", cancel_withdraws_questions, 0, NULL},
-    {"max_inputs limits the questions of a task", questions_are_limited,
+    {"R-2557-39 cancel withdraws open questions", cancel_withdraws_questions, 0, NULL},
+    {"R-C-10 max_inputs limits the questions of a task", questions_are_limited,
      ONLY_HERE | ONE_DRIVE, two_questions_at_most},
 };
 

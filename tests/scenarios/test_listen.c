@@ -193,7 +193,7 @@ static const scenario scenarios[] = {
      NULL},
     {"AS-68 without the extension: -32021", needs_the_extension, 0, NULL},
     {"filters that are none are refused", bad_filters, 0, NULL},
-    {"unknown tasks are left out silently", unknown_ids_are_left_out, 0, NULL},
+    {"R-2557-45 unknown tasks are left out silently", unknown_ids_are_left_out, 0, NULL},
     {"a task named twice is told of once", told_once_however_often_named, 0, NULL},
     {"notifications/cancelled ends a subscription", cancelled_ends_it, 0, NULL},
     {"changes of the tool list reach who asked for them", tool_list_changes,

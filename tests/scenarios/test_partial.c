@@ -400,11 +400,11 @@ static void switched_off(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-79 a result in several responses", as_it_grows, 0, NULL},
+    {"AS-79 R-776-3 R-776-12 a result in several responses", as_it_grows, 0, NULL},
     {"AS-79 in each handshake revision", in_other_revisions, ONE_DRIVE | ONLY_HERE, NULL},
     {"AS-81 one response is the result", all_is_there, 0, NULL},
     {"AS-80 AS-90 AS-92 who did not ask gets one whole response", nobody_asked, 0, NULL},
-    {"AS-83 AS-84 members come with the end, and what is void is said",
+    {"AS-83 AS-84 R-776-21 members come with the end, and what is void is said",
      members_and_replaced, 0, NULL},
     {"AS-85 a failure ends the pieces", failures, 0, NULL},
     {"AS-86 two ids that look alike", ids_alike, 0, NULL},

@@ -280,8 +280,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-122 new connections bring no new guesses", new_connections_are_no_new_guesses,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"max_tasks: plain where it may be, refused where it must", tasks_are_limited,
-     ONLY_HERE | ONE_DRIVE, two_tasks},
+    {"R-2557-41 max_tasks: plain where it may be, refused where it must",
+     tasks_are_limited, ONLY_HERE | ONE_DRIVE, two_tasks},
     /* over HTTP a connection has one request at a time, and streams are counted per
      * principal by the listener */
     {"max_requests holds per connection", requests_are_limited,
@@ -290,9 +290,9 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE | NOT_HTTP, one_stream},
     {"max_result_bytes ends a plain call", results_are_limited, ONLY_HERE | ONE_DRIVE,
      small_results},
-    {"max_log_bytes and max_segments end a task", logs_are_limited, ONLY_HERE | ONE_DRIVE,
-     small_results},
-    {"a slow reader of a stream costs little and misses nothing",
+    {"R-C-10 max_log_bytes and max_segments end a task", logs_are_limited,
+     ONLY_HERE | ONE_DRIVE, small_results},
+    {"R-C-11 a slow reader of a stream costs little and misses nothing",
      slow_reader_costs_little, ONLY_HERE | ONE_DRIVE, NULL},
     {"a client that never reads is not served without end", deaf_client_is_not_served,
      ONLY_HERE | ONE_DRIVE, NULL},

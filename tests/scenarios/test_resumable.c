@@ -193,6 +193,33 @@ static void as_97(world *w)
     assert_at(wire_response(d, "123"), "result.isError", "");
 }
 
+static void three_guesses(segue_server_options *options)
+{
+    options->lookups_per_second = 3;
+}
+
+/* Also over new connections; who knows the token is let in all the same, and so is
+ * everybody else. */
+static void guessing_is_limited(world *w)
+{
+    wire *c = legacy_connect(w, "ada", CAPS_Z);
+    const char *token =
+        call_for_token(c, "123", "slow_compute", "\"seconds\":5,\"label\":\"x\"", NULL);
+    wire_cut(c);
+    for (int i = 0; i < 3; i++) {
+        wire *eve = legacy_connect(w, "eve", CAPS_Z);
+        ask_resume(eve, "123", "\"guess.guess\"");
+        assert_code(wire_response(eve, "123"), -32602);
+        wire_drop(eve);
+    }
+    wire *eve = legacy_connect(w, "eve", CAPS_Z);
+    const char *refused = status_of(eve, "123", "\"guess.guess\"");
+    assert_code(refused, -32603);
+    assert_at(refused, "error.data.reason", "\"rate_limited\"");
+    c = legacy_connect(w, "ada", CAPS_Z);
+    assert_at(status_of(c, "123", token), "result.status", "\"processing\"");
+}
+
 static void as_98(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z_ASK);
@@ -561,9 +588,12 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONLY_HTTP, NULL},
     {"AS-95 a request is resumed while it runs", as_95_running, ONLY_HERE, NULL},
     {"AS-97 wrong tokens and ids, all alike", as_97, ONLY_HERE, NULL},
+    {"R-975-32 guessing of tokens is limited per principal", guessing_is_limited,
+     ONLY_HERE | ONE_DRIVE, three_guesses},
     {"AS-98 AS-106 a status, and a question that is asked again", as_98, ONLY_HERE, NULL},
     {"AS-98 the status of a failure", as_98_failed, ONLY_HERE, NULL},
-    {"AS-99 maxWait runs only while nobody is there", as_99, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-99 R-975-25 maxWait runs only while nobody is there", as_99,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-100 a cancelled request stays so", as_100, ONLY_HERE, NULL},
     /* over a byte stream there is nothing to hang up */
     {"AS-101 the server ends the stream", as_101, ONLY_HERE | ONLY_HTTP, NULL},

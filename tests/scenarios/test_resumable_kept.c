@@ -338,8 +338,8 @@ static const scenario replacements[] = {
 static const scenario scenarios[] = {
     {"AS-105 R-975-27 the time away goes on over a restart",
      the_time_away_goes_on_over_a_restart, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-105 R-975-5 who comes in time is answered", who_comes_in_time_is_answered,
-     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-105 R-975-5 R-975-24 who comes in time is answered",
+     who_comes_in_time_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-5 who was there has all the time", who_was_there_has_all_the_time,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-110 R-975-20 what was written comes again", what_was_written_comes_again,

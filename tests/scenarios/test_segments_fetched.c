@@ -1,5 +1,5 @@
-/* SEP-1905, segments by number: tasks/result with lastSeqNr (requirements 1.7), what is
- * refused, and what a restart leaves. */
+/* SEP-1905, segments by number: tasks/result with lastSeqNr (core/docs/requirements.md
+ * 1.7), what is refused, and what a restart leaves. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/scratch.h"
@@ -240,8 +240,8 @@ static const scenario scenarios[] = {
      NULL},
     {"AS-30 the segments of others are as unknown as any", of_somebody_else,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-6 who fetches too fast is told to wait", too_fast, ONLY_HERE | ONE_DRIVE,
-     five_per_second},
+    {"AS-6 R-1905-55 who fetches too fast is told to wait", too_fast,
+     ONLY_HERE | ONE_DRIVE, five_per_second},
     {"AS-6 from the first one, where that is switched on", from_the_first,
      ONLY_HERE | ONE_DRIVE, from_start},
     {"AS-6 ... and not elsewhere", not_from_the_first, ONE_DRIVE, NULL},

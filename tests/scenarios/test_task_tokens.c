@@ -432,7 +432,7 @@ int main(void)
               a_session_without_resuming_says_so),
         NAMED("R-975-30 damaged tokens are refused", damaged_tokens_are_refused),
         cmocka_unit_test(a_call_that_is_no_task_yet_has_no_state),
-        NAMED("R-2557-62 tokens of tasks are handles of tasks",
+        NAMED("R-2557-62 R-2557-61 tokens of tasks are handles of tasks",
               tokens_of_tasks_are_handles_of_tasks),
         NAMED("R-2557-12 advice to the model comes with the task",
               advice_comes_with_the_task),

@@ -239,18 +239,18 @@ static void without_a_stream_nothing_is_said(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"status notifications tell each change", tells_each_change, 0, NULL},
+    {"R-2557-44 status notifications tell each change", tells_each_change, 0, NULL},
     {"status notifications tell an early end", tells_an_early_end, ONE_DRIVE, NULL},
     {"status notifications tell other ends", tells_other_ends, ONE_DRIVE, NULL},
-    {"R-1905-36 the end is told after the last segment", end_comes_after_the_last_segment,
-     ONE_DRIVE, NULL},
+    {"R-1905-36 R-1905-38 the end is told after the last segment",
+     end_comes_after_the_last_segment, ONE_DRIVE, NULL},
     {"R-1905-24 what is said of a task goes to one conversation",
      goes_to_one_conversation, ONLY_HERE | ONE_DRIVE, NULL},
     {"nothing is said when the conversation is gone",
      says_nothing_when_its_conversation_is_gone, ONLY_HERE | ONE_DRIVE, NULL},
     {"what nobody reads is dropped", drops_what_nobody_reads, ONLY_HERE | ONE_DRIVE,
      NULL},
-    {"progress goes on while the task does", progress_goes_on, 0, NULL},
+    {"R-2557-44 progress goes on while the task does", progress_goes_on, 0, NULL},
     {"the log goes on while the task does", log_goes_on, ONE_DRIVE, NULL},
     {"the log level of now counts", log_level_changes, ONLY_HERE | ONE_DRIVE, NULL},
     {"tasks of 2026-07-28 have no progress", other_tasks_say_nothing, ONE_DRIVE, NULL},

@@ -377,13 +377,13 @@ static void never_says_request_state(world *w)
 
 static const scenario scenarios[] = {
     {"AS-33 a task is created", creates_a_task, 0, NULL},
-    {"AS-34 undeclared: plain, or -32021", undeclared_runs_plainly, 0, NULL},
+    {"AS-34 R-2557-57 undeclared: plain, or -32021", undeclared_runs_plainly, 0, NULL},
     {"AS-35 declared on one call counts for that call", declared_once_counts_once, 0,
      NULL},
     {"AS-36 the legacy capability counts as none", legacy_capability_is_none, 0, NULL},
     {"AS-37 params.task is ignored", task_param_is_ignored, 0, NULL},
-    {"AS-40 tasks/get equals the golden file of each state", golden_of_each_state, 0,
-     NULL},
+    {"AS-40 R-2557-18 tasks/get equals the golden file of each state",
+     golden_of_each_state, 0, NULL},
     {"AS-41 tool errors complete, RPC errors fail", tool_errors_complete, 0, NULL},
     {"AS-42 resultType is task on creation only", result_types, 0, NULL},
     {"AS-43 tasks/result and tasks/list are unknown", removed_methods, 0, NULL},

@@ -1,4 +1,5 @@
-/* What must hold, whoever comes first: requirements 5.4.1 and R-C-1 to R-C-3.
+/* What must hold, whoever comes first: core/docs/requirements.md 5.4.1 and R-C-1 to
+ * R-C-3.
  *
  * The store's rows are the truth: a task's state is a fold over them, made here once more
  * and by other code than the engine's. Nobody is told what does not follow from them

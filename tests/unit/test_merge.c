@@ -1,4 +1,4 @@
-/* Several responses to one request made one result: requirements 3.2. */
+/* Several responses to one request made one result: core/docs/requirements.md 3.2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

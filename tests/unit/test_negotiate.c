@@ -1,5 +1,6 @@
-/* The negotiation matrix, written down once more from requirements 5.3, R-C-14 to R-C-17:
- * every version with every set of declarations and every set of switches. */
+/* The negotiation matrix, written down once more from core/docs/requirements.md 5.3,
+ * R-C-14 to R-C-17: every version with every set of declarations and every set of
+ * switches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

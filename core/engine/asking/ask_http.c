@@ -142,7 +142,7 @@ static bool repeats_method(const sgi_exchange *exchange)
     return exchange->version >= SGI_VERSION_DRAFT_2026_V1;
 }
 
-/* Of the draft: the id of a task alone (requirements 2.1). */
+/* Of the draft: the id of a task alone (core/docs/requirements.md 2.1). */
 static const char *name_member(const sgi_exchange *exchange, sgi_str method)
 {
     const char *member = sgi_mcp_name_member(method);

@@ -1,8 +1,9 @@
-/* Pieces of the result of a plain call, which come before its end (requirements 3):
- * further responses in the handshake eras (P), notifications in 2026-07-28 (PN). They are
- * asked for when the application looks at segments. P's pieces are merged, as the last
- * response holds only what was not sent before. PN's are shown and forgotten, as its
- * result is whole: what was lost on the way is shown when that comes. */
+/* Pieces of the result of a plain call, which come before its end
+ * (core/docs/requirements.md 3): further responses in the handshake eras (P),
+ * notifications in 2026-07-28 (PN). They are asked for when the application looks at
+ * segments. P's pieces are merged, as the last response holds only what was not sent
+ * before. PN's are shown and forgotten, as its result is whole: what was lost on the way
+ * is shown when that comes. */
 #include "engine/asking/merge.h"
 #include "engine/asking/request.h"
 

@@ -265,7 +265,7 @@ static bool may_have_rounds(const segue_request *request)
            !strcmp(request->method, "resources/read");
 }
 
-/* The draft before 2026-07-28 had another word for it (requirements 2.1). */
+/* The draft before 2026-07-28 had another word for it (core/docs/requirements.md 2.1). */
 bool sgi_questions_is_round(const segue_request *request, sgi_json type)
 {
     if (!may_have_rounds(request))

@@ -1,5 +1,6 @@
 /* An outbound request, as the application sees it: one start, segments and questions as
- * they come, exactly one end, whatever the wire does in between (requirements 5.4.3).
+ * they come, exactly one end, whatever the wire does in between
+ * (core/docs/requirements.md 5.4.3).
  *
  * Phases: WAIT   the call is to be sent or answered, or its questions are (questions.c)
  *         FOLLOW it is a task: streamed if the server streams, else polled (follow.c; the

@@ -1,7 +1,7 @@
-/* A request that can be resumed (SEP-975, requirements 4): whoever knows its id and its
- * token gets what was not delivered, over another connection, to another run of the
- * server. What is kept for that stands on the operation; the messages are its log, as
- * dialect/pieces.c shows it to the channel that was there last.
+/* A request that can be resumed (SEP-975, core/docs/requirements.md 4): whoever knows its
+ * id and its token gets what was not delivered, over another connection, to another run
+ * of the server. What is kept for that stands on the operation; the messages are its log,
+ * as dialect/pieces.c shows it to the channel that was there last.
  *
  *   ATTACHED --peer parted--> DETACHED --resume--> ATTACHED
  *                                 \-- maxWait --> EXPIRED

@@ -103,7 +103,7 @@ bool sgi_round_is_due(const sgi_op *op)
     return !op->round->out || sgi_call_waiting(op);
 }
 
-/* The draft had another word for it (requirements 2.1). */
+/* The draft had another word for it (core/docs/requirements.md 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
     const sgi_input *input;

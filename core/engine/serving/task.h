@@ -1,6 +1,6 @@
-/* The task state machine (requirements 5.4.1): what may happen to an operation that
- * outlives its request. Everything is an append to the log; the order of the log decides
- * races. */
+/* The task state machine (core/docs/requirements.md 5.4.1): what may happen to an
+ * operation that outlives its request. Everything is an append to the log; the order of
+ * the log decides races. */
 #ifndef SGI_TASK_H
 #define SGI_TASK_H
 

@@ -1,0 +1,137 @@
+/* A tool that sends a piece, asks its client, and sends another piece behind the answer:
+ * in segments of a task (SEP-1905) and in responses to a plain call (PR 776). */
+#include "support/legacy_wire.h"
+#include "support/world_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define CAPS "{\"elicitation\":{},\"tasks\":{\"responses\":{\"modes\":[\"streaming\"]}}}"
+#define BEFORE "\"type\":\"text\",\"text\":\"before\""
+#define AFTER "\"type\":\"text\",\"text\":\"after\""
+
+static void go_on(void *user, segue_call *call, segue_status status, const char *json,
+                  size_t len)
+{
+    (void)user;
+    assert_int_equal(status, SEGUE_OK);
+    assert_non_null(json);
+    assert_true(len > 0);
+    assert_int_equal(segue_call_progress(call, 2, 2, NULL, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_send_text(call, "after", 5, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
+    segue_call_free(call);
+}
+
+static void begin(void *user, segue_call *call)
+{
+    static const char form[] = "{\"message\":\"Go on?\",\"requestedSchema\":{\"type\":"
+                               "\"object\",\"properties\":{}}}";
+    (void)user;
+    assert_int_equal(segue_call_progress(call, 1, 2, NULL, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_send_text(call, "before", 6, NULL), SEGUE_OK);
+    assert_int_equal(segue_call_require_input(call, NULL, "elicitation/create", form,
+                                              sizeof form - 1, go_on, NULL, NULL, NULL),
+                     SEGUE_OK);
+}
+
+static wire *connect_to_tool(world *w)
+{
+    static const char tool[] =
+        "{\"name\":\"between\",\"inputSchema\":{\"type\":\"object\"}}";
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.on_call = begin;
+    options.flags = SEGUE_TOOL_INCREMENTAL;
+    options.task = SEGUE_TASK_MAY;
+    assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
+                                      &options, NULL),
+                     SEGUE_OK);
+    return legacy_connect(w, NULL, CAPS);
+}
+
+static void answer_the_question(wire *c)
+{
+    char line[256], id[WIRE_ID];
+    snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
+             "\"content\":{}}}",
+             id);
+    wire_send(c, line);
+}
+
+/* The first response that has the member; those before it are the task's. */
+static const char *response_with(wire *c, const char *path)
+{
+    const char *r;
+    do
+        r = wire_response(c, "1");
+    while (!*json_at(r, path));
+    return r;
+}
+
+/* The task is input_required meanwhile, and streams on behind the answer. */
+static void between_segments(world *w)
+{
+    char task[64];
+    wire *c = connect_to_tool(w);
+    legacy_ask_task(c, "1", "between", NULL, "{\"responseModes\":[\"streaming\"]}");
+    const char *r = wire_response(c, "1");
+    const char *id = json_at(r, "result.task.taskId");
+    assert_true(*id);
+    snprintf(task, sizeof task, "%.*s", (int)strlen(id) - 2, id + 1);
+    if (!*json_at(r, "result.partial-content.0"))
+        r = response_with(c, "result.partial-content.0");
+    assert_at(r, "result.partial-content", "[{\"seqNr\":1," BEFORE "}]");
+    assert_at(r, "result.isComplete", "false");
+    assert_at(legacy_task(c, "2", "tasks/get", task, NULL), "result.status",
+              "\"input_required\"");
+    answer_the_question(c);
+    r = response_with(c, "result.partial-content.0");
+    assert_at(r, "result.partial-content", "[{\"seqNr\":2," AFTER "}]");
+    if (strcmp(json_at(r, "result.isComplete"), "true") != 0)
+        assert_at(wire_response(c, "1"), "result.isComplete", "true");
+    assert_at(legacy_task(c, "3", "tasks/result", task, NULL), "result.content",
+              "[{" BEFORE "},{" AFTER "}]");
+}
+
+/* Progress goes beside the pieces, and needs no piece. */
+static void between_responses(world *w)
+{
+    wire *c = connect_to_tool(w);
+    wire_ask_plain(c, "1", "tools/call",
+                   "\"name\":\"between\",\"_meta\":{\"allowPartial\":true,"
+                   "\"progressToken\":\"p\"}");
+    const char *r = response_with(c, "result.content.0");
+    assert_at(r, "result.content", "[{" BEFORE "}]");
+    assert_at(r, "result._meta.hasMore", "true");
+    answer_the_question(c);
+    r = response_with(c, "result.content.0");
+    assert_at(r, "result.content", "[{" AFTER "}]");
+    for (int i = 1; i <= 2; i++) {
+        char number[8];
+        snprintf(number, sizeof number, "%d", i);
+        const char *note = wire_notification(c, "notifications/progress");
+        assert_at(note, "params.progressToken", "\"p\"");
+        assert_at(note, "params.progress", number);
+    }
+}
+
+static const scenario scenarios[] = {
+    {"R-1905-37 a tool asks between two segments", between_segments,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-776-24 R-776-25 a tool asks between two pieces, and tells how far it is",
+     between_responses, ONLY_HERE | ONE_DRIVE, NULL},
+};
+
+int main(void)
+{
+    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+}
