@@ -191,3 +191,45 @@ for (const [end, body] of Object.entries(ENDS)) {
         }),
     );
 }
+
+/** A store keeps a call whose connection closes, but not one that was given up. */
+for (const era of ["auto", "legacy"] as const)
+    test(`a caller that goes ends its call, ${era}`, { timeout: 60_000 }, () =>
+        inDirectory(async (directory) => {
+            const store = path.join(directory, "tasks.db");
+            const server = new Server({ name: "kept", store });
+            const began: (() => void)[] = [];
+            const ended: (() => void)[] = [];
+            server.tool("wait", {}, async (_input, ctx) => {
+                began.shift()?.();
+                await new Promise((resolve) =>
+                    ctx.signal.addEventListener("abort", resolve),
+                );
+                ended.shift()?.();
+            });
+            try {
+                const { url } = await server.listenHttp();
+                for (const how of ["abort", "timeout", "close"]) {
+                    const begins = new Promise<void>((resolve) => began.push(resolve));
+                    const ends = new Promise<void>((resolve) => ended.push(resolve));
+                    const session = await connect(url, { era });
+                    const leave = new AbortController();
+                    const options = how === "timeout" ? { timeoutMs: 500 } : {};
+                    const call = session.call(
+                        "wait",
+                        {},
+                        { signal: leave.signal, ...options },
+                    );
+                    const fails = assert.rejects(call);
+                    await begins;
+                    if (how === "abort") leave.abort();
+                    else if (how === "close") await session.close();
+                    await fails;
+                    await ends;
+                    await session.close();
+                }
+            } finally {
+                await server.close();
+            }
+        }),
+    );

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sqlite3
 import time
@@ -110,3 +111,42 @@ def test_a_store_is_what_it_names() -> None:
         segue.Store("")
     with pytest.raises(ValueError, match="durability"):
         segue.Store("a.db", "fsync")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_a_caller_that_goes_ends_its_call(
+    nothing_left: None, tmp_path: Path, era: Any
+) -> None:
+    """A store keeps a call whose connection closes, but not one that was given up."""
+    ends: asyncio.Queue[bool] = asyncio.Queue()
+    began = asyncio.Event()
+    server = segue.Server("kept", store=tmp_path / "tasks.db")
+
+    @server.tool
+    async def wait(ctx: segue.Context) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.put_nowait(ctx.cancelled)
+
+    async def goes(url: str, how: str) -> None:
+        began.clear()
+        timeout = 0.5 if how == "timeout" else None
+        async with segue.connect(url, era=era) as session:
+            call = asyncio.ensure_future(session.call("wait", timeout=timeout))
+            await began.wait()
+            if how == "cancel":
+                call.cancel()
+            elif how == "close":
+                await session.close()
+            with pytest.raises((asyncio.CancelledError, segue.Error)):
+                await call
+
+    async def work() -> None:
+        async with server.serving(http="127.0.0.1:0", drain=2.0) as serving:
+            for how in ("cancel", "timeout", "close"):
+                await goes(serving.url, how)
+                assert await asyncio.wait_for(ends.get(), 60), how
+
+    run(work)

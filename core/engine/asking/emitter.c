@@ -6,6 +6,7 @@
 
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
+#include "engine/asking/request.h"
 #include "engine/asking/session.h"
 #include "engine/asking/trace.h"
 #include "engine/limit.h"
@@ -177,28 +178,49 @@ void sgi_emitter_malformed(sgi_emitter *emitter)
 
 /* ---- timeouts ---- */
 
-/* 2026-07-28 over HTTP: that the stream closes says it (basic/patterns/cancellation). */
-static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
+/* key: of the call that is withdrawn, or NULL. */
+static void tell_withdrawn(segue_session *session, int64_t id, const char *key,
+                           const char *reason)
 {
-    segue_session *session = emitter->session;
     char room[SGI_QUESTION_JSON];
     sgi_sending sending;
-    if (!sgi_session_is_open(session) ||
-        (emitter->conn->exchange && sgi_version_is_modern(session->version)))
-        return;
-    sgi_conn *conn = sgi_session_tell(session);
+    sgi_conn *conn = sgi_session_is_open(session) ? sgi_session_tell(session) : NULL;
     if (!conn)
         return;
     sgi_send_notification(&sending, conn, "notifications/cancelled");
     if (*session->question.text)
         sgi_jw_member_raw(&sending.w, "requestId",
-                          sgi_question_id_json(&session->question, emitter->id, room));
+                          sgi_question_id_json(&session->question, id, room));
     else
-        sgi_jw_member_int(&sending.w, "requestId", emitter->id);
+        sgi_jw_member_int(&sending.w, "requestId", id);
     if (reason)
         sgi_jw_member_string(&sending.w, "reason", sgi_str_of(reason));
+    if (key) {
+        sgi_jw_key(&sending.w, "_meta");
+        sgi_jw_open(&sending.w, '{');
+        sgi_jw_member_string(&sending.w, "dev.segue/idempotencyKey", sgi_str_of(key));
+        sgi_jw_close(&sending.w, '}');
+    }
     sgi_send_end(&sending);
     sgi_session_told(session, conn);
+}
+
+/* 2026-07-28 over HTTP: that the stream closes says it (basic/patterns/cancellation), but
+ * for a call with a key: the server keeps that for a client that comes again. */
+static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
+{
+    const segue_request *request = emitter->request;
+    bool has_key = request && request->calling == emitter && request->key_sent;
+    if (has_key || !emitter->conn->exchange ||
+        !sgi_version_is_modern(emitter->session->version))
+        tell_withdrawn(emitter->session, emitter->id, has_key ? request->key : NULL,
+                       reason);
+}
+
+void sgi_emitter_withdraw(const segue_request *request)
+{
+    if (request->key_sent)
+        tell_withdrawn(request->session, request->call_id, request->key, NULL);
 }
 
 /* Its answer may have come, but is not read before callbacks have caught up. */

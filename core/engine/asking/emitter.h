@@ -81,6 +81,9 @@ sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id);
 /* Forgets an exchange: notifications/cancelled is sent when notify is set. done does not
  * run. */
 void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
+/* Tells the server that nobody wants the answer to a call any more whose exchange was
+ * lost: the call is named by its idempotency key. Says nothing of a call without one. */
+void sgi_emitter_withdraw(const segue_request *request);
 /* Starts its timeout anew: the server is alive. */
 void sgi_emitter_touch(sgi_emitter *emitter);
 

@@ -59,6 +59,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     char fresh[SGI_RANDOM_TEXT + 1];
     if (!key.n && options->idempotency_key)
         key = sgi_str_of(options->idempotency_key);
+    request->is_kept = key.n > 0;
     if (!key.n && request->is_call && !spec->task_id.n && !spec->resume_token.n &&
         !request->session->options.no_idempotency &&
         sgi_engine_random_text(request->engine, fresh))
@@ -168,9 +169,18 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 /* A task is cancelled by its id, not by that of the call that is still answered. */
 static void give_up_call(segue_request *request)
 {
-    if (request->calling)
-        sgi_emitter_drop(request->calling, request->phase != SGI_PHASE_FOLLOW);
+    sgi_emitter *calling = request->calling;
+    if (calling)
+        sgi_emitter_drop(calling, request->phase != SGI_PHASE_FOLLOW);
+    else if (request->phase == SGI_PHASE_WAIT)
+        sgi_emitter_withdraw(request);
     request->calling = NULL;
+}
+
+void sgi_request_withdraw(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_WAIT && request->key_sent && !request->is_kept)
+        give_up_call(request);
 }
 
 /* The end came first, and the application has yet to be told. What stands before it is

@@ -104,6 +104,8 @@ struct segue_request {
     char *log_level;
     char *key; /* idempotency */
     bool key_sent;
+    bool is_kept; /* somebody can come back for its answer: the application chose the key,
+                     or has the token */
     int32_t pages;        /* of tools/list, looked through because they did not fit */
     bool listed;          /* sent again, as its headers did not fit the tool */
     bool asks_task;       /* params.task is sent with it */
@@ -238,6 +240,8 @@ void sgi_request_ref(segue_request *request);
 void sgi_request_unref(segue_request *request);
 
 segue_status sgi_request_cancel(segue_request *request);
+/* The session closes: a call whose key nobody else knows is cancelled. */
+void sgi_request_withdraw(segue_request *request);
 segue_status sgi_request_detach(segue_request *request);
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer);
 /* data: may be empty. */

@@ -447,8 +447,12 @@ void sgi_session_opened(segue_session *session)
 
 void sgi_session_failed(segue_session *session, segue_status status, const char *text)
 {
+    segue_request *request;
     if (session->stage == SGI_STAGE_CLOSED)
         return;
+    if (status == SEGUE_E_CLOSED)
+        TAILQ_FOREACH(request, &session->requests, link)
+            sgi_request_withdraw(request);
     session->stage = SGI_STAGE_CLOSED;
     sgi_engine_timer_clear(session->engine, &session->timer);
     if (status != SEGUE_E_CLOSED)

@@ -108,6 +108,7 @@ segue_status sgi_token_write(segue_request *request, sgi_buf *out)
         sgi_buf_add_base64(out, state.p, state.len, true);
     }
     sgi_buf_free(&state);
+    request->is_kept |= ok;
     return ok && !out->failed ? SEGUE_OK : SEGUE_E_NOMEM;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/dialect/response_modes.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/grant.h"
+#include "engine/serving/withdrawn.h"
 
 #include <stdio.h>
 
@@ -18,19 +19,21 @@ static bool read_key(const sgi_inbound *in, sgi_call_request *request)
     if (!in->key.n || !sgi_peer_takes_keys(in->peer))
         return true;
     sgi_str text = sgi_name_text(in->key, room);
-    if (text.n < 16 || text.n > 128) {
+    if (!sgi_call_key_is(text)) {
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "An idempotency key is a string of 16 to 128 bytes", NULL);
         return false;
     }
-    sgi_str owner = {(const char *)in->peer->who->digest, SGI_DIGEST_SIZE};
-    sgi_str of_key[] = {owner, SGI_STR("tools/call"), text};
     sgi_str of_params[] = {request->name, in->arguments};
-    request->has_key = sgi_engine_digest(server->engine, request->key, of_key, 3) &&
+    request->has_key = sgi_call_key_digest(server, in->peer->who, text, request->key) &&
                        sgi_engine_digest(server->engine, request->digest, of_params, 2);
     if (!request->has_key)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
-    return request->has_key;
+    else if (sgi_is_withdrawn(server, request->key))
+        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "The request was cancelled", NULL);
+    else
+        return true;
+    return false;
 }
 
 static bool find_tool(const sgi_inbound *in, sgi_call_request *request)

@@ -7,6 +7,7 @@
 #include "engine/serving/late_answer.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/resumable.h"
+#include "engine/serving/withdrawn.h"
 #include "engine/log/recovery.h"
 
 static void start(void *self);
@@ -152,9 +153,7 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     if (!sgi_id_is_usable(id))
         return;
     sgi_str key = sgi_peer_id(peer, id);
-    if (!key.n)
-        return;
-    sgi_map_node *node = sgi_map_find(peer->in_flight, key);
+    sgi_map_node *node = key.n ? sgi_map_find(peer->in_flight, key) : NULL;
     if (!node)
         return;
     sgi_reply *reply = SGI_OWNER(node, sgi_reply, node);
@@ -172,12 +171,14 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
 
 static void handle_notification(sgi_peer *peer, const sgi_message *msg)
 {
-    if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled")))
+    if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled"))) {
         handle_cancelled(peer, msg->params);
-    else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized")))
+        sgi_withdraw_said(peer, msg);
+    } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
         peer->handshake->initialized = peer->handshake->version != SGI_VERSION_UNKNOWN;
-    else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status")))
+    } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status"))) {
         sgi_asks_notified(peer, msg);
+    }
     /* others are no business of this server: ignored (R-0-3) */
 }
 

@@ -13,6 +13,7 @@
 #include "engine/serving/replay.h"
 #include "engine/serving/session_name.h"
 #include "engine/serving/wire_session.h"
+#include "engine/serving/withdrawn.h"
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
 /* While the application was asked who calls, the server may have closed. */
@@ -212,12 +213,14 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
     peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
-/* A notification of a session, or an answer to a question of ours. */
+/* A notification, or an answer to a question of ours. What a notification without a
+ * session can say is which call is withdrawn. */
 static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                  const sgi_message *msg, sgi_peer *peer, sgi_http_verdict *verdict)
 {
     bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
-    if (!is_answer && !head->session.n) { /* the modern era has none that matter */
+    if (!is_answer && !head->session.n) {
+        sgi_withdraw_said(peer, msg);
         if (sgi_version_is_modern(sgi_version_parse(head->version)))
             *verdict = (sgi_http_verdict){.status = 202};
         else
@@ -225,6 +228,8 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
         return;
     }
     sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session && !is_answer)
+        sgi_withdraw_said(peer, msg);
     if (!session)
         return;
     *verdict = (sgi_http_verdict){.status = 202};

@@ -51,6 +51,8 @@ typedef struct sgi_shelf {
 #define SGI_ITEM_TYPES 5
 #define SGI_SERVER_MARK 16
 #define SGI_ENDED_SESSIONS 256
+/* Keys of calls that were withdrawn before they came; see withdrawn.h. */
+#define SGI_WITHDRAWN_MAX 64
 
 typedef enum sgi_server_stage {
     SGI_SERVER_NEW = 0,
@@ -120,6 +122,8 @@ struct segue_server {
     sgi_seal seal;          /* of what clients bring back */
     uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */
     size_t ended_count;
+    uint8_t withdrawn[SGI_WITHDRAWN_MAX][SGI_DIGEST_SIZE]; /* withdrawn.c */
+    size_t withdrawn_count;
     uint8_t mark[SGI_SERVER_MARK];  /* tells it its own states: request_state.h */
     TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
     int32_t linger_count;

@@ -1940,7 +1940,8 @@ SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
 SEGUE_API segue_status segue_session_peer(segue_session *session, char *buf, size_t *len);
 
 /* Ends the session: requests in flight complete with SEGUE_E_CLOSED, the transport
- * closes, on_closed follows. Tasks on the server go on.
+ * closes, on_closed follows. Plain calls are cancelled; those go on whose token was asked
+ * for or whose idempotency_key was given. Tasks on the server go on.
  *
  * Returns   SEGUE_OK.
  * Thread    any
