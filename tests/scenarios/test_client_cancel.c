@@ -11,6 +11,8 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "engine/asking/late_task.h"
+
 #define GRACE_MS 5000
 #define RESULT_2025 "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]"
 
@@ -69,8 +71,8 @@ static const era eras[] = {
 /* Of the next call, which then is cancelled. */
 static int64_t times_out_ms;
 
-/* A call that has become task T. */
-static record *begin(kit *k, const era *e)
+/* A call that has been sent. */
+static record *begin_call(kit *k, const era *e, const char **call)
 {
     segue_session_options options = kit_legacy_options();
     bool modern = !strncmp(e->name, "2026", 4);
@@ -78,14 +80,23 @@ static record *begin(kit *k, const era *e)
         options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
     kit_begin(k, modern ? NULL : &options);
     e->shake(k);
-    segue_request_options call;
-    segue_struct_init(&call, sizeof call, SEGUE_STRUCT_REQUEST_OPTIONS);
-    call.timeout_ms = times_out_ms;
-    call.on_timeout = 1;
-    record *r = kit_start(k, "tools/call", "{\"name\":\"t\"}", &call);
+    segue_request_options wanted;
+    segue_struct_init(&wanted, sizeof wanted, SEGUE_STRUCT_REQUEST_OPTIONS);
+    wanted.timeout_ms = times_out_ms;
+    wanted.on_timeout = 1;
+    record *r = kit_start(k, "tools/call", "{\"name\":\"t\"}", &wanted);
     if (e->fetches)
         kit_list_tools(k);
-    kit_result(k, kit_expect(k, "tools/call"), "%s", e->created);
+    *call = kit_expect(k, "tools/call");
+    return r;
+}
+
+/* A call that has become task T. */
+static record *begin(kit *k, const era *e)
+{
+    const char *call;
+    record *r = begin_call(k, e, &call);
+    kit_result(k, call, "%s", e->created);
     return r;
 }
 
@@ -337,9 +348,64 @@ static void the_first_word_of_it_may_cancel_it(void **state)
     kit_end(&k);
 }
 
+/* ---- before the task's id is known ---- */
+
+/* The task was made before the server heard of the cancel. A server that knows keys finds
+ * the call by its key: its answer is not waited for. */
+static void a_late_answer_that_names_a_task_cancels_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ERAS; i++) {
+        kit k = {0};
+        const char *call;
+        record *r = begin_call(&k, &eras[i], &call);
+        bool keyed = strstr(call, "idempotencyKey");
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        kit_run(&k);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        assert_at(kit_expect(&k, "notifications/cancelled"), "params.requestId",
+                  json_at(call, "id"));
+        kit_result(&k, call, "%s", eras[i].created);
+        if (!keyed)
+            kit_result(&k, hear_cancel(&k), "%s", eras[i].acknowledged);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* What comes later still, and what names no task, is dropped. */
+static void a_late_answer_is_waited_for_in_bounds(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *calls[SGI_LATE_CALLS_MAX + 1];
+    record *r = begin_call(&k, &eras[0], &calls[0]);
+    for (int i = 0; i <= SGI_LATE_CALLS_MAX; i++) {
+        if (i) {
+            r = kit_call(&k, "t");
+            calls[i] = kit_expect(&k, "tools/call");
+        }
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        kit_expect(&k, "notifications/cancelled");
+    }
+    kit_result(&k, calls[SGI_LATE_CALLS_MAX], CREATED("T"));
+    kit_result(&k, calls[0], "\"resultType\":\"complete\",\"content\":[]");
+    kit_expect_silence(&k);
+    kit_result(&k, calls[1], CREATED("T"));
+    hear_cancel(&k);
+    kit_advance(&k, 60000);
+    while (kit_heard(&k)) /* that of the cancel, which nobody answers */
+        ;
+    kit_result(&k, calls[2], CREATED("T"));
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_answer_that_names_a_task_cancels_it),
+        cmocka_unit_test(a_late_answer_is_waited_for_in_bounds),
         cmocka_unit_test(the_answer_is_the_end),
         cmocka_unit_test(without_an_answer_it_ends_all_the_same),
         cmocka_unit_test(a_refusal_is_no_answer),

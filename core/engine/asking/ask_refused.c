@@ -135,6 +135,8 @@ bool sgi_ask_again(sgi_conn *conn, const char *why, int32_t attempt, bool is_pol
     sgi_exchange *exchange = conn->exchange;
     segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     char text[SGI_WHY_MAX];
+    if (exchange->emitter && exchange->emitter->late)
+        return false;
     if (exchange->kind == SGI_ASK_LISTEN || is_polled)
         return true; /* nobody waits for what it may bring; or the server said so */
     if (attempt <= 1)

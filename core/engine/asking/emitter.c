@@ -6,6 +6,7 @@
 
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
+#include "engine/asking/late_task.h"
 #include "engine/asking/request.h"
 #include "engine/asking/session.h"
 #include "engine/asking/trace.h"
@@ -240,7 +241,7 @@ static void timed_out(sgi_timer *timer)
         return;
     }
     /* of a handshake nothing is told: it cannot be cancelled; nor is a task so */
-    if (!emitter->begun)
+    if (!emitter->begun && !emitter->late)
         tell_cancelled(emitter, "timeout");
     conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
 }
@@ -347,6 +348,8 @@ void sgi_emitter_drop(sgi_emitter *emitter, bool notify)
     segue_session *session = emitter->session;
     if (notify)
         tell_cancelled(emitter, NULL);
+    if (notify && sgi_late_task_wait(emitter))
+        return;
     sgi_map_remove(&session->in_flight, &emitter->node);
     free_emitter(emitter);
 }

@@ -40,6 +40,7 @@ struct sgi_emitter {
     int64_t timeout_ms;  /* 0 = none; counts anew from each answer */
     int32_t http_status; /* with which its answer came, when it was no success */
     bool begun;          /* an answer has come that was not the last */
+    bool late;           /* its request was given up; late_task.h */
     /* A result: true when others follow it, and it was taken; then the emitter may be
      * gone. false: nothing was done with it, it is the outcome. NULL = there is one. */
     bool (*more)(sgi_emitter *emitter, sgi_json result);

@@ -74,6 +74,7 @@ struct segue_session {
     sgi_map streams;   /* requests by the task they stream */
     bool left_stream;  /* one was left: events of it may still be under way */
     TAILQ_HEAD(, segue_request) requests;
+    int32_t late_calls;             /* see late_task.h */
     int32_t request_count;          /* without the one that */
     struct segue_request *standing; /* ... stands for the session, or NULL */
     int32_t behind; /* requests whose callbacks have to catch up before more is read */
