@@ -466,23 +466,32 @@ static void a_round_has_its_older_name(void **state)
     end_well(&k, r, get);
 }
 
+/* An application that gives the same answer each time does not hammer the server. */
 static void many_refused_answers_are_too_many(void **state)
 {
     (void)state;
     kit k = {.quiet = 1};
     record *r = begin(&k, MADE("T"));
     const char *get = look(&k);
+    int64_t begun = k.clock_ms;
     int asked = 0;
-    for (; !r->completed && asked < 2000; asked++) {
+    while (!r->completed && asked < 100) {
         kit_result(&k, get, ASKS("T", QUESTION("k")));
-        if (r->completed)
-            break;
-        answer(r, "k", YES);
-        kit_error(&k, kit_expect(&k, "tasks/get"), -32602, NULL);
-        get = kit_expect(&k, "tasks/get");
+        assert_int_equal(record_answer(r, "k", YES), SEGUE_OK);
+        asked++;
+        while ((get = kit_heard(&k)) == NULL || !*json_at(get, "params.inputResponses")) {
+            if (get)
+                kit_result(&k, get, ASKS("T", QUESTION("k")));
+            kit_advance(&k, 100);
+        }
+        kit_error(&k, get, -32602, NULL);
+        get = kit_heard(&k);
     }
-    assert_int_equal(r->status, SEGUE_E_LIMIT);
-    assert_int_equal(asked, 1024);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_int_equal(r->rpc_code, -32602);
+    assert_non_null(strstr(r->message, "(max_reconnects: 20)"));
+    assert_int_equal(asked, 21);
+    assert_true(k.clock_ms - begun > 60000);
     kit_end(&k);
 }
 
@@ -567,11 +576,11 @@ static void a_wish_that_is_not_granted_ends_the_request(void **state)
 /* ---- numbers of other drafts ---- */
 
 /* Polls by the interval, and gives up when the time to live is over and the server has
- * nothing to say: so both numbers show. ttl_ms 0: it never gives up. */
+ * nothing to say: so both numbers show. ttl_ms 0: its time is never over. */
 static void assert_times(kit *k, record *r, int64_t poll_ms, int64_t ttl_ms)
 {
     int64_t begun = k->clock_ms;
-    int64_t patience = ttl_ms ? ttl_ms + 31000 : 600000;
+    int64_t patience = ttl_ms ? ttl_ms + 31000 : 300000;
     const char *get = kit_expect(k, "tasks/get");
     kit_result(k, get, "\"taskId\":\"T\",\"status\":\"working\"");
     kit_advance(k, poll_ms * 8 / 10);

@@ -455,9 +455,9 @@ static void a_call_that_gets_on_is_resumed_more_often(void **state)
             cuts++;
             script_advance(&s, 40000);
             h = script_expect(&s, "GET");
-            int32_t before = r->request->failures;
+            int32_t before = r->request->tries.failures;
             script_say(h, "405 Method Not Allowed", "", "");
-            script_until(&s, r->completed || r->request->failures != before);
+            script_until(&s, r->completed || r->request->tries.failures != before);
             script_advance(&s, 40000);
             if (r->completed)
                 break;

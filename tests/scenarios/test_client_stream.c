@@ -224,6 +224,9 @@ static void a_result_after_a_replace_brings_what_is_missing(void **state)
             "\"seq\":1,\"taskId\":\"T\",\"type\":\"dev.segue.replace\",\"payload\":{}}}");
     kit_segment(&k, "T", 2, 2, "a");
     kit_error(&k, stream, -32603, "{\"reason\":\"events_gone\",\"earliestSeq\":9}");
+    stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "8");
+    kit_result(&k, stream, FINAL);
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 3);

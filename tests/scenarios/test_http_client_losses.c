@@ -225,7 +225,7 @@ static void a_task_whose_server_is_gone_is_given_up(void **state)
     assert_non_null(strstr(r->message, "within 5000 ms (reconnect_timeout_ms)"));
     assert_in_range(s.k.clock_ms - lost, LIMIT_MS - 1000, LIMIT_MS + 1000);
     assert_in_range(s.k.retries, 3, 19);
-    assert_memory_equal(s.k.last_reason, "tools/call: ", 12);
+    assert_memory_equal(s.k.last_reason, "tasks/get: ", 11);
     assert_int_equal(s.k.closed, 0);
     http_peer_reopen(&s.peer); /* with its token it goes on, in the same session */
     record *again = kit_resume(&s.k, r->token, NULL);

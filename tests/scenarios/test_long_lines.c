@@ -139,7 +139,8 @@ static void a_handshake_fails_when_its_answer_is_too_long(void **state)
     kit_end(&k);
 }
 
-/* The stream never brings event 1: the task is polled for its result. */
+/* The stream never brings event 1: it is asked for once more, and the result is
+ * fetched. */
 static void an_event_that_is_too_long_is_not_asked_for_without_end(void **state)
 {
     (void)state;
@@ -147,22 +148,24 @@ static void an_event_that_is_too_long_is_not_asked_for_without_end(void **state)
     begin_modern(&k, SERVER_STREAMS);
     record *r = kit_call(&k, "t");
     kit_result(&k, kit_expect(&k, "tools/call"), CREATED("t1"));
-    kit_expect(&k, "tasks/stream");
+    const char *stream = kit_expect(&k, "tasks/stream");
     kit_segment(&k, "t1", 0, 1, "a");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++) {
         begin_line(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\"",
                    0);
         end_line(&k, "\n");
         kit_segment(&k, "t1", 2, 3, "c");
-        kit_expect(&k, "notifications/cancelled");
-        if (i == 3)
+        if (i)
             break;
-        kit_advance(&k, 10000);
-        assert_at(kit_expect(&k, "tasks/stream"), "params.after", "0");
+        kit_expect(&k, "notifications/cancelled");
+        stream = kit_expect(&k, "tasks/stream");
+        assert_at(stream, "params.after", "0");
     }
+    kit_expect_silence(&k);
+    kit_result(&k, stream, FINAL);
     kit_result(&k, kit_expect(&k, "tasks/get"), "%s," RESULT, TASK("t1", "completed"));
     assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(r->segments, 2); /* those of RESULT */
+    assert_int_equal(r->segments, 2);
     assert_int_equal(r->completed, 1);
     kit_end(&k);
 }

@@ -89,8 +89,8 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
  * else by who sends it again, which it then does at once or later. */
 static bool may_go_again(segue_request *request)
 {
-    bool may = request->failures < request->session->options.max_reconnects;
-    request->failures += !sgi_session_is_open(request->session);
+    bool may = request->tries.failures < request->session->options.max_reconnects;
+    request->tries.failures += !sgi_session_is_open(request->session);
     return may;
 }
 
@@ -145,7 +145,7 @@ bool sgi_ask_again(sgi_conn *conn, const char *why, int32_t attempt, bool is_pol
     if (left <= 0) {
         sgi_explain_reach(exchange->session, text, why);
         if (request) /* which is not asked for anew for as long again */
-            request->lost_ms = exchange->lost_ms;
+            request->tries.lost_ms = exchange->lost_ms;
         if (exchange->emitter)
             sgi_emitter_lost(exchange->emitter, text, false);
         return false;

@@ -31,6 +31,14 @@ void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
              (long long)session->options.reconnect_timeout_ms, why ? why : "no answer");
 }
 
+int64_t sgi_outcome_code(const sgi_outcome *outcome)
+{
+    int64_t code = 0;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    return code;
+}
+
 static sgi_str id_key(const sgi_emitter *emitter)
 {
     return (sgi_str){(const char *)&emitter->id, sizeof emitter->id};

@@ -55,6 +55,9 @@ void sgi_explain(char why[SGI_WHY_MAX], const char *what, sgi_str said);
 void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
                        const char *why);
 
+/* Of an outcome that is ERROR: its code. Of any other: 0. */
+int64_t sgi_outcome_code(const sgi_outcome *outcome);
+
 /* What an outcome that is REFUSED means for the application. */
 static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {

@@ -60,7 +60,7 @@ static bool doubt(sgi_emitter *emitter)
     if (request->era_doubted)
         return false;
     request->era_doubted = true;
-    if (!request->failures)
+    if (!request->tries.failures)
         request->key_sent = false;
     return true;
 }

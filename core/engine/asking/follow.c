@@ -4,17 +4,27 @@
  *
  * The tracker is next_event: events come in order without holes, so a lower number is a
  * repeat and is dropped, a higher one a hole, which is repaired by opening the stream
- * again after the last contiguous event, a few times. */
+ * again after the last contiguous event, once (follow_events.c). */
 #include "engine/asking/request.h"
 
-#define REOPENINGS_MAX 3 /* of a stream, in a row, for one event */
-
-static void send_get(segue_request *request);
-static void send_stream(segue_request *request);
+static void send_answers(segue_request *request)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link) {
+        if (!sgi_question_is_due(question))
+            continue;
+        if (!sgi_follow_is_draft(request)) {
+            sgi_follow_answer(request, question);
+            continue;
+        }
+        request->look_due = true; /* it goes with the next look */
+        if (!request->tries.failures)
+            sgi_tries_stop(&request->tries);
+    }
+}
 
 void sgi_follow_go(segue_request *request)
 {
-    sgi_question *question;
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
     if (request->cancel_due) {
@@ -27,34 +37,13 @@ void sgi_follow_go(segue_request *request)
         sgi_follow_2025_go(request);
         return;
     }
-    TAILQ_FOREACH(question, &request->questions, link)
-        if (question->answer && !question->updating && !question->settled &&
-            !sgi_follow_is_draft(request))
-            sgi_follow_answer(request, question);
-    if (request->getting || request->retry.slot)
+    send_answers(request);
+    if (request->phase != SGI_PHASE_FOLLOW || request->getting ||
+        sgi_tries_wait(&request->tries))
         return;
-    bool streams = request->session->has_streams && !request->no_stream;
-    if (streams && !request->streaming && !request->paused)
-        send_stream(request);
-    if (request->look_due || !streams)
-        send_get(request);
-}
-
-/* The stream of this request is over, or is being dropped. */
-static void forget_stream(segue_request *request)
-{
-    if (request->streaming)
-        sgi_map_remove(&request->session->streams, &request->by_stream);
-    request->streaming = NULL;
-}
-
-static void drop_stream(segue_request *request)
-{
-    sgi_emitter *emitter = request->streaming;
-    forget_stream(request);
-    request->session->left_stream |= emitter != NULL;
-    if (emitter)
-        sgi_emitter_drop(emitter, true);
+    sgi_follow_stream_go(request);
+    if (request->look_due || sgi_follow_is_polled(request))
+        sgi_follow_get(request);
 }
 
 void sgi_follow_end(segue_request *request)
@@ -68,7 +57,7 @@ void sgi_follow_end(segue_request *request)
     if (request->cancelling)
         sgi_emitter_drop(request->cancelling, false);
     request->cancelling = NULL;
-    drop_stream(request);
+    sgi_follow_stream_drop(request);
     if (request->getting)
         sgi_emitter_drop(request->getting, false);
     request->getting = NULL;
@@ -94,7 +83,7 @@ static void take_question(segue_request *request, const sgi_json_member *member)
                                (sgi_limit){"max_questions", SGI_QUESTIONS_MAX});
     } else if (status != SEGUE_OK) {
         request->look_due = true; /* it is read again a little later */
-        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+        sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
     }
 }
 
@@ -151,15 +140,15 @@ static bool is_overtaken(segue_request *request, sgi_json task)
     if (!sgi_follow_is_draft(request) || !sgi_task_is_stale(request, task))
         return false;
     if (request->look_due)
-        send_get(request);
-    else if (!request->retry.slot)
+        sgi_follow_get(request);
+    else if (!sgi_tries_wait(&request->tries))
         sgi_task_poll_later(request);
     return true;
 }
 
 static void take_task(segue_request *request, sgi_json task)
 {
-    sgi_request_gets_on(request);
+    sgi_tries_good(&request->tries);
     sgi_task_note_poll(request, task);
     sgi_task_echo_note(request, task, true);
     if (is_overtaken(request, task))
@@ -187,11 +176,11 @@ static void take_task(segue_request *request, sgi_json task)
         take_questions(request, task);
         if (request->phase != SGI_PHASE_FOLLOW)
             return;
-        if (request->retry.slot)
+        if (sgi_tries_wait(&request->tries))
             break;
         if (request->look_due)
-            send_get(request);        /* something was said after this answer was given */
-        else if (!request->streaming) /* else the stream says when to look again */
+            sgi_follow_get(request); /* something was said after this answer was given */
+        else if (!request->streaming || sgi_follow_is_polled(request))
             sgi_task_poll_later(request);
         break;
     default:
@@ -201,27 +190,26 @@ static void take_task(segue_request *request, sgi_json task)
 
 /* A server that has nothing to say of a task whose time is over will have nothing to say
  * of it later (R-2557-43). */
-static void try_again(segue_request *request, int64_t at_least_ms)
+static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
 {
-    if (sgi_task_is_overdue(request))
+    int64_t code = sgi_outcome_code(outcome);
+    bool is_said =
+        outcome->kind == SGI_OUTCOME_ERROR || outcome->kind == SGI_OUTCOME_TIMEOUT;
+    if (outcome->kind == SGI_OUTCOME_RESULT)
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer to tasks/get is no JSON-RPC response");
+    else if (code == SGI_RPC_INVALID_PARAMS)
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
+                               "the server does not know the task", outcome->json);
+    else if (sgi_follow_is_unable(code))
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server cannot be asked for a task", outcome->json);
+    else if (is_said && sgi_task_is_overdue(request))
         sgi_request_fail(request, SEGUE_E_TASK_LOST,
                          "the task's time to live is over, and its server does not say "
                          "what became of it");
     else
-        sgi_request_back_off(request, at_least_ms);
-}
-
-static void take_get_error(segue_request *request, sgi_json error)
-{
-    int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
-    if (code == SGI_RPC_INVALID_PARAMS)
-        sgi_request_fail(request, SEGUE_E_TASK_LOST, "the server does not know the task");
-    else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY)
-        sgi_request_fail(request, SEGUE_E_PROTOCOL,
-                         "the server cannot be asked for a task");
-    else
-        try_again(request, sgi_task_retry_after(error));
+        sgi_tries_failed(&request->tries, outcome);
 }
 
 static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -232,16 +220,13 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
     bool refused = sgi_follow_draft_got(request, emitter, outcome);
-    if (outcome->kind != SGI_OUTCOME_RESULT)
+    bool is_answer = outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n;
+    if (!is_answer)
         request->look_due = true;
     if (refused)
         sgi_follow_look(request); /* an answer did not fit, or there is no such task */
-    else if (outcome->kind == SGI_OUTCOME_ERROR)
-        take_get_error(request, outcome->json);
-    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
-        try_again(request, 0);
-    else if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED)
-        sgi_request_cut_off(request, outcome);
+    else if (!is_answer)
+        take_get_failure(request, outcome);
     else if (sgi_task_is_another(request, outcome->json))
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer to tasks/get is about another task");
@@ -252,7 +237,7 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "an unknown resultType on tasks/get");
 }
 
-static void send_get(segue_request *request)
+void sgi_follow_get(segue_request *request)
 {
     sgi_sending sending;
     request->look_due = true;
@@ -267,134 +252,14 @@ static void send_get(segue_request *request)
     } else {
         if (emitter)
             sgi_follow_draft_unsent(request, emitter);
-        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+        sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
     }
 }
 
 void sgi_follow_look(segue_request *request)
 {
     request->look_due = true;
-    sgi_engine_timer_clear(request->engine, &request->retry);
-    if (sgi_session_is_open(request->session))
-        sgi_follow_go(request);
-}
-
-/* ---- tasks/stream ---- */
-
-/* An event that never comes, as it is larger than a message may be or gone, is asked for
- * a few times. The result has it, too. */
-void sgi_follow_reopen(segue_request *request)
-{
-    drop_stream(request);
-    if (request->failures < REOPENINGS_MAX) {
-        sgi_request_back_off(request, 0);
-        return;
-    }
-    sgi_engine_log(
-        request->engine, SEGUE_LOG_WARNING,
-        "event %llu of a task did not come in %d streams: its result is waited "
-        "for without a stream",
-        (unsigned long long)request->next_event, REOPENINGS_MAX + 1);
-    request->no_stream = request->partial = true;
-    send_get(request);
-}
-
-/* The stream ended and said how: the merged events are the result, if they are all
- * there. */
-static bool complete_from_events(segue_request *request, sgi_json result)
-{
-    sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
-    bool is_error = sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
-    if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
-        request->partial || request->unsure || sgi_fold_failed(&request->fold))
-        return false;
-    sgi_buf merged;
-    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
-    sgi_jw w = sgi_jw_on(&merged);
-    sgi_jw_open(&w, '{');
-    sgi_fold_write(&request->fold, &w, is_error, (sgi_str){0});
-    sgi_jw_close(&w, '}');
-    bool ok = !merged.failed;
-    if (ok) {
-        sgi_task_note_status(request, final);
-        sgi_request_finish_by(request, &merged);
-    }
-    sgi_buf_free(&merged);
-    return ok;
-}
-
-static void take_stream_error(segue_request *request, sgi_json error)
-{
-    int64_t code = 0;
-    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    sgi_json_int(sgi_json_get(error, "code"), &code);
-    if (sgi_json_string_is(reason, SGI_STR("events_gone"))) {
-        request->no_stream = request->partial = true; /* the result has it all */
-        send_get(request);
-    } else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY) {
-        request->session->has_streams = false;
-        send_get(request);
-    } else if (code == SGI_RPC_INVALID_PARAMS) {
-        request->no_stream = true; /* streamed by another request, or gone: get tells */
-        send_get(request);
-    } else {
-        if (request->failures)
-            request->look_due = true; /* who cannot stream may still be asked */
-        try_again(request, sgi_task_retry_after(error));
-    }
-}
-
-static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
-{
-    segue_request *request = emitter->request;
-    forget_stream(request);
-    if (request->phase != SGI_PHASE_FOLLOW)
-        return;
-    if (outcome->kind == SGI_OUTCOME_ERROR) {
-        take_stream_error(request, outcome->json);
-    } else if (outcome->kind == SGI_OUTCOME_RESULT) {
-        sgi_request_gets_on(request);
-        if (!complete_from_events(request, outcome->json))
-            send_get(request);
-    } else {
-        sgi_request_cut_off(request, outcome);
-    }
-}
-
-static void send_stream(segue_request *request)
-{
-    sgi_sending sending;
-    sgi_map *streams = &request->session->streams;
-    sgi_str id = sgi_str_of(request->task_id);
-    if (sgi_map_find(streams, id)) { /* one stream per task and connection (R-E-4) */
-        send_get(request);
-        return;
-    }
-    sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/stream", stream_ended);
-    if (emitter) {
-        emitter->timeout_ms = 0; /* it lasts as long as the task */
-        if (request->next_event)
-            sgi_jw_member_int(&sending.w, "after", (int64_t)request->next_event - 1);
-    }
-    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
-        request->streaming = emitter;
-        sgi_map_put(streams, &request->by_stream, id);
-    } else {
-        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
-    }
-}
-
-void sgi_follow_pause(segue_request *request)
-{
-    request->paused = true;
-    drop_stream(request);
-    if (request->task_2025)
-        sgi_follow_2025_pause(request);
-}
-
-void sgi_follow_resume(segue_request *request)
-{
-    request->paused = false;
+    sgi_tries_stop(&request->tries);
     if (sgi_session_is_open(request->session))
         sgi_follow_go(request);
 }
@@ -414,33 +279,32 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     sgi_question *question = question_of(request, emitter);
+    bool is_taken = outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n;
     question->updating = NULL;
-    if (outcome->kind == SGI_OUTCOME_RESULT)
-        question->settled = true;
-    else if (outcome->kind == SGI_OUTCOME_ERROR)
-        take_get_error(request, outcome->json);
-    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
-        sgi_request_back_off(request, 0);
-    else
-        sgi_request_cut_off(request, outcome);
-    if (question->settled && request->phase == SGI_PHASE_FOLLOW) {
-        sgi_engine_timer_clear(request->engine, &request->retry);
-        request->look_due =
-            true; /* at once: the answer was waited for, or more is asked */
-        sgi_follow_go(request);
-    }
+    if (is_taken)
+        sgi_question_settle(question);
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (sgi_follow_is_unable(sgi_outcome_code(outcome)))
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server takes no answers (tasks/update)",
+                               outcome->json);
+    else if (is_taken || sgi_question_failed(request, question, outcome))
+        sgi_follow_look(request); /* what became of the question? */
 }
 
 void sgi_follow_answer(segue_request *request, sgi_question *question)
 {
     sgi_sending sending;
     if (sgi_follow_is_draft(request)) { /* it goes with the next look */
-        sgi_follow_look(request);
+        sgi_follow_go(request);
         return;
     }
+    if (!sgi_question_is_due(question))
+        return;
     sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/update", answered);
     if (!emitter) {
-        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+        sgi_tries_back_off(&question->tries, SGI_BACKOFF_FIRST_MS);
         return;
     }
     sgi_jw_key(&sending.w, "inputResponses");
@@ -451,5 +315,5 @@ void sgi_follow_answer(segue_request *request, sgi_question *question)
     if (sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
         question->updating = emitter;
     else
-        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+        sgi_tries_back_off(&question->tries, SGI_BACKOFF_FIRST_MS);
 }

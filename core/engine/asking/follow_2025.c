@@ -87,14 +87,14 @@ static void listen_on(segue_request *request)
 static void back_off(segue_request *request, int64_t at_least_ms)
 {
     request->task_2025->backing_off = true;
-    sgi_request_back_off(request, at_least_ms);
+    sgi_tries_back_off(&request->tries, at_least_ms);
 }
 
 void sgi_follow_2025_go(segue_request *request)
 {
     sgi_task_2025 *task = request->task_2025;
     sgi_step due = sgi_2025_next(request);
-    if (!request->retry.slot)
+    if (!sgi_tries_wait(&request->tries))
         task->backing_off = false;
     if (due == SGI_STEP_LOOK)
         look(request);
@@ -199,7 +199,7 @@ void sgi_2025_heed_state(segue_request *request)
         take_ended(request);
     } else {
         request->task_2025->fetch_due |= is_asked_by_result(request);
-        if (!request->retry.slot)
+        if (!sgi_tries_wait(&request->tries))
             sgi_task_poll_later(request);
     }
     sgi_follow_2025_go(request);
@@ -209,7 +209,7 @@ void sgi_2025_heed_state(segue_request *request)
 
 static void take_look(segue_request *request, sgi_json task)
 {
-    sgi_request_gets_on(request);
+    sgi_tries_good(&request->tries);
     if (request->calling)
         sgi_emitter_touch(request->calling); /* who answers this also pushes */
     if (sgi_task_is_another(request, task)) {
@@ -261,8 +261,8 @@ static void cut_off(segue_request *request, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_TIMEOUT) {
         back_off(request, 0);
     } else {
-        sgi_request_cut_off(request, outcome);
-        request->task_2025->backing_off = request->retry.slot != 0;
+        sgi_tries_cut_off(&request->tries, outcome);
+        request->task_2025->backing_off = sgi_tries_wait(&request->tries);
     }
 }
 
@@ -330,7 +330,7 @@ static void take_pulled(segue_request *request, const sgi_response *reply)
         stop_pulling(request);
     else if (!task->tracker.complete && ended)
         task->pull_due = true;
-    if (!task->tracker.complete && !request->retry.slot)
+    if (!task->tracker.complete && !sgi_tries_wait(&request->tries))
         sgi_task_poll_later(request);
     sgi_2025_settle(request);
 }
@@ -399,7 +399,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (!sgi_2025_is_live(request))
         return;
     if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
-        sgi_request_gets_on(request);
+        sgi_tries_good(&request->tries);
         sgi_response_read(outcome->json, &reply);
         if (task->is_fetch || reply.kind == SGI_RESPONSE_PLAIN)
             take_fetched(request, &reply);

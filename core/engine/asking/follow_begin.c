@@ -62,6 +62,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
         return;
     }
     request->phase = SGI_PHASE_FOLLOW;
+    request->tries.method = "tasks/get";
     keep_meta(request, meta);
     sgi_questions_clear(request); /* those of rounds; the task has its own */
     sgi_task_note_poll(request, task);

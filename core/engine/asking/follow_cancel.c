@@ -35,9 +35,9 @@ void sgi_follow_cancelled(segue_request *request)
 static void try_again(segue_request *request, int64_t at_least_ms)
 {
     if (sgi_session_is_open(request->session))
-        sgi_request_later(request, at_least_ms > SGI_BACKOFF_FIRST_MS
-                                       ? at_least_ms
-                                       : SGI_BACKOFF_FIRST_MS);
+        sgi_tries_later(&request->tries, at_least_ms > SGI_BACKOFF_FIRST_MS
+                                             ? at_least_ms
+                                             : SGI_BACKOFF_FIRST_MS);
 }
 
 static void was_refused(segue_request *request, sgi_json error)
@@ -71,7 +71,8 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
 void sgi_follow_cancel_go(segue_request *request)
 {
     sgi_sending sending;
-    if (request->cancelling || request->retry.slot || !sgi_follow_settle_birth(request))
+    if (request->cancelling || sgi_tries_wait(&request->tries) ||
+        !sgi_follow_settle_birth(request))
         return;
     sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/cancel", answered);
     if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
@@ -93,7 +94,7 @@ void sgi_follow_cancel(segue_request *request, segue_status status)
     request->cancel_status = status;
     int64_t grace_ms = status == SEGUE_E_TIMEOUT ? TIMEOUT_GRACE_MS : CANCEL_GRACE_MS;
     int64_t now = sgi_now(&request->engine->env);
-    sgi_engine_timer_clear(request->engine, &request->retry);
+    sgi_tries_stop(&request->tries);
     if (!request->deadline.slot || request->deadline.at_ms - now > grace_ms)
         sgi_engine_timer(request->engine, &request->deadline, grace_ms, grace_over);
     if (sgi_session_is_open(request->session))

@@ -29,17 +29,12 @@ bool sgi_follow_draft_answer(segue_request *request, sgi_json result)
 
 /* ---- answers ---- */
 
-static bool is_due(const sgi_question *question)
-{
-    return question->answer && !question->settled && !question->updating;
-}
-
 void sgi_follow_draft_write(segue_request *request, sgi_emitter *emitter, sgi_jw *w)
 {
     sgi_question *question;
     bool some = false;
     TAILQ_FOREACH(question, &request->questions, link) {
-        if (!is_due(question))
+        if (!sgi_question_is_due(question))
             continue;
         if (!some) {
             sgi_jw_key(w, "inputResponses");
@@ -65,21 +60,16 @@ void sgi_follow_draft_unsent(segue_request *request, const sgi_emitter *emitter)
 bool sgi_follow_draft_got(segue_request *request, const sgi_emitter *emitter,
                           const sgi_outcome *outcome)
 {
-    sgi_question *question, *next;
-    int64_t code = 0;
+    sgi_question *question;
     bool refused = false;
-    if (outcome->kind == SGI_OUTCOME_ERROR)
-        sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
-    SGI_TAILQ_EACH(question, &request->questions, link, next) {
+    TAILQ_FOREACH(question, &request->questions, link) {
         if (question->updating != emitter)
             continue;
         question->updating = NULL;
-        if (outcome->kind == SGI_OUTCOME_RESULT) {
-            question->settled = true;
-        } else if (code == SGI_RPC_INVALID_PARAMS) {
-            sgi_question_forget(request, question);
-            refused = true;
-        }
+        if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n)
+            sgi_question_settle(question);
+        else if (sgi_outcome_code(outcome) == SGI_RPC_INVALID_PARAMS)
+            refused |= sgi_question_failed(request, question, outcome);
     }
     return refused;
 }

@@ -8,6 +8,44 @@ static void lack_something(segue_request *request)
 {
     request->engine->warnings++;
     request->partial = true;
+    sgi_engine_log(
+        request->engine, SEGUE_LOG_WARNING,
+        "event %lld of task %.64s has no usable payload: the stream lacks what "
+        "it was to bring, and the result is fetched at the end",
+        (long long)request->next_event - 1, request->task_id);
+}
+
+void sgi_follow_lack(segue_request *request, uint64_t next_event)
+{
+    request->engine->warnings++;
+    request->partial = true;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "the stream of task %.64s lacks the events %llu to %llu: what they "
+                   "were to bring is in the result, which is fetched at the end",
+                   request->task_id, (unsigned long long)request->next_event,
+                   (unsigned long long)next_event - 1);
+    request->next_event = next_event;
+    request->counts = false; /* the segments among them were not counted */
+}
+
+/* An event behind a hole: true when it is not taken. The stream is asked for again once;
+ * what stays missing then does not come. On a byte stream the rest of the stream that was
+ * left may still come: it goes on behind what came before. */
+static bool waits_for_hole(segue_request *request, uint64_t seq)
+{
+    bool is_left = !request->session->conn->exchanging && seq > request->gap_end;
+    if (request->gap == request->next_event) {
+        if (is_left)
+            request->gap_end = seq;
+        else
+            sgi_follow_lack(request, seq);
+        return is_left;
+    }
+    request->engine->warnings++;
+    request->gap = request->next_event;
+    request->gap_end = seq;
+    sgi_follow_reopen(request);
+    return true;
 }
 
 /* Of the first block of an event. Where the server does not tell it they are counted. */
@@ -83,19 +121,16 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event)
      * one was left it may also be of that, sent before the server knew: an event names
      * its task, not its stream. What is passed over then is in the result, too. */
     if ((uint64_t)seq > request->next_event) {
-        if (request->next_event) {
-            request->engine->warnings++;
-            sgi_follow_reopen(request);
+        if (request->next_event && waits_for_hole(request, (uint64_t)seq))
             return;
-        }
-        if (request->session->left_stream) {
+        if (!request->next_event && request->session->left_stream) {
             request->unsure = true;
             return;
         }
         request->partial = true;
     }
     request->unsure = false;
-    sgi_request_gets_on(request);
+    sgi_tries_good(&request->stream_tries);
     request->next_event = (uint64_t)seq + 1;
     take_event(request, (uint64_t)seq, event);
     if (request->phase != SGI_PHASE_FOLLOW)

@@ -10,7 +10,7 @@ bool sgi_2025_is_overtaken(const segue_request *request)
 static bool may_ask(const segue_request *request)
 {
     const sgi_task_2025 *task = request->task_2025;
-    bool backs_off = task->backing_off && request->retry.slot;
+    bool backs_off = task->backing_off && sgi_tries_wait(&request->tries);
     return sgi_2025_is_live(request) && !request->hook_pending && !request->paused &&
            !task->asking && !request->cancel_due && !backs_off &&
            sgi_session_is_open(request->session);
@@ -25,7 +25,7 @@ static sgi_step unless_full(const segue_request *request, sgi_step step)
 sgi_step sgi_2025_next(const segue_request *request)
 {
     const sgi_task_2025 *task = request->task_2025;
-    bool waits = request->retry.slot != 0;
+    bool waits = sgi_tries_wait(&request->tries);
     bool ended = sgi_task_state_is_terminal(request->state);
     bool can_pull = sgi_2025_can_pull(task);
     if (!may_ask(request))

@@ -100,7 +100,7 @@ static void show_block(void *user, uint64_t index, sgi_json block)
     if (number < request->next_segment)
         return;
     request->next_segment = number + 1;
-    sgi_request_gets_on(request);
+    sgi_tries_good(&request->tries);
     sgi_deliver_piece(request, number, index, block);
 }
 
@@ -288,7 +288,7 @@ void sgi_pieces_notified(segue_request *request, sgi_json params)
         sgi_deliver_void(request, (uint64_t)voided);
     for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);)
         if (++request->piece_count >= request->next_segment) {
-            sgi_request_gets_on(request);
+            sgi_tries_good(&request->tries);
             sgi_deliver_segment(request, request->next_segment++, 0, block);
         }
     if (!keep_pace(request))

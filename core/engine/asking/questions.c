@@ -22,6 +22,9 @@ static void release(const sgi_mem *mem, sgi_question *question)
 {
     if (!question)
         return;
+    sgi_tries_stop(&question->tries);
+    if (question->answer)
+        sgi_release(mem, question->answer, question->answer_len + 1);
     sgi_text_free(mem, question->key);
     sgi_defaults_free(&question->defaults, mem);
     if (question->form)
@@ -29,20 +32,14 @@ static void release(const sgi_mem *mem, sgi_question *question)
     sgi_release(mem, question, sizeof *question);
 }
 
-void sgi_question_forget(segue_request *request, sgi_question *question)
-{
-    const sgi_mem *mem = sgi_engine_mem(request->engine);
-    TAILQ_REMOVE(&request->questions, question, link);
-    if (question->answer)
-        sgi_release(mem, question->answer, question->answer_len + 1);
-    release(mem, question);
-}
-
 void sgi_questions_clear(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    while (!TAILQ_EMPTY(&request->questions))
-        sgi_question_forget(request, TAILQ_FIRST(&request->questions));
+    sgi_question *question, *next;
+    SGI_TAILQ_EACH(question, &request->questions, link, next) {
+        TAILQ_REMOVE(&request->questions, question, link);
+        release(mem, question);
+    }
     if (request->round_state)
         sgi_release(mem, request->round_state, request->round_state_len + 1);
     request->round_state = NULL;
@@ -50,13 +47,13 @@ void sgi_questions_clear(segue_request *request)
 
 /* ---- one question ---- */
 
-static bool is_known(const segue_request *request, sgi_str key)
+static sgi_question *find(const segue_request *request, sgi_str key)
 {
-    const sgi_question *question;
+    sgi_question *question;
     TAILQ_FOREACH(question, &request->questions, link)
         if (sgi_str_eq(sgi_str_of(question->key), key))
-            return true;
-    return false;
+            break;
+    return question;
 }
 
 static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method,
@@ -92,7 +89,50 @@ segue_status sgi_question_answer(const segue_request *request, sgi_question *que
     }
     question->answer = filled;
     question->answer_len = len;
+    question->state = SGI_QUESTION_ANSWERED;
     return SEGUE_OK;
+}
+
+void sgi_question_settle(sgi_question *question)
+{
+    question->state = SGI_QUESTION_SETTLED;
+    sgi_tries_good(&question->tries);
+}
+
+bool sgi_question_failed(segue_request *request, sgi_question *question,
+                         const sgi_outcome *outcome)
+{
+    sgi_tries_failed(&question->tries, outcome);
+    if (sgi_outcome_code(outcome) != SGI_RPC_INVALID_PARAMS)
+        return false;
+    sgi_release(sgi_engine_mem(request->engine), question->answer,
+                question->answer_len + 1);
+    question->answer = NULL;
+    question->state = SGI_QUESTION_REFUSED;
+    return true;
+}
+
+void sgi_questions_rest(segue_request *request)
+{
+    sgi_question *question;
+    TAILQ_FOREACH(question, &request->questions, link)
+        sgi_tries_stop(&question->tries);
+}
+
+/* To the application. */
+static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json params)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
+    sgi_buf text;
+    sgi_buf_init(&text, sgi_engine_mem(request->engine));
+    sgi_buf_add_str(&text, key);
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, method);
+    sgi_buf_add_char(&text, 0);
+    sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
+    bool ok = !text.failed && sgi_deliver(request, &head, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    return ok;
 }
 
 /* To the application and into the list, or neither. */
@@ -100,22 +140,16 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
                         sgi_json params)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
     sgi_question *question = sgi_zalloc(mem, sizeof *question);
-    sgi_buf text;
-    sgi_buf_init(&text, mem);
-    sgi_buf_add_str(&text, key);
-    sgi_buf_add_char(&text, 0);
-    sgi_buf_add_str(&text, method);
-    sgi_buf_add_char(&text, 0);
-    sgi_buf_add_str(&text, params.n ? params : SGI_STR("{}"));
-    if (question)
+    if (question) {
+        sgi_tries_init(&question->tries, request,
+                       sgi_follow_is_draft(request) ? "tasks/get with an answer"
+                                                    : "tasks/update");
         question->key = sgi_text_dup(mem, key);
+    }
     bool ok = question && question->key && keep_form(mem, question, method, params) &&
-              !text.failed &&
               sgi_defaults_keep(&question->defaults, request->session, method, params) &&
-              sgi_deliver(request, &head, sgi_buf_str(&text));
-    sgi_buf_free(&text);
+              tell(request, key, method, params);
     if (ok) {
         TAILQ_INSERT_TAIL(&request->questions, question, link);
         request->question_count++;
@@ -133,8 +167,15 @@ segue_status sgi_question_take(segue_request *request, const sgi_json_member *me
     if (member->escaped || !method.n ||
         (params.n && sgi_json_kind_of(params) != SGI_JSON_OBJECT))
         return SEGUE_E_PROTOCOL;
-    if (is_known(request, member->key))
+    sgi_question *known = find(request, member->key);
+    if (known && known->state != SGI_QUESTION_REFUSED)
         return SEGUE_OK;
+    if (known && !tell(request, member->key, method, params))
+        return SEGUE_E_NOMEM;
+    if (known) {
+        known->state = SGI_QUESTION_OPEN;
+        return SEGUE_OK;
+    }
     if (request->question_count >= SGI_QUESTIONS_MAX)
         return SEGUE_E_LIMIT;
     return add(request, member->key, method, params);
@@ -142,11 +183,8 @@ segue_status sgi_question_take(segue_request *request, const sgi_json_member *me
 
 sgi_question *sgi_question_find(segue_request *request, const char *key)
 {
-    sgi_question *question;
-    TAILQ_FOREACH(question, &request->questions, link)
-        if (!strcmp(question->key, key))
-            break;
-    return question && !question->answer && !question->settled ? question : NULL;
+    sgi_question *question = find(request, sgi_str_of(key));
+    return question && question->state == SGI_QUESTION_OPEN ? question : NULL;
 }
 
 /* 2026-07-28 has results for answers, and no errors. For a form that is not filled in
@@ -205,7 +243,7 @@ static void ask_again(segue_request *request)
     if (request->rounds == 1)
         sgi_request_go(request);
     else
-        sgi_request_later(request, sgi_backoff_ms(&asking, request->rounds - 1));
+        sgi_tries_later(&request->tries, sgi_backoff_ms(&asking, request->rounds - 1));
 }
 
 static const char *take_all(segue_request *request, sgi_json inputs, segue_status *status)

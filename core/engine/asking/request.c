@@ -13,7 +13,8 @@ static void free_request(segue_request *request)
     const sgi_mem *mem = sgi_engine_mem(request->engine);
     request->handle.magic = SGI_MAGIC_FREED;
     sgi_engine_timer_clear(request->engine, &request->deadline);
-    sgi_engine_timer_clear(request->engine, &request->retry);
+    sgi_tries_stop(&request->tries);
+    sgi_tries_stop(&request->stream_tries);
     sgi_questions_clear(request);
     sgi_asked_clear(request);
     sgi_text_free(mem, request->method);
@@ -80,6 +81,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     if (!sgi_echo_set(&request->echo, mem, spec->echo))
         return false;
     request->method = sgi_text_dup(mem, spec->method);
+    request->tries.method = spec->task_id.n ? "tasks/get" : request->method;
     return request->method && sgi_resume_take(request, spec);
 }
 
@@ -102,6 +104,8 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     else
         request->phase = SGI_PHASE_WAIT;
     request->credit = spec->options->credit > 0 ? spec->options->credit : -1;
+    sgi_tries_init(&request->tries, request, NULL);
+    sgi_tries_init(&request->stream_tries, request, "tasks/stream");
     request->poll_ms = 1000;
     request->next_event = request->delivered_event = spec->next_event;
     request->next_segment = spec->next_segment ? spec->next_segment : 1;
@@ -414,7 +418,7 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
     if (request->resume_token)
         sgi_resume_lost(request);
     if (request->key_sent || request->resume_token || outcome->unsent)
-        sgi_request_cut_off(request, outcome);
+        sgi_tries_cut_off(&request->tries, outcome);
     else
         sgi_request_fail(request,
                          request->merge ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
@@ -454,7 +458,7 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
         sgi_cache_refused(request, outcome->json);
         sgi_task_handle_refused(request, outcome->json);
         if (request->merge)
-            sgi_request_fail_error(request, SEGUE_E_REMOTE, outcome->json);
+            sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
         else if (!sgi_tool_lookup(request, outcome->json) &&
                  !sgi_task_calls_reform(request, outcome->json))
             sgi_request_finish_error(request, NULL, outcome->json);
@@ -472,8 +476,8 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
 
 void sgi_request_go(segue_request *request)
 {
-    if (request->phase == SGI_PHASE_WAIT && !request->calling && !request->retry.slot &&
-        !sgi_questions_are_open(request))
+    if (request->phase == SGI_PHASE_WAIT && !request->calling &&
+        !sgi_tries_wait(&request->tries) && !sgi_questions_are_open(request))
         send_call(request);
     else if (request->phase == SGI_PHASE_FOLLOW)
         sgi_follow_go(request);

@@ -20,6 +20,7 @@
 #include "engine/asking/session.h"
 #include "engine/asking/task_echo.h"
 #include "engine/asking/tracker.h"
+#include "engine/asking/tries.h"
 
 typedef enum sgi_phase {
     SGI_PHASE_WAIT = 0,
@@ -47,15 +48,23 @@ static inline sgi_birth sgi_birth_of(sgi_version version)
                                                   : SGI_BIRTH_EXTENSION;
 }
 
+typedef enum sgi_question_state {
+    SGI_QUESTION_OPEN = 0, /* the application has it, and has given no answer */
+    SGI_QUESTION_ANSWERED, /* the server has not acknowledged the answer */
+    SGI_QUESTION_REFUSED,  /* the question may come again */
+    SGI_QUESTION_SETTLED   /* acknowledged */
+} sgi_question_state;
+
 /* A question of the server. */
 typedef struct sgi_question {
     TAILQ_ENTRY(sgi_question) link;
     char *key;
     sgi_defaults defaults;
-    char *answer; /* JSON, while its acknowledgement is outstanding */
+    sgi_question_state state;
+    char *answer; /* JSON, or NULL */
     size_t answer_len;
     sgi_emitter *updating; /* the exchange under way, or NULL */
-    bool settled;          /* acknowledged, or no longer asked */
+    sgi_tries tries;       /* of its answer: tasks/update */
     char *form;            /* it asks a person: its params; NULL = another question */
     size_t form_len;
 } sgi_question;
@@ -119,7 +128,8 @@ struct segue_request {
     uint64_t cache_mark;  /* its result may be kept if nothing changed since; 0 = not */
     segue_request_events events;
     sgi_timer deadline;
-    sgi_timer retry; /* next poll, or next try */
+    sgi_tries tries;        /* of the request itself, then of tasks/get */
+    sgi_tries stream_tries; /* of tasks/stream */
 
     /* exchanges under way */
     sgi_emitter *calling; /* the request itself */
@@ -143,9 +153,6 @@ struct segue_request {
     sgi_emitter *cancelling; /* tasks/cancel: its answer ends the request */
     bool cancel_due;         /* ... which is under way, or has yet to be sent */
     segue_status cancel_status;
-    int32_t failures;  /* in a row, of exchanges about the task */
-    int64_t lost_ms;   /* time without a server: pauses and failed attempts */
-    int64_t tried_ms;  /* when the last attempt began or begins; 0 = none */
     bool no_stream;    /* the server streams, but not this */
     bool look_due;     /* tasks/get is owed, whatever the stream does */
     bool hook_pending; /* on_task has not run: nothing is asked before it (R-2557-60) */
@@ -156,6 +163,8 @@ struct segue_request {
     bool paused; /* the stream was stopped: the inbox is full and credit is out */
     bool behind; /* the inbox is full, callbacks are due: the session reads no more */
     uint64_t next_event;
+    uint64_t gap;     /* E: next_event when a hole before it was asked for again */
+    uint64_t gap_end; /* ... the last event that came behind that hole */
     uint64_t next_segment;
     uint64_t void_segments; /* so many were thrown away by the last replace */
     bool end_seen;          /* E: tasks/get was ahead of the stream */
@@ -260,8 +269,9 @@ void sgi_request_finish(segue_request *request, sgi_json result);
 void sgi_request_finish_by(segue_request *request, sgi_buf *result);
 /* The server's error; what: of another message than the request's own, or NULL. */
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
-/* The server's error, and what was received goes with it. */
-void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error);
+/* The same with another status, and what was received goes with it. */
+void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
+                            sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
 /* ... for a limit of this side. */
 void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
@@ -271,24 +281,6 @@ void sgi_request_fail_limit(segue_request *request, segue_status status, const c
 void sgi_request_take(segue_request *request, const sgi_outcome *outcome);
 /* Sends what is due in its phase; for a session that is open. */
 void sgi_request_go(segue_request *request);
-
-/* ---- retry.c ---- */
-
-/* The server did something for it: what failed before is forgotten. */
-static inline void sgi_request_gets_on(segue_request *request)
-{
-    request->failures = 0;
-    request->lost_ms = request->tried_ms = 0;
-}
-
-/* sgi_request_go, about so much later. */
-void sgi_request_later(segue_request *request, int64_t ms);
-/* After a failure: the first try at once, then ever later (R-2557-63). */
-#define SGI_BACKOFF_FIRST_MS 250
-void sgi_request_back_off(segue_request *request, int64_t at_least_ms);
-/* An exchange was lost or refused: tries again if that is of use. While the session is
- * not open, whatever is due waits for it. */
-void sgi_request_cut_off(segue_request *request, const sgi_outcome *outcome);
 
 /* ---- notices.c: what the session tells ---- */
 
@@ -314,8 +306,14 @@ typedef struct sgi_task_event {
 } sgi_task_event;
 
 void sgi_follow_event(segue_request *request, const sgi_task_event *event);
-/* The stream has a hole: it is asked for again, behind what came. */
-void sgi_follow_reopen(segue_request *request);
+/* The events before this one do not come any more: the stream lacks them, and the result
+ * is fetched. */
+void sgi_follow_lack(segue_request *request, uint64_t next_event);
+/* The code of an error says that the server does not have the method at all. */
+static inline bool sgi_follow_is_unable(int64_t code)
+{
+    return code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY;
+}
 void sgi_follow_answer(segue_request *request, sgi_question *question);
 /* The application has given no credit for what is there: the stream is stopped. */
 void sgi_follow_pause(segue_request *request);
@@ -326,6 +324,18 @@ void sgi_follow_end(segue_request *request);
 
 /* Looks at the task now, whatever was to be waited for. */
 void sgi_follow_look(segue_request *request);
+/* Sends tasks/get, unless one is under way: then another follows it. */
+void sgi_follow_get(segue_request *request);
+
+/* ---- follow_stream.c: tasks/stream ---- */
+
+/* Opens the stream if it is due. */
+void sgi_follow_stream_go(segue_request *request);
+void sgi_follow_stream_drop(segue_request *request);
+/* There is no stream, or it is not enough. */
+bool sgi_follow_is_polled(const segue_request *request);
+/* The stream is asked for again, behind what came. */
+void sgi_follow_reopen(segue_request *request);
 
 /* ---- follow_cancel.c ---- */
 
@@ -473,8 +483,20 @@ void sgi_questions_clear(segue_request *request);
 /* A member of inputRequests. SEGUE_OK also for one that is known; SEGUE_E_PROTOCOL when
  * it is no question that could be asked; SEGUE_E_LIMIT; SEGUE_E_NOMEM. */
 segue_status sgi_question_take(segue_request *request, const sgi_json_member *member);
-/* It was never asked. */
-void sgi_question_forget(segue_request *request, sgi_question *question);
+/* Its answer is to be sent now. */
+static inline bool sgi_question_is_due(const sgi_question *question)
+{
+    return question->state == SGI_QUESTION_ANSWERED && !question->updating &&
+           !sgi_tries_wait(&question->tries);
+}
+/* The server acknowledged the answer. */
+void sgi_question_settle(sgi_question *question);
+/* The exchange with the answer failed. It is sent again later. If the server says that it
+ * is no answer to this question, the application is asked anew; true: so it was. */
+bool sgi_question_failed(segue_request *request, sgi_question *question,
+                         const sgi_outcome *outcome);
+/* The request ends: no answer is sent any more. */
+void sgi_questions_rest(segue_request *request);
 /* One that has no answer yet; NULL when there is none. */
 sgi_question *sgi_question_find(segue_request *request, const char *key);
 /* Its answer is there then. SEGUE_E_INVALID: it is none, or does not fit the form. */

@@ -10,7 +10,9 @@ static void end(segue_request *request, segue_status status)
     request->phase = SGI_PHASE_DONE;
     request->status = status;
     sgi_engine_timer_clear(request->engine, &request->deadline);
-    sgi_engine_timer_clear(request->engine, &request->retry);
+    sgi_tries_stop(&request->tries);
+    sgi_tries_stop(&request->stream_tries);
+    sgi_questions_rest(request);
     if (request->calling)
         sgi_emitter_drop(request->calling, false);
     request->calling = NULL;
@@ -91,12 +93,13 @@ static void keep_received(segue_request *request)
         sgi_buf_reset(&request->result, 0);
 }
 
-void sgi_request_fail_error(segue_request *request, segue_status status, sgi_json error)
+void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
+                            sgi_json error)
 {
     if (request->phase == SGI_PHASE_DONE)
         return;
     keep_received(request);
-    end_with(request, status, NULL, error);
+    end_with(request, status, what, error);
 }
 
 void sgi_request_fail(segue_request *request, segue_status status, const char *text)

@@ -74,7 +74,7 @@ void sgi_resume_event(segue_request *request, sgi_str id)
     if (!request->resume_token || !id.n)
         return;
     if (!request->last_event || !sgi_str_eq(id, sgi_str_of(request->last_event)))
-        sgi_request_gets_on(request);
+        sgi_tries_good(&request->tries);
     char *copy = sgi_text_dup(mem, id);
     if (!copy)
         return; /* what comes twice is known by its number */
@@ -93,7 +93,7 @@ static bool is_elsewhere(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
     return sgi_json_string_is(reason, SGI_STR("elsewhere")) &&
-           request->failures < request->session->options.max_reconnects;
+           request->tries.failures < request->session->options.max_reconnects;
 }
 
 static void resumed(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -101,10 +101,10 @@ static void resumed(sgi_emitter *emitter, const sgi_outcome *outcome)
     segue_request *request = emitter->request;
     request->calling = NULL;
     if (outcome->kind == SGI_OUTCOME_ERROR && is_elsewhere(request, outcome->json)) {
-        sgi_request_back_off(request, sgi_task_retry_after(outcome->json));
+        sgi_tries_back_off(&request->tries, sgi_task_retry_after(outcome->json));
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         sgi_task_handle_refused(request, outcome->json);
-        sgi_request_fail_error(request, SEGUE_E_REMOTE, outcome->json);
+        sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
     } else {
         if (outcome->kind == SGI_OUTCOME_RESULT)
             sgi_task_handle_note(request, outcome->json);
@@ -208,7 +208,7 @@ void sgi_resume_send(segue_request *request)
         return;
     int64_t left = request->resume_due_ms - sgi_now(&request->engine->env);
     if (left > 0) {
-        sgi_request_later(request, left + left / 9 + 1); /* nor a tenth sooner */
+        sgi_tries_later(&request->tries, left + left / 9 + 1); /* nor a tenth sooner */
         return;
     }
     if (sgi_emitter_is_out(session, request->call_id)) {
@@ -241,7 +241,7 @@ bool sgi_resume_is_repeat(segue_request *request, double progress)
     bool repeat = request->has_progress && progress <= request->last_progress;
     if (!repeat) {
         request->last_progress = progress;
-        sgi_request_gets_on(request);
+        sgi_tries_good(&request->tries);
     }
     request->has_progress = true;
     return repeat && request->resume_token;

@@ -13,7 +13,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
     if (request->state == SEGUE_TASK_CANCELLED)
         sgi_follow_cancelled(request);
     else if (task->some)
-        sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, error);
+        sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, NULL, error);
     else
         sgi_request_finish_error(request, NULL, error);
 }

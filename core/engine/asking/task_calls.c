@@ -75,15 +75,15 @@ static void look_ended(segue_session *session)
 /* Nothing of the call was sent, so another look is safe. */
 static void look_again(segue_request *request, const sgi_outcome *outcome)
 {
-    bool may = request->failures + 1 < LOOKS_MAX;
+    bool may = request->tries.failures + 1 < LOOKS_MAX;
     char why[SGI_WHY_MAX];
     sgi_outcome lost = *outcome;
     if (outcome->kind == SGI_OUTCOME_LOST || outcome->kind == SGI_OUTCOME_REFUSED) {
         sgi_explain(why, LOOKING, sgi_str_of(outcome->why));
         lost.why = why;
-        sgi_request_cut_off(request, &lost);
+        sgi_tries_cut_off(&request->tries, &lost);
     } else if (may) {
-        sgi_request_back_off(request, SGI_BACKOFF_FIRST_MS);
+        sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         sgi_request_finish_error(request, LOOKING, outcome->json);
     } else if (outcome->kind == SGI_OUTCOME_TIMEOUT) {

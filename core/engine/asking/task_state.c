@@ -116,7 +116,7 @@ void sgi_task_poll_later(segue_request *request)
     if (request->cancel_due)
         return; /* the answer to that is waited for */
     ms = ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms;
-    sgi_request_later(request, ms);
+    sgi_tries_later(&request->tries, ms);
 }
 
 /* resultType "task" is no news then: so the examples of SEP-2663 have it (R-2557-20), and

@@ -23,7 +23,7 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
     sgi_json cursor = sgi_json_get(outcome->json, "nextCursor");
     request->calling = NULL;
     if (outcome->kind == SGI_OUTCOME_LOST) {
-        sgi_request_cut_off(request, outcome);
+        sgi_tries_cut_off(&request->tries, outcome);
         return;
     }
     if (outcome->kind == SGI_OUTCOME_RESULT) {

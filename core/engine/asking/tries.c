@@ -1,0 +1,186 @@
+/* When an exchange of a request is tried again: at the next interval, or after a failure,
+ * ever later. The request ends when its tries are over. */
+#include "base/backoff.h"
+#include "engine/asking/request.h"
+
+#include <stdio.h>
+
+static const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS,
+                                   .most_ms = SGI_BACKOFF_MOST_MS};
+
+#define SPREAD 10 /* percent */
+
+void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method)
+{
+    *tries = (sgi_tries){.request = request, .method = method};
+}
+
+void sgi_tries_stop(sgi_tries *tries)
+{
+    if (tries->request)
+        sgi_engine_timer_clear(tries->request->engine, &tries->timer);
+}
+
+static void go_again(sgi_timer *timer)
+{
+    sgi_tries *tries = SGI_OWNER(timer, sgi_tries, timer);
+    segue_request *request = tries->request;
+    if (tries->tried_ms) /* the pause was a tenth longer or shorter */
+        tries->tried_ms = sgi_now(&request->engine->env);
+    if (sgi_session_is_open(request->session))
+        sgi_request_go(request);
+}
+
+/* Plus or minus a tenth, so that many who wait do not come at once. */
+void sgi_tries_later(sgi_tries *tries, int64_t ms)
+{
+    sgi_engine *engine = tries->request->engine;
+    sgi_engine_timer(engine, &tries->timer, sgi_backoff_spread(ms, SPREAD, &engine->env),
+                     go_again);
+}
+
+static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
+{
+    int64_t ms = sgi_backoff_ms(&trying, tries->failures++);
+    if (ms < at_least_ms)
+        ms = at_least_ms;
+    int64_t patience = sgi_session_patience(tries->request->session, ms);
+    return patience > ms ? patience + patience / 9 : ms; /* nor a tenth sooner */
+}
+
+void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms)
+{
+    if (!tries->request->cancel_due) /* then only the answer to that is waited for */
+        sgi_tries_later(tries, next_pause(tries, at_least_ms));
+}
+
+static bool are_over(const sgi_tries *tries)
+{
+    return tries->failures >= tries->request->session->options.max_reconnects;
+}
+
+/* ---- lost ---- */
+
+/* An exchange that reached the server and was cut later says that it was there, and so
+ * does a pause that the server itself asks for. */
+static void lose(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    segue_request *request = tries->request;
+    segue_session *session = request->session;
+    char why[SGI_WHY_MAX];
+    int64_t now = sgi_now(&request->engine->env);
+    bool is_asked = sgi_session_patience(session, 0) > 0;
+    if (sgi_tries_wait(tries) && tries->tried_ms > now)
+        return; /* another exchange was lost as well: one pause is for both */
+    if (tries->failures && outcome->unsent && tries->tried_ms)
+        tries->lost_ms = sgi_time_add(tries->lost_ms, now - tries->tried_ms);
+    int64_t left = sgi_session_reach_ms(session, tries->lost_ms);
+    if (left <= 0) {
+        sgi_explain_reach(session, why, outcome->why);
+        sgi_request_fail(request, SEGUE_E_DISCONNECTED, why);
+        return;
+    }
+    int64_t ms = next_pause(tries, 0);
+    if (!is_asked) {
+        ms = ms < left ? ms : left;
+        tries->lost_ms += ms;
+    }
+    tries->tried_ms = now + ms;
+    sgi_session_tell_retry(session, tries->method, tries->failures, ms,
+                           outcome->why ? outcome->why : "no answer");
+    sgi_tries_later(tries, ms);
+}
+
+void sgi_tries_cut_off(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    segue_request *request = tries->request;
+    if (request->cancel_due)
+        return;
+    if (outcome->kind == SGI_OUTCOME_REFUSED)
+        sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
+    else if (!sgi_session_is_open(request->session))
+        return; /* asked again when it is */
+    else if (are_over(tries))
+        sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);
+    else
+        lose(tries, outcome);
+}
+
+/* ---- failed ---- */
+
+/* What a proxy, or a server that starts, says of a task that is there. */
+static bool may_pass(const sgi_outcome *outcome)
+{
+    return outcome->kind != SGI_OUTCOME_REFUSED || outcome->status == 404 ||
+           outcome->status >= 500;
+}
+
+static void explain(const sgi_outcome *outcome, char why[SGI_WHY_MAX])
+{
+    char room[SGI_NAME_MAX];
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_explain(why, "an error",
+                    sgi_name_text(sgi_json_get(outcome->json, "message"), room));
+    else if (outcome->kind == SGI_OUTCOME_RESULT)
+        snprintf(why, SGI_WHY_MAX, "the answer is no JSON-RPC response");
+    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        snprintf(why, SGI_WHY_MAX, "no answer in time");
+    else
+        snprintf(why, SGI_WHY_MAX, "%s", outcome->why ? outcome->why : "no answer");
+}
+
+static segue_status status_of(const sgi_outcome *outcome)
+{
+    switch (outcome->kind) {
+    case SGI_OUTCOME_ERROR:
+        return SEGUE_E_REMOTE;
+    case SGI_OUTCOME_TIMEOUT:
+        return SEGUE_E_TIMEOUT;
+    case SGI_OUTCOME_REFUSED:
+        return sgi_outcome_status(outcome);
+    default:
+        return SEGUE_E_PROTOCOL;
+    }
+}
+
+static void give_up(sgi_tries *tries, const sgi_outcome *outcome, const char *why)
+{
+    char text[SGI_WHY_MAX + 128];
+    segue_status status = status_of(outcome);
+    int32_t most = tries->request->session->options.max_reconnects;
+    if (outcome->kind == SGI_OUTCOME_ERROR) {
+        snprintf(text, sizeof text, "%s failed %d times in a row (max_reconnects: %d)",
+                 tries->method, (int)tries->failures + 1, (int)most);
+        sgi_request_fail_error(tries->request, status, text, outcome->json);
+    } else {
+        snprintf(text, sizeof text,
+                 "%s failed %d times in a row (max_reconnects: %d): %s", tries->method,
+                 (int)tries->failures + 1, (int)most, why);
+        sgi_request_fail(tries->request, status, text);
+    }
+}
+
+void sgi_tries_failed(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    segue_request *request = tries->request;
+    int64_t asked = 0;
+    char why[SGI_WHY_MAX];
+    if (outcome->kind == SGI_OUTCOME_LOST || !may_pass(outcome)) {
+        sgi_tries_cut_off(tries, outcome);
+        return;
+    }
+    if (request->cancel_due)
+        return;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        asked = sgi_task_retry_after(outcome->json);
+    explain(outcome, why);
+    if (!asked && are_over(tries)) { /* a pause that the server asks for is no end */
+        give_up(tries, outcome, why);
+        return;
+    }
+    int64_t ms = next_pause(tries, asked);
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "%s failed (%s): it is sent again in %lld ms, attempt %d",
+                   tries->method, why, (long long)ms, (int)tries->failures);
+    sgi_tries_later(tries, ms);
+}

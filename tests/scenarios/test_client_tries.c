@@ -1,0 +1,414 @@
+/* A client that follows a task at a server which does one thing well and fails at
+ * another: each exchange is tried again by itself, ever later, and so often as
+ * max_reconnects says. The server is played by the test. */
+#include "support/http_script.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define YES "{\"action\":\"accept\",\"content\":{}}"
+#define QUESTION                                                                         \
+    "\"inputRequests\":{\"q\":{\"method\":\"elicitation/create\",\"params\":{"           \
+    "\"message\":\"?\"}}}"
+#define ASKING TASK("T", "input_required") "," QUESTION
+#define DONE TASK("T", "completed") "," RESULT
+#define LIMIT 3
+
+static segue_session_options limited(int32_t max_reconnects)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.max_reconnects = max_reconnects;
+    return options;
+}
+
+/* A call that has become task T. */
+static record *begin(kit *k, int32_t max_reconnects, const char *capabilities)
+{
+    segue_session_options options = limited(max_reconnects);
+    kit_begin_modern(k, &options, capabilities);
+    record *r = kit_call(k, "t");
+    kit_result(k, kit_expect(k, "tools/call"), CREATED("T"));
+    return r;
+}
+
+static void event(kit *k, int seq, const char *type, const char *payload)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"seq\":%d,\"taskId\":\"T\",\"type\":\"%s\"%s%s}}",
+            seq, type, payload ? ",\"payload\":" : "", payload ? payload : "");
+}
+
+/* ---- tasks/update ---- */
+
+typedef struct tally {
+    int gets, updates;
+} tally;
+
+/* Plays the server for so long: each tasks/get is answered, each tasks/update is refused
+ * with this code, and the application answers whenever it is asked. */
+static tally refuse_updates(kit *k, record *r, int code, int64_t ms)
+{
+    tally count = {0};
+    int64_t until = k->clock_ms + ms;
+    size_t told = 0;
+    while (!r->completed && k->clock_ms < until) {
+        const char *line = kit_heard(k);
+        if (!line) {
+            kit_advance(k, 20);
+        } else if (!strcmp(json_at(line, "method"), "\"tasks/get\"")) {
+            count.gets++;
+            kit_result(k, line, ASKING);
+        } else {
+            count.updates++;
+            kit_error(k, line, code, NULL);
+        }
+        const char *input = r->log ? strstr(r->log + told, "input q") : NULL;
+        if (input) {
+            told = (size_t)(input - r->log) + 1;
+            assert_int_equal(record_answer(r, "q", YES), SEGUE_OK);
+        }
+    }
+    return count;
+}
+
+static void a_refused_answer_is_sent_ever_later(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_TASKS);
+    tally count = refuse_updates(&k, r, -32603, 30000);
+    assert_in_range(count.updates, 5, 10);
+    assert_in_range(count.gets, 25, 40); /* the poll interval is a second */
+    assert_int_equal(r->completed, 0);
+    assert_non_null(strstr(k.last_warning, "tasks/update failed"));
+    kit_end(&k);
+}
+
+static void an_answer_that_stays_refused_ends_the_request(void **state)
+{
+    (void)state;
+    static const int codes[] = {-32603, -32602};
+    for (int i = 0; i < 2; i++) {
+        kit k = {0};
+        record *r = begin(&k, LIMIT, SERVER_TASKS);
+        tally count = refuse_updates(&k, r, codes[i], 60000);
+        assert_int_equal(count.updates, LIMIT + 1);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
+        assert_int_equal(r->rpc_code, codes[i]);
+        assert_non_null(strstr(
+            r->message, "tasks/update failed 4 times in a row (max_reconnects: 3)"));
+        kit_end(&k);
+    }
+}
+
+/* -32602 may be said of the task, or of the answer: tasks/get knows. */
+static void an_answer_that_does_not_fit_is_asked_for_anew(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_TASKS);
+    kit_result(&k, kit_expect(&k, "tasks/get"), ASKING);
+    assert_int_equal(record_answer(r, "q", YES), SEGUE_OK);
+    kit_error(&k, kit_expect(&k, "tasks/update"), -32602, NULL);
+    assert_int_equal(record_answer(r, "q", YES), SEGUE_E_NOT_FOUND);
+    kit_result(&k, kit_expect(&k, "tasks/get"), ASKING);
+    assert_int_equal(record_answer(r, "q", YES), SEGUE_OK);
+    kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
+    kit_result(&k, kit_expect(&k, "tasks/get"), DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void an_answer_for_a_lost_task_tells_that_it_is_lost(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_TASKS);
+    kit_result(&k, kit_expect(&k, "tasks/get"), ASKING);
+    assert_int_equal(record_answer(r, "q", YES), SEGUE_OK);
+    kit_error(&k, kit_expect(&k, "tasks/update"), -32602, NULL);
+    kit_error(&k, kit_expect(&k, "tasks/get"), -32602, NULL);
+    assert_int_equal(r->status, SEGUE_E_TASK_LOST);
+    assert_int_equal(r->rpc_code, -32602);
+    kit_end(&k);
+}
+
+/* What a server says that does not have the method keeps its code. */
+static void a_server_without_the_method_is_told_by_its_code(void **state)
+{
+    (void)state;
+    static const int codes[] = {-32601, -32021};
+    for (int i = 0; i < 4; i++) {
+        kit k = {0};
+        record *r = begin(&k, 0, SERVER_TASKS);
+        const char *line = kit_expect(&k, "tasks/get");
+        if (i / 2) {
+            kit_result(&k, line, ASKING);
+            assert_int_equal(record_answer(r, "q", YES), SEGUE_OK);
+            line = kit_expect(&k, "tasks/update");
+        }
+        kit_error(&k, line, codes[i % 2], NULL);
+        assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+        assert_int_equal(r->rpc_code, codes[i % 2]);
+        kit_end(&k);
+    }
+}
+
+/* ---- tasks/stream ---- */
+
+static void a_stream_that_is_refused_is_polled_and_tried_again(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, LIMIT, SERVER_STREAMS);
+    int streams = 0, gets = 0;
+    while (k.clock_ms < 60000) { /* it breaks more often than max_reconnects says */
+        const char *line = kit_heard(&k);
+        if (!line) {
+            kit_advance(&k, 50);
+        } else if (!strcmp(json_at(line, "method"), "\"tasks/get\"")) {
+            gets++;
+            kit_result(&k, line, TASK("T", "working"));
+        } else {
+            streams++;
+            kit_error(&k, line, -32603, NULL);
+        }
+    }
+    assert_int_equal(r->completed, 0);
+    assert_in_range(streams, 6, 12);
+    assert_in_range(gets, 40, 70);
+    const char *line = kit_heard(&k);
+    while (!line || strcmp(json_at(line, "method"), "\"tasks/stream\"")) {
+        if (line)
+            kit_result(&k, line, TASK("T", "working"));
+        kit_advance(&k, 500);
+        line = kit_heard(&k);
+    }
+    kit_segment(&k, "T", 0, 1, "a"); /* it opens well */
+    while ((gets = 0, kit_heard(&k)))
+        ;
+    kit_advance(&k, 5000);
+    kit_expect_silence(&k); /* and is all there is again */
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_result(&k, line, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+/* Over HTTP: cut at each second of silence, or answered with 500. */
+static void a_stream_that_breaks_is_polled(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 2; how++) {
+        http_script s;
+        segue_session_options options = limited(LIMIT);
+        script_begin(&s, &options);
+        script_discover(&s, SERVER_STREAMS);
+        record *r = kit_call(&s.k, "t");
+        script_result(script_expect(&s, "tools/call"), CREATED("T"));
+        for (int i = 0; i < 3; i++) {
+            heard *h = script_expect(&s, "tasks/stream");
+            if (how) {
+                script_say(h, "500 Internal Server Error", "", "oh");
+            } else {
+                script_stream(h);
+                script_pump(&s);
+                script_cut(h, false);
+            }
+            if (i < 2)
+                while (!script_next(&s))
+                    script_advance(&s, 100);
+        }
+        script_result(script_expect(&s, "tasks/get"), TASK("T", "working"));
+        for (int i = 0; i < 40 && !script_next(&s); i++)
+            script_advance(&s, 50);
+        heard *h = script_next(&s);
+        assert_non_null(h);
+        while (!strstr(h->text, "tasks/get")) {
+            script_say(script_expect(&s, "tasks/stream"), "500 Oh", "", "");
+            while (!(h = script_next(&s)))
+                script_advance(&s, 100);
+        }
+        script_result(script_expect(&s, "tasks/get"), DONE);
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_int_equal(r->segments, 2);
+        script_end(&s);
+    }
+}
+
+/* ---- holes in the stream ---- */
+
+static void a_hole_that_stays_is_asked_for_once(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_STREAMS);
+    kit_expect(&k, "tasks/stream");
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_segment(&k, "T", 2, 3, "c");
+    kit_expect(&k, "notifications/cancelled");
+    const char *stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "0");
+    kit_segment(&k, "T", 3, 4, "d"); /* the rest of the stream that was left */
+    kit_expect_silence(&k);
+    kit_segment(&k, "T", 2, 3, "c"); /* the new one begins behind the hole as well */
+    kit_expect_silence(&k);
+    assert_non_null(strstr(k.last_warning, "lacks the events 1 to 1"));
+    kit_segment(&k, "T", 3, 4, "d");
+    kit_result(&k, stream, FINAL);
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "completed") ",\"result\":{\"content\":[%s,%s,%s,%s]}",
+               "{\"type\":\"text\",\"text\":\"a\"}", "{\"type\":\"text\",\"text\":\"b\"}",
+               "{\"type\":\"text\",\"text\":\"c\"}",
+               "{\"type\":\"text\",\"text\":\"d\"}");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 3);
+    assert_int_equal(r->last_segment, 4);
+    assert_true(*json_at(r->result, "content.3"));
+    kit_end(&k);
+}
+
+static void events_that_are_gone_are_passed_over(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_STREAMS);
+    const char *stream = kit_expect(&k, "tasks/stream");
+    kit_segment(&k, "T", 0, 1, "a");
+    kit_error(&k, stream, -32603, "{\"reason\":\"events_gone\",\"earliestSeq\":5}");
+    stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "4");
+    assert_non_null(strstr(k.last_warning, "tasks/stream failed"));
+    kit_segment(&k, "T", 5, 6, "f");
+    assert_int_equal(r->last_segment, 6);
+    kit_result(&k, stream, FINAL);
+    kit_result(&k, kit_expect(&k, "tasks/get"), DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void an_event_without_payload_is_told(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_STREAMS);
+    const char *stream = kit_expect(&k, "tasks/stream");
+    kit_segment(&k, "T", 0, 1, "a");
+    event(&k, 1, "dev.segue.content.partial", NULL);
+    assert_non_null(strstr(k.last_warning, "event 1 of task T has no usable payload"));
+    kit_result(&k, stream, FINAL);
+    kit_result(&k, kit_expect(&k, "tasks/get"), DONE); /* not what was merged here */
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+/* ---- tasks/get ---- */
+
+#define HTML "Content-Type: text/html\r\n"
+
+static void answer_badly(heard *h, int how)
+{
+    if (how == 0)
+        script_say(h, "500 Internal Server Error", HTML, "<p>oh</p>");
+    else if (how == 1)
+        script_say(h, "404 Not Found", "", "");
+    else
+        script_error(h, "200 OK", -32603, NULL);
+}
+
+static record *begin_http(http_script *s, int32_t max_reconnects)
+{
+    segue_session_options options = limited(max_reconnects);
+    script_begin(s, &options);
+    script_discover(s, SERVER_TASKS);
+    record *r = kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/call"), CREATED("T"));
+    return r;
+}
+
+static heard *next_get(http_script *s)
+{
+    int64_t until = script_deadline();
+    while (!script_next(s)) {
+        script_advance(s, 50);
+        script_check(until, "the next request", __FILE__, __LINE__);
+    }
+    return script_expect(s, "tasks/get");
+}
+
+static void a_look_that_fails_is_made_again(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        http_script s;
+        record *r = begin_http(&s, LIMIT);
+        for (int i = 0; i < LIMIT; i++)
+            answer_badly(next_get(&s), how);
+        script_result(next_get(&s), TASK("T", "working"));
+        answer_badly(next_get(&s), how); /* the count begins anew */
+        script_result(next_get(&s), DONE);
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_OK);
+        script_end(&s);
+    }
+}
+
+static void a_look_that_stays_refused_ends_the_request(void **state)
+{
+    (void)state;
+    static const segue_status ends[] = {SEGUE_E_REFUSED, SEGUE_E_REFUSED, SEGUE_E_REMOTE};
+    for (int how = 0; how < 3; how++) {
+        http_script s;
+        record *r = begin_http(&s, LIMIT);
+        for (int i = 0; i <= LIMIT; i++)
+            answer_badly(next_get(&s), how);
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, ends[how]);
+        assert_non_null(
+            strstr(r->message, "tasks/get failed 4 times in a row (max_reconnects: 3)"));
+        script_end(&s);
+    }
+}
+
+static void a_look_that_is_no_json_is_told_as_that(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r = begin_http(&s, LIMIT);
+    script_say(next_get(&s), "200 OK", "Content-Type: application/json\r\n", "<p>no</p>");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_PROTOCOL);
+    assert_string_equal(r->message, "the answer to tasks/get is no JSON-RPC response");
+    script_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_answer_is_sent_ever_later),
+        cmocka_unit_test(an_answer_that_stays_refused_ends_the_request),
+        cmocka_unit_test(an_answer_that_does_not_fit_is_asked_for_anew),
+        cmocka_unit_test(an_answer_for_a_lost_task_tells_that_it_is_lost),
+        cmocka_unit_test(a_server_without_the_method_is_told_by_its_code),
+        cmocka_unit_test(a_stream_that_is_refused_is_polled_and_tried_again),
+        cmocka_unit_test(a_stream_that_breaks_is_polled),
+        cmocka_unit_test(a_hole_that_stays_is_asked_for_once),
+        cmocka_unit_test(events_that_are_gone_are_passed_over),
+        cmocka_unit_test(an_event_without_payload_is_told),
+        cmocka_unit_test(a_look_that_fails_is_made_again),
+        cmocka_unit_test(a_look_that_stays_refused_ends_the_request),
+        cmocka_unit_test(a_look_that_is_no_json_is_told_as_that),
+    };
+    return cmocka_run_group_tests_name("client_tries", tests, NULL, NULL);
+}
