@@ -73,7 +73,8 @@ typedef struct sgi_fetch_request {
     const sgi_address *excepted; /* ... but for this one, which may be NULL; when it is
                                     of this machine, all of this machine are */
     bool once; /* may not be acted on twice: a pooled connection that dies when some
-                      of the body has left is a fault, else it is sent again */
+                      of the body has left is a fault, else it is sent again; one that was
+                      idle for more than 3 s is not used */
 } sgi_fetch_request;
 
 /* Where nothing was sent, nothing was sent on a new connection: one of the pool may have

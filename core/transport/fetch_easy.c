@@ -25,6 +25,9 @@
 
 #define DEFAULT_CONNECT_MS 30000
 #define DEFAULT_KEEPALIVE_S 30
+/* Common servers close a connection that is idle for 5 s. What is sent at that moment is
+ * lost, and nobody knows whether the server has it. */
+#define ONCE_IDLE_S 3
 /* Each write of the peer's, coalesced to 64 KiB by ours, in one read. */
 #define READ_BYTES (256L * 1024)
 
@@ -226,6 +229,7 @@ static CURLcode set_request(CURL *easy, sgi_fetch *fetch)
             SET(CURLOPT_READDATA, fetch);
             SET(CURLOPT_SEEKFUNCTION, on_seek);
             SET(CURLOPT_SEEKDATA, fetch);
+            SET(CURLOPT_MAXAGE_CONN, (long)ONCE_IDLE_S);
         } else {
             SET(CURLOPT_POSTFIELDS, fetch->body.len ? fetch->body.p : "");
         }

@@ -71,6 +71,22 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *name,
     return real(name, service, hints, found);
 }
 
+/* ---- time ---- */
+
+static _Atomic int64_t ahead_s;
+
+/* The clock of libcurl: seconds pass as the test says. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock,
+                                                         struct timespec *now)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    int status = real(clock, now);
+    now->tv_sec += ahead_s;
+    return status;
+}
+
 /* ---- faults ---- */
 
 static void expect_fault(fetch_rig *rig, fetch_seen *seen, sgi_fetch_fault fault)
@@ -343,6 +359,34 @@ static void what_is_sent_once_is_not_sent_again(void **state)
         http_line_close(&next);
         fetch_tear_down(&rig);
     }
+}
+
+/* Its server may be about to close the connection. */
+static void what_is_sent_once_goes_by_no_connection_that_was_idle_for_long(void **state)
+{
+    (void)state;
+    fetch_rig rig;
+    http_line line = {.fd = -1}, next = {.fd = -1};
+    fetch_begin(&rig, NULL);
+    assert_int_equal(fetch_exchange(&rig, &line, "{\"a\":1}"), 200);
+    for (int number = 2; number <= 3; number++) {
+        bool is_late = number == 3;
+        http_line *used = is_late ? &next : &line;
+        fetch_seen seen = {0};
+        http_line_clear(&line);
+        ahead_s += is_late ? 5 : 1;
+        fetch_start_once(&rig, &seen, "{\"a\":2}");
+        if (is_late)
+            RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &next));
+        RUN_UNTIL(rig.rt, http_line_asked(used));
+        http_line_say(used, FETCH_ANSWER("2", "{}"));
+        RUN_UNTIL(rig.rt, seen.dones);
+        assert_int_equal(seen.fault, SGI_FETCH_OK);
+    }
+    ahead_s = 0;
+    http_line_close(&line);
+    http_line_close(&next);
+    fetch_tear_down(&rig);
 }
 
 #define PARALLEL 16
@@ -619,6 +663,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_died_while_idle_is_replaced),
         cmocka_unit_test(a_connection_that_dies_before_it_answers_is_replaced),
         cmocka_unit_test(what_is_sent_once_is_not_sent_again),
+        cmocka_unit_test(what_is_sent_once_goes_by_no_connection_that_was_idle_for_long),
         cmocka_unit_test(exchanges_run_side_by_side),
         cmocka_unit_test(exchanges_beyond_the_limit_wait),
         cmocka_unit_test(streams_do_not_hold_up_what_is_short),
