@@ -187,43 +187,76 @@ static void lost_end_leaves_nothing_behind_that_never_ends(void **state)
 
 /* ---- owners ---- */
 
-/* Another one took it over and went on with it; all that is lost, and the first one is
- * its owner again. It cannot know what was published meanwhile. */
+/* A store that is cut off until another one may take over what it had: `owner`, whose
+ * connections go by a proxy, and what was there of its one operation. */
+typedef struct cut_off {
+    redis_pair servers;
+    cutting_proxy *proxy;
+    cutting_options through;
+    segue_store *owner, *other;
+} cut_off;
+
+static void cut_off_begin(cut_off *c)
+{
+    test_ear ear;
+    redis_pair_begin(&c->servers);
+    c->through = (cutting_options){.target_port = redis_server_port(c->servers.first)};
+    assert_true(cutting_proxy_start(&c->through, &c->proxy));
+    c->owner = redis_kit_open(redis_kit_through(c->proxy));
+    c->other = redis_kit_open(c->servers.url);
+    test_ear_open(&ear, c->other);
+    test_must_create(c->owner, 1);
+    test_must_append(c->owner, 1, 1);
+    c->through.port = cutting_proxy_port(c->proxy);
+    cutting_proxy_stop(c->proxy);
+    test_ear_wait(&ear, SEGUE_STORE_ORPHANS, 0); /* a lease later, which is kept */
+    test_ear_close(&ear);
+}
+
+static void cut_off_end(cut_off *c)
+{
+    sgi_store_unref(c->owner);
+    sgi_store_unref(c->other);
+    cutting_proxy_stop(c->proxy);
+    redis_pair_end(&c->servers);
+}
+
+/* The other one takes the operation over and goes on with it, and all that is lost. False
+ * when more than a sixth of a lease went by meanwhile, as it may on a busy machine: then
+ * nothing that is left tells of it (core/store/redis_history.c). */
+static bool lose_a_claim(cut_off *c)
+{
+    int64_t since = redis_kit_now_us();
+    redis_pair_part(&c->servers);
+    assert_int_equal(claim_torn(c->other, 1), 0);
+    test_must_append(c->other, 1, 2);
+    redis_pair_fail_over(&c->servers);
+    bool is_seen = redis_kit_now_us() - since < REDIS_KIT_LEASE_MS * 1000 / 6;
+    c->through.target_port = redis_server_port(c->servers.second);
+    assert_true(cutting_proxy_start(&c->through, &c->proxy));
+    return is_seen;
+}
+
+/* The first one is its owner again. It cannot know what was published meanwhile. */
 static void lost_claim_does_not_bring_its_owner_back(void **state)
 {
     (void)state;
-    redis_pair s;
-    redis_pair_begin(&s);
-    cutting_proxy *own;
-    cutting_options through = {.target_port = redis_server_port(s.first)};
-    assert_true(cutting_proxy_start(&through, &own));
-    segue_store *a = redis_kit_open(redis_kit_through(own)), *b = redis_kit_open(s.url);
-    test_ear ear;
-    test_ear_open(&ear, b);
-    test_must_create(a, 1);
-    test_must_append(a, 1, 1);
-    through.port = cutting_proxy_port(own);
-    cutting_proxy_stop(own);
-    test_ear_wait(&ear, SEGUE_STORE_ORPHANS, 0); /* a lease later, which is kept */
-    redis_pair_part(&s);
-    assert_int_equal(claim_torn(b, 1), 0);
-    test_must_append(b, 1, 2);
-    redis_pair_fail_over(&s);
-    through.target_port = redis_server_port(s.second);
-    assert_true(cutting_proxy_start(&through, &own));
-    assert_int_equal(append(b, 1, 3), SEGUE_E_FENCED);
-    assert_int_equal(vouch(a, 1, 1), SEGUE_E_STATE);
-    assert_int_equal(append(a, 1, 2), SEGUE_E_STATE);
-    test_assert_log(b, 1, 1);
-    assert_int_equal(end_behind(a, 1, FAR), SEGUE_OK);
+    cut_off c;
+    cut_off_begin(&c);
+    for (int tries = 1; !lose_a_claim(&c); tries++) {
+        assert_true(tries < 20);
+        cut_off_end(&c);
+        cut_off_begin(&c);
+    }
+    assert_int_equal(append(c.other, 1, 3), SEGUE_E_FENCED);
+    assert_int_equal(vouch(c.owner, 1, 1), SEGUE_E_STATE);
+    assert_int_equal(append(c.owner, 1, 2), SEGUE_E_STATE);
+    test_assert_log(c.other, 1, 1);
+    assert_int_equal(end_behind(c.owner, 1, FAR), SEGUE_OK);
     /* What it makes from now on is its own. */
-    test_must_create(a, 2);
-    test_must_append(a, 2, 1);
-    test_ear_close(&ear);
-    sgi_store_unref(a);
-    sgi_store_unref(b);
-    cutting_proxy_stop(own);
-    redis_pair_end(&s);
+    test_must_create(c.owner, 2);
+    test_must_append(c.owner, 2, 1);
+    cut_off_end(&c);
 }
 
 /* The counter of owners has gone back: the numbers come again, the names do not. */
