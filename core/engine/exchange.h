@@ -244,6 +244,9 @@ void sgi_ask_unsent(sgi_conn *conn);
 void sgi_ask_release(sgi_conn *conn);
 /* While it is held its time stands still: it waits for a token. */
 void sgi_ask_hold(sgi_conn *conn, bool held);
+/* Of the session's conversation: a user decides about a token, or has decided. Meanwhile
+ * no limit counts of a request that waits for it, nor that of reconnecting. */
+void sgi_ask_user_decides(sgi_conn *parent, bool decides);
 /* A status that may be gone when the same is asked a little later. */
 bool sgi_ask_may_pass(int32_t status);
 /* A stream is to be taken up again after *ms, for the attempt-th time in a row: the

@@ -191,12 +191,20 @@ static void note_token(sgi_http_auth *auth)
     auth->token = token;
 }
 
+static void set_consent_told(sgi_http_auth *auth, bool is_told)
+{
+    sgi_conn *conn = auth->client ? sgi_transport_conn(&auth->client->base) : NULL;
+    auth->consent_is_told = is_told;
+    if (conn)
+        sgi_ask_user_decides(conn, is_told);
+}
+
 /* True when there is another at once. */
 static bool do_next(sgi_http_auth *auth)
 {
     sgi_flow_need need = sgi_flow_next(auth->flow);
     if (need != SGI_FLOW_CONSENT && auth->consent_is_told) {
-        auth->consent_is_told = false;
+        set_consent_told(auth, false);
         sgi_engine_timer_clear(auth->engine, &auth->timer);
     }
     switch (need) {
@@ -283,7 +291,7 @@ static void send_user(sgi_http_auth *auth, sgi_buf *text)
 {
     sgi_str url = sgi_flow_url(auth->flow);
     sgi_str state = sgi_flow_state(auth->flow);
-    auth->consent_is_told = true;
+    set_consent_told(auth, true);
     sgi_engine_timer(auth->engine, &auth->timer, sgi_flow_patience(auth->flow),
                      took_too_long);
     sgi_buf_add(text, url.p, url.n + 1);

@@ -232,6 +232,70 @@ static void a_user_who_agreed_is_not_asked_again(void **state)
     }
 }
 
+static record *call_within(auth_script *a, int64_t ms)
+{
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.timeout_ms = ms;
+    return kit_start(&a->s.k, "tools/call", "{\"name\":\"t\"}", &options);
+}
+
+/* Before the session is open, and when a call is refused. */
+static void the_limit_of_a_call_stands_still_while_a_user_decides(void **state)
+{
+    (void)state;
+    for (int is_open = 0; is_open < 2; is_open++) {
+        auth_script a;
+        auth_prepare(&a);
+        if (is_open)
+            auth_enter(&a, "");
+        else
+            auth_connect(&a);
+        record *r = call_within(&a, 5000);
+        if (is_open) {
+            refuse(&a, script_expect(&a.s, "tools/call"));
+            script_until(&a.s, a.asked == 2);
+        } else {
+            auth_discover(&a);
+        }
+        script_advance(&a.s, 300000);
+        assert_int_equal(r->completed, 0);
+        auth_agree(&a);
+        break_down(&a, auth_expect(&a, "POST", "/token"), IS_BUSY);
+        script_advance(&a.s, PAUSE_MS); /* nor was that time without a server */
+        assert_int_equal(r->completed, 0);
+        refuse(&a, script_expect(&a.s, is_open ? "tools/call" : "server/discover"));
+        auth_token(&a, "t2", "");
+        if (!is_open)
+            script_discover(&a.s, SERVER_PLAIN);
+        script_expect(&a.s, "tools/call");
+        script_advance(&a.s, 5100); /* and then it counts again */
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->status, SEGUE_E_TIMEOUT);
+        auth_end(&a);
+    }
+}
+
+/* What another user decides on is none of its business. */
+static void the_limit_of_a_call_that_waits_for_nobody_counts(void **state)
+{
+    (void)state;
+    auth_script a;
+    auth_prepare(&a);
+    auth_enter(&a, "");
+    kit_call(&a.s.k, "t");
+    auth_refuse(script_expect(&a.s, "tools/call"), "403 Forbidden",
+                "Bearer error=\"insufficient_scope\", scope=\"more\"");
+    auth_resource(&a);
+    script_until(&a.s, a.asked == 2);
+    record *r = call_within(&a, 5000);
+    script_expect(&a.s, "tools/call");
+    script_advance(&a.s, 5100);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_E_TIMEOUT);
+    auth_end(&a);
+}
+
 /* The first answer may have been lost on its way, or it took too long. */
 static void a_code_that_is_no_longer_good_asks_him_again(void **state)
 {
@@ -265,6 +329,8 @@ int main(void)
         cmocka_unit_test(a_stream_is_opened_again),
         cmocka_unit_test(the_answer_to_a_call_is_taken_up_again),
         cmocka_unit_test(a_user_who_agreed_is_not_asked_again),
+        cmocka_unit_test(the_limit_of_a_call_stands_still_while_a_user_decides),
+        cmocka_unit_test(the_limit_of_a_call_that_waits_for_nobody_counts),
         cmocka_unit_test(a_code_that_is_no_longer_good_asks_him_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

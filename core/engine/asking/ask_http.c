@@ -344,6 +344,21 @@ void sgi_ask_hold(sgi_conn *conn, bool held)
     exchange->held = held;
 }
 
+void sgi_ask_user_decides(sgi_conn *parent, bool decides)
+{
+    segue_session *session = parent->self;
+    segue_request *request;
+    int64_t now = sgi_now(&session->engine->env);
+    if (decides == (session->user_ms != 0))
+        return;
+    int64_t took = decides ? 0 : now - session->user_ms;
+    session->user_ms = decides ? now : 0;
+    session->lost_ms += took;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (took && request->tried_ms)
+            request->tried_ms += took;
+}
+
 bool sgi_ask_is_held(const sgi_conn *conn)
 {
     return conn->exchange && conn->exchange->held;

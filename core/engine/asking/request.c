@@ -1,5 +1,6 @@
 #include "engine/asking/request.h"
 
+#include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
 
 static void deadline_passed(sgi_timer *timer);
@@ -221,9 +222,28 @@ segue_status sgi_request_detach(segue_request *request)
     return SEGUE_OK;
 }
 
+static bool is_held(const sgi_emitter *emitter)
+{
+    return emitter && sgi_ask_is_held(emitter->conn);
+}
+
+/* It goes when a user has decided whether there shall be a token. */
+static bool waits_for_user(const segue_request *request)
+{
+    const segue_session *session = request->session;
+    return session->user_ms &&
+           (!sgi_session_is_open(session) || is_held(request->calling) ||
+            is_held(request->streaming) || is_held(request->getting));
+}
+
 static void deadline_passed(sgi_timer *timer)
 {
     segue_request *request = SGI_OWNER(timer, segue_request, deadline);
+    if (waits_for_user(request)) {
+        sgi_engine_timer(request->engine, timer, request->options.timeout_ms,
+                         deadline_passed);
+        return;
+    }
     if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout &&
         !request->cancel_due) {
         sgi_follow_cancel(request, SEGUE_E_TIMEOUT);

@@ -44,6 +44,8 @@ struct segue_session {
     int64_t lost_ms;  /* ... since then; monotonic */
     bool was_open;
     sgi_timer timer;       /* probe, or the next attempt */
+    int64_t user_ms;       /* since when a user decides about a token; monotonic, 0 = none
+                              does */
     int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
     int64_t last_id;
     /* a question that is asked as a task: its ids begin with this (hosting/asker.h) */
