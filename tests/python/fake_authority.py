@@ -14,6 +14,14 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+_TASKS = "io.modelcontextprotocol/tasks"
+_TASK = {
+    "taskId": "T",
+    "createdAt": "2026-01-01T00:00:00Z",
+    "lastUpdatedAt": "2026-01-01T00:00:00Z",
+    "ttlMs": None,
+    "pollIntervalMs": 10,
+}
 _OK, _MISSING = "200 OK", "404 Not Found"
 
 
@@ -29,12 +37,18 @@ class Authority:
         tokens: The access tokens that are good.
         headers: Of the last request to the endpoint.
         grants: What tokens were asked for with, in order.
+        busy: So many times no token can be had.
+        is_silent: Who has a good token gets no answer.
+        is_done: The task that a tool of the server makes has ended.
     """
 
     def __init__(self) -> None:
         self.tokens: set[str] = set()
         self.headers: dict[str, str] = {}
         self.grants: list[str] = []
+        self.busy = 0
+        self.is_silent = False
+        self.is_done = False
         self._codes: dict[str, dict[str, str]] = {}
 
     async def __aenter__(self) -> Authority:
@@ -82,6 +96,9 @@ class Authority:
                 }
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 method, target, _ = first.split(" ")
+                if self.is_silent and self._may_enter(headers):
+                    await reader.read()
+                    return
                 status, more, answer = self._answer(method, target, headers, body)
                 raw = json.dumps(answer).encode() if answer is not None else b""
                 told = [f"HTTP/1.1 {status}", "Content-Type: application/json"]
@@ -115,6 +132,9 @@ class Authority:
             location = f"{fields['redirect_uri']}?{urlencode(back)}"
             return "302 Found", [f"Location: {location}"], None
         if parts.path == "/token":
+            if self.busy > 0:
+                self.busy -= 1
+                return "503 Service Unavailable", [], None
             return self._token(fields)
         return _MISSING, [], None
 
@@ -147,12 +167,15 @@ class Authority:
 
     # ---- the endpoint
 
+    def _may_enter(self, headers: dict[str, str]) -> bool:
+        token = headers.get("authorization", "").removeprefix("Bearer ")
+        return token in self.tokens
+
     def _endpoint(
         self, method: str, headers: dict[str, str], body: bytes
     ) -> tuple[str, list[str], Any]:
         self.headers = headers
-        token = headers.get("authorization", "").removeprefix("Bearer ")
-        if token not in self.tokens:
+        if not self._may_enter(headers):
             where = f"{self.issuer}/.well-known/oauth-protected-resource/mcp"
             challenge = f'WWW-Authenticate: Bearer resource_metadata="{where}"'
             return "401 Unauthorized", [challenge], None
@@ -163,11 +186,17 @@ class Authority:
         result = {
             "resultType": "complete",
             "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "extensions": {_TASKS: {}}},
             "serverInfo": info,
             "ttlMs": 0,
             "cacheScope": "private",
         }
         if asked["method"] == "server/discover":
             result["_meta"] = {"io.modelcontextprotocol/serverInfo": info}
+        if asked["method"] == "tools/call":
+            result = {"resultType": "task", **_TASK, "status": "working"}
+        if asked["method"] == "tasks/get":
+            result = {"resultType": "complete", **_TASK, "status": "working"}
+            if self.is_done:
+                result |= {"status": "completed", "result": {"content": []}}
         return _OK, [], {"jsonrpc": "2.0", "id": asked.get("id"), "result": result}

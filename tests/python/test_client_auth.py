@@ -146,3 +146,137 @@ def test_options_that_do_not_go_together() -> None:
         segue.OAuth(grant="password")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="go together"):
         segue.OAuth(grant="assertion")
+
+
+def shift_time(seconds: float) -> None:
+    """Lets the loop's time pass."""
+    loop = asyncio.get_running_loop()
+    time = loop.time
+    loop.time = lambda: time() + seconds  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_user_who_takes_his_time(is_own: bool, nothing_left: None) -> None:
+    """No limit but his own counts while he decides, and that of the connection later."""
+
+    async def work() -> None:
+        async def decide(url: str) -> None:
+            shift_time(31)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            if is_own:
+                segue.authorize(await asyncio.to_thread(authority.agree, url))
+            else:
+                await browser([])(url)
+
+        async with Authority() as authority:
+            oauth = segue.OAuth(
+                open_browser=decide,
+                redirect_uri="http://127.0.0.1:9/callback" if is_own else None,
+            )
+            async with segue.connect(authority.url, auth=oauth) as session:
+                assert session.peer.server.name == "guarded"
+
+    run(work)
+
+
+def test_the_limit_counts_again_when_he_has_decided(nothing_left: None) -> None:
+    async def work() -> None:
+        async with Authority() as authority:
+            authority.is_silent = True
+
+            async def decide(url: str) -> None:
+                await browser([])(url)
+                shift_time(31)
+
+            oauth = segue.OAuth(open_browser=decide)
+            with pytest.raises(segue.RequestTimeoutError, match="within 30 s"):
+                await segue.connect(authority.url, auth=oauth)
+
+    run(work)
+
+
+def test_a_browser_that_fails_is_told_at_once(nothing_left: None) -> None:
+    async def work() -> None:
+        def fail(url: str) -> None:
+            raise OSError("no display")
+
+        async with Authority() as authority:
+            oauth = segue.OAuth(open_browser=fail)
+            with pytest.raises(segue.UnauthorizedError, match="no display") as caught:
+                await segue.connect(authority.url, auth=oauth)
+            assert f"visit {authority.issuer}/authorize?" in str(caught.value)
+            assert isinstance(caught.value.__cause__, OSError)
+
+    run(work)
+
+
+def test_a_browser_that_fails_later_ends_the_call(nothing_left: None) -> None:
+    async def work() -> None:
+        shown: list[str] = []
+
+        async def once(url: str) -> None:
+            if shown:
+                raise OSError("no display")
+            await browser(shown)(url)
+
+        async with Authority() as authority:
+            oauth = segue.OAuth(open_browser=once)
+            told: list[Any] = []
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(lambda _, what: told.append(what["exception"]))
+            async with segue.connect(authority.url, auth=oauth) as session:
+                authority.tokens.clear()
+                with pytest.raises(segue.UnauthorizedError):
+                    await session.call("t")
+            assert [str(error) for error in told] == ["no display"]
+
+    run(work)
+
+
+def test_without_a_browser_the_url_is_printed(
+    nothing_left: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+
+    async def work() -> None:
+        async with Authority() as authority:
+            connecting = asyncio.ensure_future(open_guarded(authority.url, segue.OAuth()))
+            printed = ""
+            while "state=" not in printed:
+                await asyncio.sleep(0.01)
+                assert not connecting.done()
+                printed += capsys.readouterr().err
+            assert "no browser can be opened" in printed
+            await browser([])(printed.split()[-1])
+            await (await connecting).close()
+
+    run(work)
+
+
+def test_an_outage_of_the_authorization_server(nothing_left: None) -> None:
+    """What passes is waited for; what stays ends the reader of a task, not the task."""
+
+    async def work() -> None:
+        oauth = segue.OAuth(grant="client", client_id="me", client_secret="secret-of-me")
+        async with Authority() as authority:
+            async with segue.connect(
+                authority.url, auth=oauth, max_reconnects=2
+            ) as session:
+                authority.tokens.clear()
+                authority.busy = 2
+                task = session.stream("t")
+                await task.started()
+                assert authority.busy == 0
+                authority.tokens.clear()
+                authority.busy = 1000
+                with pytest.raises(segue.DisconnectedError) as caught:
+                    await task.collect()
+                assert caught.value.retryable
+                assert task.token is not None
+                authority.busy, authority.is_done = 0, True
+                assert (await session.resume(task.token).result()).content == []
+
+    run(work)

@@ -9,11 +9,13 @@ be kept.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
+import sys
 import tempfile
 import webbrowser
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
@@ -103,8 +105,9 @@ class OAuth:
             in each run.
         consent_timeout: Seconds that a user has; default 600.
         storage: Keeps registrations and tokens beyond the connection: `FileStorage`.
-        open_browser: Shows the URL to the user, plain or async; default
-            `webbrowser.open`.
+        open_browser: Shows the URL to the user, plain or async. Default:
+            `webbrowser.open`; where there is no browser, the URL is printed to standard
+            error. What it raises ends what waits for the user.
         assertion: Of grant "assertion": gets issuer and resource, returns a JWT or None.
         auth_method: Of the token endpoint, e.g. "client_secret_post".
         register: False = no dynamic registration.
@@ -238,10 +241,68 @@ class Redirects:
         self._socket.close()
 
 
+class Limit:
+    """Ends the wait for a connection: when it takes too long, or at once. Its time stands
+    still while a user decides.
+
+    Args:
+        seconds: How long it may take; None = as long as it takes.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._left = seconds
+        self._ends = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.over: asyncio.Future[None] = self._loop.create_future()
+        self.go_on()
+
+    def hold(self) -> None:
+        """A user decides."""
+        if self._timer is not None and self._left is not None:
+            self._left = self._ends - self._loop.time()
+            self._timer.cancel()
+            self._timer = None
+
+    def go_on(self) -> None:
+        """He has decided."""
+        if self._left is None or self.over.done():
+            return
+        if self._timer is None:
+            self._ends = self._loop.time() + self._left
+            self._timer = self._loop.call_later(
+                max(0.0, self._left), self.fail, asyncio.TimeoutError()
+            )
+
+    def fail(self, error: BaseException) -> None:
+        """Nobody need wait any longer."""
+        if not self.over.done():
+            self.over.set_exception(error)
+
+    async def wait(self, opening: Coroutine[Any, Any, None]) -> None:
+        """Waits for the connection."""
+        task = asyncio.ensure_future(opening)
+        try:
+            await asyncio.wait({task, self.over}, return_when=asyncio.FIRST_COMPLETED)
+            await (task if task.done() else self.over)
+        finally:
+            task.cancel()
+            self.hold()
+            if not self.over.cancel() and not self.over.cancelled():
+                self.over.exception()  # it is known
+
+
+def _open_browser(url: str) -> None:
+    with contextlib.suppress(webbrowser.Error):
+        if webbrowser.open(url):
+            return
+    print(f"no browser can be opened; to log in, visit\n{url}", file=sys.stderr)
+
+
 async def browse(oauth: OAuth, url: str) -> None:
     """Shows the URL to the user."""
     if oauth.open_browser is None:
-        await asyncio.to_thread(webbrowser.open, url)
+        await asyncio.to_thread(_open_browser, url)
         return
     shown = oauth.open_browser(url)
     if isinstance(shown, Awaitable):

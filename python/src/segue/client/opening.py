@@ -11,12 +11,13 @@ import socket
 from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
+from weakref import WeakValueDictionary
 
 from typing_extensions import Unpack
 
 from .. import _runtime, _segue, errors
-from .auth import OAuth, Redirects, browse
+from .auth import Limit, OAuth, Redirects, browse
 from .conversation import LEVELS, milliseconds
 from .flow import Exchange
 from .options import (
@@ -57,6 +58,24 @@ Target = str | Sequence[str] | socket.socket | InProcess | OwnTransport
 _PATIENCE = 30.0  # seconds for the first connection
 
 
+_deciding: WeakValueDictionary[str, Line] = WeakValueDictionary()  # by their state
+
+
+def _hand_in(runtime: _runtime.Runtime, redirect: str) -> None:
+    """A user has decided: what waits for him goes on."""
+    _segue.runtime_authorize(runtime.handle, redirect)
+    query = (redirect.partition("?")[2] or redirect).partition("#")[0]
+    for state in parse_qs(query).get("state", ()):
+        line = _deciding.pop(state, None)
+        if line is not None and line.limit is not None:
+            line.limit.go_on()
+
+
+def _because(error: errors.Error, cause: Exception) -> errors.Error:
+    error.__cause__ = cause
+    return error
+
+
 class Line:
     """The transport of a session, and what lives as long as it."""
 
@@ -66,6 +85,7 @@ class Line:
         self._options = options
         self._redirects: Redirects | None = None
         self._browsing: set[asyncio.Task[None]] = set()
+        self.limit: Limit | None = None  # of the first connection
         self._session: Session | None = None
         self._server: InProcess | None = None
         self._far_end: _segue.Transport | None = None
@@ -178,11 +198,14 @@ class Line:
         )
 
     def _on_authorize(self, kind: int, url: Any, state: Any, c: Any) -> None:
-        task = asyncio.ensure_future(self._browse(url))
+        if self.limit is not None:
+            self.limit.hold()
+        _deciding[state] = self
+        task = asyncio.ensure_future(self._browse(url, state))
         self._browsing.add(task)
         task.add_done_callback(self._browsing.discard)
 
-    async def _browse(self, url: str) -> None:
+    async def _browse(self, url: str, state: str) -> None:
         oauth = self._options.get("auth")
         assert isinstance(oauth, OAuth) and self._session is not None
         try:
@@ -190,11 +213,19 @@ class Line:
                 await self._redirects.serve()
             await browse(oauth, url)
         except Exception as error:
+            # nobody can agree who is not shown the URL: what waits for him ends
+            if self.limit is not None:
+                told = f"open_browser failed ({error!r}); to log in, visit {url}"
+                self.limit.fail(_because(errors.UnauthorizedError(told), error))
+                return
             self._session.failed("no browser for the user's consent", error)
+            why = {"error": "no_browser", "error_description": repr(error)}
+            with contextlib.suppress(errors.NotFoundError):
+                _hand_in(self.runtime, urlencode({**why, "state": state}))
 
     def _came_back(self, path: str) -> bool:
         try:
-            _segue.runtime_authorize(self.runtime.handle, path.partition("?")[2])
+            _hand_in(self.runtime, path.partition("?")[2])
         except (errors.NotFoundError, errors.InvalidError):
             return False
         return True
@@ -275,7 +306,9 @@ async def open_session(target: Target, o: ConnectOptions) -> Session:
     try:
         _stand(session)
         await line.attach()
-        await asyncio.wait_for(session.opened(), patience)
+        line.limit = Limit(patience)
+        await line.limit.wait(session.opened())
+        line.limit = None
         is_legacy = session.peer.era == "legacy"
         if o.get("on_log") and is_legacy and "logging" in session.peer.capabilities:
             await session.set_log_level(o.get("log_level") or "info")
@@ -387,4 +420,4 @@ def authorize(redirect_url: str) -> None:
         NotFoundError: Nobody waits for it (any more).
         InvalidError: It is none.
     """
-    _segue.runtime_authorize(_runtime.current().handle, redirect_url)
+    _hand_in(_runtime.current(), redirect_url)

@@ -58,7 +58,8 @@ class ConnectOptions(TypedDict, total=False):
         auth: A bearer token; `OAuth`; or a callable that gets 0, or the status 401 or
             403 that its last token was refused with, and returns a token or None. It is
             called in the loop's thread and must be quick.
-        connect_timeout: For the first connection; default 30.
+        connect_timeout: For the first connection; default 30. The time that a user
+            takes to log in does not count.
         connect_attempts: For the first connection; default 1.
         request_timeout: Of one exchange on the wire; default 60.
         probe_timeout: A server that says nothing to `server/discover` for so long, over
