@@ -354,9 +354,10 @@ void sgi_ask_user_decides(sgi_conn *parent, bool decides)
     int64_t took = decides ? 0 : now - session->user_ms;
     session->user_ms = decides ? now : 0;
     session->lost_ms += took;
-    TAILQ_FOREACH(request, &session->requests, link)
-        if (took && request->tried_ms)
-            request->tried_ms += took;
+    TAILQ_FOREACH(request, &session->requests, link) {
+        sgi_tries_pass(&request->tries, took);
+        sgi_tries_pass(&request->stream_tries, took);
+    }
 }
 
 bool sgi_ask_is_held(const sgi_conn *conn)

@@ -38,6 +38,13 @@ static inline void sgi_tries_good(sgi_tries *tries)
     tries->lost_ms = tries->tried_ms = 0;
 }
 
+/* A user took so long to decide: that was no time without a server. */
+static inline void sgi_tries_pass(sgi_tries *tries, int64_t ms)
+{
+    if (tries->tried_ms)
+        tries->tried_ms += ms;
+}
+
 /* sgi_request_go, about so much later. */
 void sgi_tries_later(sgi_tries *tries, int64_t ms);
 /* After a failure that does not end the request: the first try goes at once, the others
