@@ -71,7 +71,7 @@ class Rule:
 
 
 def brief(text):
-    match = SENTENCE.search(text)
+    match = SENTENCE.search(text, len("X:"))
     sentence = text[:match.start()] if match else text
     return sentence.replace("**", "").replace("|", "\\|") + "."
 
