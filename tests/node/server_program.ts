@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, watch } from "node:fs";
+import { appendFileSync, existsSync, watch } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { type Context, Server } from "segue-mcp";
@@ -71,6 +71,11 @@ const input = { to: z.number(), pauseAt: z.number() };
 server.tool("count", { input, task: "may", restartable: true }, counting);
 server.tool("parked", { input, resumable: true, restartable: true }, counting);
 server.tool("lost", { task: "may" }, begun);
+const fatal = { input: { file: z.string() }, resumable: true, restartable: true };
+server.tool("die", fatal, ({ file }) => {
+    appendFileSync(file, "died\n");
+    process.exit(3);
+});
 server.tool("parked_lost", { resumable: true }, begun);
 
 const drainMs = Number(values.drain);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import readline from "node:readline";
@@ -10,7 +10,13 @@ import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { connect, RemoteError, SegueError, type Session } from "segue-mcp";
+import {
+    connect,
+    DisconnectedError,
+    RemoteError,
+    SegueError,
+    type Session,
+} from "segue-mcp";
 
 const PROGRAM = fileURLToPath(new URL("server_program.js", import.meta.url));
 const COMMAND = [process.execPath, PROGRAM];
@@ -286,6 +292,23 @@ for (const way of ["stdio", "http"]) {
                     return true;
                 });
             });
+        }),
+    );
+}
+
+for (const era of ["auto", "legacy"] as const) {
+    const name = `R-975-25: a call that kills its server has an end [${era}]`;
+    test(name, { timeout: 120_000 }, () =>
+        inDirectory(async (directory) => {
+            const died = path.join(directory, "died");
+            const command = [...COMMAND, "--store", path.join(directory, "calls.db")];
+            const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
+            const options = { era, env, maxReconnects: 2, onStderr: () => undefined };
+            const session = await connect(command, options);
+            await assert.rejects(session.call("die", { file: died }), DisconnectedError);
+            await session.close();
+            const times = readFileSync(died, "utf8").split("\n").length - 1;
+            assert.ok(times > 1 && times <= 4, `${times}`);
         }),
     );
 }

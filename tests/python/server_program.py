@@ -99,6 +99,14 @@ async def parked_lost(ctx: segue.Context) -> None:
     await asyncio.Event().wait()
 
 
+@server.tool(resumable=True, restartable=True)
+async def die(file: str) -> None:
+    """Takes its process along, each time."""
+    with open(file, "a") as out:
+        out.write("died\n")
+    os._exit(3)
+
+
 @server.tool(task="may")
 async def lost(ctx: segue.Context) -> None:
     """Cannot be run again."""

@@ -273,6 +273,23 @@ def test_a_parked_call_goes_on_in_the_next_process(
             assert run(program.ended) == 0
 
 
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_a_call_that_kills_its_server_has_an_end(
+    nothing_left: None, tmp_path: Path, era: Any
+) -> None:
+    """R-975-25: over standard input and output, too, `max_reconnects` ends it."""
+    died = tmp_path / "died"
+    command = [*COMMAND, "--store", str(tmp_path / "calls.db")]
+
+    async def work() -> None:
+        async with segue.connect(command, era=era, max_reconnects=2) as session:
+            with pytest.raises(segue.DisconnectedError):
+                await session.call("die", file=str(died), timeout=SECONDS)
+
+    run(work)
+    assert 1 < len(died.read_text().splitlines()) <= 4
+
+
 @pytest.mark.parametrize("end", ["crash", "signal"])
 def test_a_task_goes_on_in_the_next_process(
     nothing_left: None, tmp_path: Path, end: str

@@ -86,7 +86,7 @@ static void stream_failed(segue_request *request, const char *why, int64_t at_le
                    request->stream_tries.failures + 1 == STREAM_TRIES_MAX
                        ? ": the task is polled as well"
                        : "");
-    if (sgi_session_is_open(request->session))
+    if (sgi_session_is_open(request->session) || !request->session->conn->exchanging)
         sgi_tries_back_off(&request->stream_tries, at_least_ms);
     else
         request->stream_tries.failures++; /* it goes again when the session is open */

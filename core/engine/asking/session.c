@@ -15,6 +15,9 @@
 
 static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
+/* A server that was there for so long works, though nobody asked it for anything. */
+#define STEADY_MS 5000
+
 static void start(void *self);
 static void message(void *self, const sgi_message *msg);
 static void bad_input(void *self, int32_t rpc_code, const char *problem);
@@ -197,6 +200,7 @@ static void message(void *self, const sgi_message *msg)
     case SGI_MESSAGE_RESULT:
     case SGI_MESSAGE_ERROR:
         emitter = sgi_emitter_find(session, msg->id);
+        session->answered |= emitter && emitter->request;
         if (!emitter)
             session->engine->warnings++; /* late, or never asked: dropped (AS-118) */
         else if (msg->kind == SGI_MESSAGE_RESULT)
@@ -348,8 +352,8 @@ void sgi_session_tell_retry(segue_session *session, const char *what, int32_t at
                    "%s%slost (%s): attempt %d to reach the server again in %lld ms",
                    what ? what : "the connection is ", what ? " is " : "", why,
                    (int)attempt, (long long)ms);
-    if (!session->events.on_reconnect)
-        return;
+    if (!session->events.on_reconnect || (!what && session->retry.due))
+        return; /* what is told of a request that was lost with it says more */
     session->retry.due = true;
     session->retry.attempt = attempt;
     session->retry.delay_ms = ms;
@@ -373,8 +377,20 @@ static void out_of_reach(segue_session *session, const char *why)
     sgi_session_failed(session, SEGUE_E_DISCONNECTED, text);
 }
 
+/* A server that works: its loss is the first of a row. Of requests that are lost with it
+ * each counts for itself (retry.c). One that dies as soon as it has begun is given up as
+ * one that cannot be reached. */
+static void note_works(segue_session *session)
+{
+    int64_t up_ms = sgi_time_sub(sgi_now(&session->engine->env), session->opened_ms);
+    if (sgi_session_is_open(session) &&
+        (session->answered || session->in_flight.count || up_ms >= STEADY_MS))
+        session->attempts = 0;
+}
+
 void sgi_session_lost(segue_session *session, const char *why)
 {
+    note_works(session);
     int32_t first = session->was_open ? 0 : session->options.first_attempts;
     int32_t most = first ? first - 1 : session->options.max_reconnects;
     int64_t now = sgi_now(&session->engine->env);
@@ -431,7 +447,10 @@ void sgi_session_opened(segue_session *session)
 {
     session->stage = SGI_STAGE_OPEN;
     session->was_open = true;
-    session->attempts = 0;
+    session->answered = false;
+    session->opened_ms = sgi_now(&session->engine->env);
+    if (session->conn->exchanging)
+        session->attempts = 0;
     sgi_cache_forget(&session->cache); /* what changed meanwhile nobody has heard */
     sgi_tool_schemas_forget(&session->tool_schemas);
     sgi_engine_timer_clear(session->engine, &session->timer);

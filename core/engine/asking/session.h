@@ -62,6 +62,8 @@ struct segue_session {
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
     int32_t renewals;            /* ... in a row that answered nothing but that */
+    int64_t opened_ms;           /* when it was opened last, */
+    bool answered;               /* ... and a request has been answered since */
     bool guessed;      /* the era under trial is the one its server spoke last */
     bool probed_again; /* ... and server/discover was sent once more */
     struct sgi_emitter *probing; /* server/discover is under way, */

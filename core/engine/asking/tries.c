@@ -98,7 +98,7 @@ void sgi_tries_cut_off(sgi_tries *tries, const sgi_outcome *outcome)
         return;
     if (outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
-    else if (!sgi_session_is_open(request->session))
+    else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
         return; /* asked again when it is */
     else if (are_over(tries))
         sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);

@@ -1,0 +1,221 @@
+/* A server over a byte stream whose process dies again and again: what is asked again has
+ * the pauses and the end that it has over HTTP, and the session goes on for others. */
+#include "support/client_kit.h"
+#include "support/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define PLAIN "{\"tools\":{}}"
+#define TRIES_MAX 100
+
+static segue_session_options options;
+
+static void open_2025(kit *k)
+{
+    kit_begin_2025(k, &options, PLAIN);
+}
+
+static void open_modern(kit *k)
+{
+    kit_begin_modern(k, &options, SERVER_STREAMS);
+}
+
+static void reopen_2025(kit *k)
+{
+    kit_handshake_2025(k, PLAIN);
+}
+
+static void reopen_modern(kit *k)
+{
+    kit_handshake(k, SERVER_STREAMS);
+}
+
+static record *call_with_policy(kit *k)
+{
+    record *r = kit_call(k, "t");
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/requests/resumePolicy\","
+            "\"params\":{\"requestId\":%s,\"resumeToken\":\"to.ken\"}}",
+            json_at(kit_expect(k, "tools/call"), "id"));
+    return r;
+}
+
+static record *call_with_key(kit *k)
+{
+    record *r = kit_call(k, "t");
+    kit_expect(k, "tools/call");
+    return r;
+}
+
+static record *call_with_task(kit *k)
+{
+    record *r = kit_call(k, "t");
+    kit_result(k, kit_expect(k, "tools/call"), CREATED("T"));
+    kit_expect(k, "tasks/stream");
+    return r;
+}
+
+/* What is asked again, and how. */
+static const struct way {
+    const char *again;
+    void (*open)(kit *k);
+    void (*reopen)(kit *k);
+    record *(*call)(kit *k);
+    int polled; /* tasks/get is sent beside it */
+} ways[] = {
+    {"requests/resume", open_2025, reopen_2025, call_with_policy, 0},
+    {"tools/call", open_modern, reopen_modern, call_with_key, 0},
+    {"tasks/stream", open_modern, reopen_modern, call_with_task, 1},
+};
+
+static void set_options(const struct way *way)
+{
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    if (way->open == open_2025) {
+        options.era = SEGUE_ERA_LEGACY;
+        options.dialects_on = SEGUE_DIALECT_RESUMABLE;
+    }
+}
+
+/* The server dies each time that it is asked; how often it was. */
+static int die_until_the_end(kit *k, const struct way *way, const record *r)
+{
+    int asked = 0;
+    while (asked < TRIES_MAX && !r->completed) {
+        kit_cut(k);
+        way->reopen(k);
+        if (r->completed)
+            break;
+        if (asked++ > (way->polled ? 5 : 1))
+            kit_expect_silence(k); /* a pause, by now */
+        kit_advance(k, 40000);
+        if (r->completed)
+            break;
+        const char *again = kit_heard(k);
+        assert_non_null(again);
+        assert_true(way->polled || strstr(again, way->again));
+        while (kit_heard(k))
+            ;
+    }
+    return asked;
+}
+
+static void a_request_is_given_up(const struct way *way)
+{
+    kit k = {.can_reopen = 1};
+    way->open(&k);
+    const record *r = way->call(&k);
+    const int64_t begun = k.clock_ms;
+    int asked = die_until_the_end(&k, way, r);
+    assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+    assert_int_equal(k.closed, 0);
+    assert_true(way->polled || k.retries >= asked);
+    if (options.max_reconnects) {
+        assert_in_range(asked, options.max_reconnects, 3 * options.max_reconnects);
+    } else {
+        assert_true(asked > 4);
+        assert_true(k.clock_ms - begun > 5000);
+        assert_non_null(strstr(r->message, "reconnect_timeout_ms"));
+    }
+    r = kit_call(&k, "other");
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"resultType\":\"complete\",\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+static void what_is_asked_again_has_an_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        set_options(&ways[i]);
+        a_request_is_given_up(&ways[i]);
+        options.max_reconnects = 3;
+        a_request_is_given_up(&ways[i]);
+    }
+}
+
+/* One that gets on is asked again as often as it has to be. */
+static void what_gets_on_is_asked_more_often(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    set_options(&ways[2]);
+    options.max_reconnects = 3;
+    ways[2].open(&k);
+    const record *r = ways[2].call(&k);
+    for (int n = 1; n <= 12; n++) {
+        kit_segment(&k, "T", n - 1, n, "x");
+        kit_cut(&k);
+        ways[2].reopen(&k);
+        kit_advance(&k, 40000);
+        kit_expect(&k, "tasks/stream");
+    }
+    assert_int_equal(r->completed, 0);
+    assert_int_equal(r->segments, 12);
+    segue_request_cancel(r->request);
+    kit_run(&k);
+    while (kit_heard(&k))
+        ;
+    kit_end(&k);
+}
+
+/* One that dies as soon as it is there, and nobody has asked for anything. */
+static void a_server_that_never_stays_is_given_up(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    int died = 0;
+    set_options(&ways[1]);
+    ways[1].open(&k);
+    for (; died < TRIES_MAX && !k.closed; died++) {
+        kit_cut(&k);
+        kit_advance(&k, 40000);
+        if (!k.closed)
+            ways[1].reopen(&k);
+    }
+    assert_int_equal(k.closed_status, SEGUE_E_DISCONNECTED);
+    assert_true(died > 2 && died <= 21);
+    kit_end(&k);
+}
+
+/* One that answers, or stays for a while, may end as often as it likes. */
+static void a_server_that_works_may_end(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    set_options(&ways[1]);
+    options.max_reconnects = 3;
+    ways[1].open(&k);
+    for (int i = 0; i < 24; i++) {
+        if (i % 2) {
+            kit_advance(&k, 5000);
+        } else {
+            const record *r = kit_call(&k, "t");
+            kit_result(&k, kit_expect(&k, "tools/call"),
+                       "\"resultType\":\"complete\",\"content\":[]");
+            assert_int_equal(r->status, SEGUE_OK);
+        }
+        kit_cut(&k);
+        ways[1].reopen(&k); /* without a pause */
+    }
+    assert_int_equal(k.closed, 0);
+    kit_end(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED("R-975-25 what is asked again has an end", what_is_asked_again_has_an_end),
+        cmocka_unit_test(what_gets_on_is_asked_more_often),
+        cmocka_unit_test(a_server_that_never_stays_is_given_up),
+        cmocka_unit_test(a_server_that_works_may_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
