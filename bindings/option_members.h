@@ -99,6 +99,7 @@ static const option server_members[] = {M(T, name, TEXT),
                                         M(T, max_principal_bytes, INT64),
                                         M(T, max_server_requests, INT64),
                                         M(T, max_server_bytes, INT64),
+                                        M(T, first_turn_ms, INT64),
                                         END};
 #undef T
 

@@ -285,6 +285,7 @@ static const char *const event_names[SGNODE_EVENTS] = {
     [SGNODE_TRANSPORT_REOPEN] = "TRANSPORT_REOPEN",
     [SGNODE_TRANSPORT_FREE] = "TRANSPORT_FREE",
     [SGNODE_RECONNECT] = "RECONNECT",
+    [SGNODE_CALLED_NOW] = "CALL_NOW",
 };
 
 static napi_value list_events(sgnode_frame *frame)

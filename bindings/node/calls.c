@@ -260,6 +260,12 @@ static napi_value call_hang_up(sgnode_frame *frame)
     return sgnode_done(frame, segue_call_hang_up(call, retry_ms, &frame->error));
 }
 
+static napi_value call_end_turn(sgnode_frame *frame)
+{
+    CALL(call);
+    return sgnode_done(frame, segue_call_end_turn(call));
+}
+
 static napi_value call_defer(sgnode_frame *frame)
 {
     int64_t ttl_ms;
@@ -422,6 +428,7 @@ const sgnode_row sgnode_call_rows[] = {
     {"callSetStatus", call_set_status},
     {"callRequireInput", call_require_input},
     {"callHangUp", call_hang_up},
+    {"callEndTurn", call_end_turn},
     {"callDefer", call_defer},
     {"callCheckpoint", call_checkpoint},
     {"callResumed", call_resumed},

@@ -144,9 +144,11 @@ static void push_call(sgnode_user *user, segue_call *call, int kind)
         tell(user, kind, a, b, c);
 }
 
+/* The handler runs when the batch is handled: until then its first turn goes on. */
 void sgnode_on_call(void *user, segue_call *call)
 {
-    push_call(user, call, SGNODE_CALLED);
+    bool waits = segue_call_hold_turn(call) == SEGUE_OK;
+    push_call(user, call, waits ? SGNODE_CALLED_NOW : SGNODE_CALLED);
 }
 
 void sgnode_on_completion(void *user, segue_call *call)

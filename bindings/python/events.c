@@ -45,9 +45,11 @@ static void push_call(sgpy_user *user, segue_call *call, int kind)
     finish(user, entered, kind, a, b, c);
 }
 
+/* The handler runs when the batch is handled: until then its first turn goes on. */
 void sgpy_on_call(void *user, segue_call *call)
 {
-    push_call(user, call, SGPY_CALLED);
+    bool waits = segue_call_hold_turn(call) == SEGUE_OK;
+    push_call(user, call, waits ? SGPY_CALLED_NOW : SGPY_CALLED);
 }
 
 void sgpy_on_completion(void *user, segue_call *call)

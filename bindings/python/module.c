@@ -29,6 +29,7 @@ static const char *const event_names[SGPY_EVENTS] = {
     [SGPY_TRANSPORT_REOPEN] = "TRANSPORT_REOPEN",
     [SGPY_TRANSPORT_FREE] = "TRANSPORT_FREE",
     [SGPY_RECONNECT] = "RECONNECT",
+    [SGPY_CALLED_NOW] = "CALL_NOW",
 };
 
 PyObject *sgpy_give(PyObject *old, PyObject *made)

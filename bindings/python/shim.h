@@ -67,6 +67,7 @@ enum sgpy_event {
     SGPY_TRANSPORT_REOPEN,
     SGPY_TRANSPORT_FREE,
     SGPY_RECONNECT,
+    SGPY_CALLED_NOW,
     SGPY_EVENTS
 };
 

@@ -224,6 +224,26 @@ segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms, segue_error 
     return sgi_leave_telling(call, status, error);
 }
 
+segue_status segue_call_hold_turn(segue_call *call)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_hold_turn, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_call_hold_turn(call);
+    sgi_leave(call);
+    return status;
+}
+
+segue_status segue_call_end_turn(segue_call *call)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_end_turn, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_call_end_turn(call);
+    sgi_leave(call);
+    return SEGUE_OK;
+}
+
 segue_status segue_call_defer(segue_call *call, int64_t ttl_ms, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_defer, call, SGI_MAGIC_CALL);

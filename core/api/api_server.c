@@ -211,6 +211,7 @@ static segue_status resolve_server(segue_server_options *o)
     put_default(&o->max_principal_bytes, (int64_t)256 << 20);
     put_default(&o->max_server_requests, 262144);
     put_default(&o->max_server_bytes, (int64_t)1 << 30);
+    put_default(&o->first_turn_ms, 20);
     if (o->page_size < 0 || o->max_result_bytes < 0 || o->max_log_bytes < 0 ||
         o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
         o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
@@ -218,7 +219,7 @@ static segue_status resolve_server(segue_server_options *o)
         o->fetches_per_second < 0 || o->question_ttl_ms < 0 || o->max_events < 0 ||
         o->max_event_bytes < 0 || o->event_ttl_ms < 0 || o->max_principal_requests < 0 ||
         o->max_principal_bytes < 0 || o->max_server_requests < 0 ||
-        o->max_server_bytes < 0 ||
+        o->max_server_bytes < 0 || o->first_turn_ms < 0 ||
         (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
         !is_freshness(o->list_ttl_ms, o->list_scope) || !is_text(o->name) ||
         !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions) ||

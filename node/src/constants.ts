@@ -64,6 +64,9 @@ export const Kind = {
     TRANSPORT_FREE: 25,
     /** Of `sessionOpen`. a: attempt, b: milliseconds until then, c: reason. */
     RECONNECT: 26,
+    /** As CALL: its answer waits for the handler's first turn, whose end `callEndTurn`
+     * tells. */
+    CALL_NOW: 27,
 } as const;
 
 /** `segue_status_value` */

@@ -340,6 +340,7 @@ export interface Native {
         handler: Handler,
     ): void;
     callHangUp(call: Call, retryMs?: number): void;
+    callEndTurn(call: Call): void;
     callDefer(call: Call, ttlMs?: number): void;
     callCheckpoint(call: Call, data: string | Uint8Array): boolean;
     /** Last segment and checkpoint of an earlier run; null on a first run. */

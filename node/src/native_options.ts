@@ -109,6 +109,7 @@ export type ServerOptions = Members<{
     maxPrincipalBytes: number;
     maxServerRequests: number;
     maxServerBytes: number;
+    firstTurnMs: number;
 }>;
 
 /** `segue_item_options` */

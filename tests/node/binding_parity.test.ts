@@ -20,6 +20,7 @@ const header = read("core", "include", "segue", "segue.h").replaceAll(
 /** What is no function here, and where it went. */
 const ELSEWHERE: Record<string, string> = {
     structInit: "options are objects",
+    callHoldTurn: "the event CALL_NOW",
     segmentNumber: "Segment.number",
     segmentIndex: "Segment.index",
     segmentReplaces: "Segment.replaces",

@@ -19,6 +19,7 @@ STUB = ROOT / "python" / "src" / "segue" / "_segue.pyi"
 # What is no function here, and where it went.
 ELSEWHERE = {
     "struct_init": "options are dicts",
+    "call_hold_turn": "the event CALL_NOW",
     "segment_number": "Segment.number",
     "segment_index": "Segment.index",
     "segment_replaces": "Segment.replaces",

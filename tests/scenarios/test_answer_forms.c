@@ -1,6 +1,7 @@
 /* SEP-1905, which form the answer to a call takes: immediate result, task or stream, as
  * the client listed and declared and the server is switched. */
 #include "support/legacy_wire.h"
+#include "support/world_inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,6 +249,161 @@ static void promoted_later(world *w)
     assert_task(wire_response(c, "2"), FALLBACK);
 }
 
+/* A tool in pieces that has made one, and may take a second to be plain in. */
+static void begin_slowly(void *user, segue_call *call)
+{
+    *(segue_call **)user = call;
+    assert_int_equal(segue_call_send_text(call, "one", 3, NULL), SEGUE_OK);
+}
+
+static void add_tool(world *w, const char *json, segue_call_fn on_call, segue_call **call,
+                     int64_t promote_after_ms)
+{
+    segue_item_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    options.user = call;
+    options.on_call = on_call;
+    options.flags = SEGUE_TOOL_INCREMENTAL;
+    options.task = SEGUE_TASK_MAY;
+    options.promote_after_ms = promote_after_ms;
+    assert_int_equal(
+        segue_server_add(w->server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL),
+        SEGUE_OK);
+}
+
+#define TOOL(name) "{\"name\":\"" name "\",\"inputSchema\":{\"type\":\"object\"}}"
+
+static void finish(segue_call *call, const char *text)
+{
+    if (text)
+        assert_int_equal(segue_call_send_text(call, text, strlen(text), NULL), SEGUE_OK);
+    assert_int_equal(segue_call_complete(call, NULL, NULL), SEGUE_OK);
+    segue_call_free(call);
+}
+
+/* No time passes here: what is not ready streams at once. */
+static void streams_before_it_is_promoted(world *w)
+{
+    segue_call *call = NULL;
+    add_tool(w, TOOL("unhurried"), begin_slowly, &call, 1000);
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *r = legacy_call(c, "1", "unhurried", NULL, BOTH);
+    assert_true(*json_at(r, "result.task.taskId"));
+    assert_at(r, "result.partial-content",
+              "[{\"seqNr\":1,\"type\":\"text\",\"text\":\"one\"}]");
+    assert_at(r, "result.isComplete", "false");
+    finish(call, NULL);
+    assert_at(wire_response(c, "1"), "result.isComplete", "true");
+}
+
+/* ---- a first turn that goes on after on_call: handlers of a binding ---- */
+
+static void hold_turn(void *user, segue_call *call)
+{
+    *(segue_call **)user = call;
+    assert_int_equal(segue_call_hold_turn(call), SEGUE_OK);
+}
+
+/* The handler has begun. */
+static segue_call *begin_held(wire *c, segue_call **call, const char *modes)
+{
+    *call = NULL;
+    legacy_ask_task(c, "1", "held", NULL, modes);
+    world_run(c->w);
+    assert_non_null(*call);
+    return *call;
+}
+
+static void a_held_turn_is_immediate(world *w)
+{
+    segue_call *call;
+    add_tool(w, TOOL("held"), hold_turn, &call, 0);
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    finish(begin_held(c, &call, BOTH), "done");
+    const char *r = wire_response(c, "1");
+    assert_at(r, "result.content", "[{\"type\":\"text\",\"text\":\"done\"}]");
+    assert_false(json_mentions(r, "task"));
+    assert_false(json_mentions(r, "_meta"));
+    begin_held(c, &call, IMMEDIATE);
+    segue_call_free(call);
+    assert_code(wire_response(c, "1"), -32603);
+    finish(begin_held(c, &call, STREAMING), "done");
+    r = wire_response(c, "1");
+    assert_at(r, "result.partial-content.0.text", "\"done\"");
+    assert_at(r, "result.isComplete", "true");
+}
+
+static void a_held_turn_is_tracked(world *w)
+{
+    segue_call *call;
+    add_tool(w, TOOL("held"), hold_turn, &call, 0);
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    finish(begin_held(c, &call, IMMEDIATE), "done");
+    assert_tracked(c, wire_response(c, "1"),
+                   "[{\"type\":\"text\",\"text\":\"done\"}]");
+    segue_call_end_turn(begin_held(c, &call, IMMEDIATE));
+    assert_task(wire_response(c, "1"), FALLBACK);
+    finish(call, NULL);
+}
+
+static void ignore_answer(void *user, segue_call *call, segue_status status,
+                          const char *json, size_t len)
+{
+    (void)user, (void)call, (void)status, (void)json, (void)len;
+}
+
+/* By its handler, by a question, and by the time that a turn may take. */
+static void a_held_turn_ends(world *w)
+{
+    segue_call *call;
+    add_tool(w, TOOL("held"), hold_turn, &call, 0);
+    wire *c = legacy_connect(w, NULL,
+                             "{\"roots\":{},\"tasks\":{\"responses\":{\"modes\":"
+                             "[\"task\",\"immediate\",\"streaming\"]}}}");
+    begin_held(c, &call, IMMEDIATE);
+    assert_int_equal(segue_call_end_turn(call), SEGUE_OK);
+    assert_task(wire_response(c, "1"), FALLBACK);
+    assert_int_equal(segue_call_end_turn(call), SEGUE_OK);
+    assert_int_equal(segue_call_hold_turn(call), SEGUE_E_STATE);
+    finish(call, NULL);
+    begin_held(c, &call, IMMEDIATE);
+    assert_int_equal(segue_call_require_input(call, NULL, "roots/list", NULL, 0,
+                                              ignore_answer, NULL, NULL, NULL),
+                     SEGUE_OK);
+    assert_task(wire_response(c, "1"), FALLBACK);
+    finish(call, NULL);
+    begin_held(c, &call, BOTH);
+    assert_int_equal(segue_call_send_text(call, "one", 3, NULL), SEGUE_OK);
+    world_advance(w, 6);
+    assert_null(strstr(wire_history(c), "\"one\""));
+    world_advance(w, 1);
+    assert_at(wire_response(c, "1"), "result.partial-content.0.text", "\"one\"");
+    finish(call, NULL);
+}
+
+static void short_turns(segue_server_options *options)
+{
+    options->first_turn_ms = 7;
+}
+
+static void begin_unheld(void *user, segue_call *call)
+{
+    (void)user;
+    assert_int_equal(segue_call_hold_turn(call), SEGUE_E_STATE);
+    finish(call, "done");
+}
+
+static void only_response_modes_wait_for_a_turn(world *w)
+{
+    add_tool(w, TOOL("unheld"), begin_unheld, NULL, 0);
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *r = wire_do_plain(c, "1", "tools/call", "\"name\":\"unheld\"");
+    assert_at(r, "result.content.0.text", "\"done\"");
+    assert_task(legacy_call(c, "2", "unheld", NULL, "{}"), "");
+    wire_ask(c, "3", "tools/call", "\"name\":\"unheld\"", CAPS_TASKS);
+    assert_true(*json_at(wire_response(c, "3"), "result"));
+}
+
 static void one_response(segue_server_options *options)
 {
     options->dialects_on = SEGUE_DIALECT_ONE_RESPONSE;
@@ -323,6 +479,16 @@ static const scenario scenarios[] = {
      tracking},
     {"AS-8 a tool's time to be plain is kept", promoted_later, ONLY_HERE | ONE_DRIVE,
      NULL},
+    {"AS-8 a tool in pieces streams within its time to be plain",
+     streams_before_it_is_promoted, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-1 a turn that goes on after on_call is a first turn", a_held_turn_is_immediate,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-31 a turn that goes on after on_call is tracked", a_held_turn_is_tracked,
+     ONLY_HERE | ONE_DRIVE, tracking},
+    {"AS-8 a turn that goes on after on_call ends", a_held_turn_ends,
+     ONLY_HERE | ONE_DRIVE, short_turns},
+    {"AS-1 no turn is held but for response modes", only_response_modes_wait_for_a_turn,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-6 R-1905-66 one response only: segments are fetched", segments_are_fetched_only,
      ONLY_HERE | ONE_DRIVE, one_response},
     {"AS-14 an old client and a full server", full_server, ONLY_HERE | ONE_DRIVE, NULL},

@@ -236,6 +236,8 @@ STATUS(segue_call_set_status, segue_call_set_status(h, "x", NULL))
 STATUS(segue_call_require_input, segue_call_require_input(h, NULL, "roots/list", NULL, 0,
                                                           ignore_input, NULL, NULL, NULL))
 STATUS(segue_call_hang_up, segue_call_hang_up(h, 1, NULL))
+STATUS(segue_call_hold_turn, segue_call_hold_turn(h))
+STATUS(segue_call_end_turn, segue_call_end_turn(h))
 STATUS(segue_call_defer, segue_call_defer(h, 0, NULL))
 STATUS(segue_call_checkpoint, segue_call_checkpoint(h, "x", 1, NULL))
 STATUS(segue_call_resumed, segue_call_resumed(h, NULL, NULL, NULL))

@@ -6,6 +6,7 @@
  * are being delivered. */
 #include "engine/serving/call.h"
 
+#include "engine/dialect/response_modes.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
 #include "engine/serving/tool_check.h"
@@ -67,6 +68,7 @@ static void free_call(segue_call *call)
     LIST_REMOVE(call, link);
     call->op->server->call_count--;
     sgi_release(mem, call->resumed_data, call->resumed_len);
+    sgi_engine_timer_clear(call->handle.engine, &call->turn);
     sgi_op_unref(call->op);
     sgi_release(mem, call, sizeof *call);
 }
@@ -200,6 +202,14 @@ static bool deliver_one(segue_call *call)
     return true;
 }
 
+/* ---- the first turn ---- */
+
+static bool turn_is_over(const segue_call *call)
+{
+    return !call->invoke_due && !call->check_due &&
+           (!call->holds_turn || is_over(call) || sgi_call_is_over(call));
+}
+
 /* The handler has had its first turn: an answer that waits for what it made of it is
  * due. */
 static void tell_turned(segue_call *call)
@@ -207,8 +217,43 @@ static void tell_turned(segue_call *call)
     sgi_op *op = call->op;
     sgi_reply *reply = op->reply;
     call->turned = true;
+    call->holds_turn = false;
+    sgi_engine_timer_clear(call->handle.engine, &call->turn);
     if (reply && reply->turned)
         reply->turned(reply, op);
+}
+
+static void turn_takes_too_long(sgi_timer *timer)
+{
+    sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
+}
+
+/* Only the response modes of a task wait for a turn. */
+segue_status sgi_call_hold_turn(segue_call *call)
+{
+    const sgi_op *op = call->op;
+    bool matters = op->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
+    if (!matters || call->resumed || call->turned || sgi_call_is_over(call))
+        return SEGUE_E_STATE;
+    call->holds_turn = true;
+    sgi_engine_timer(op->engine, &call->turn, op->server->options.first_turn_ms,
+                     turn_takes_too_long);
+    return SEGUE_OK;
+}
+
+void sgi_call_end_turn(segue_call *call)
+{
+    if (!call->holds_turn)
+        return;
+    call->holds_turn = false;
+    queue(call);
+}
+
+/* The end of a call ends its first turn, too. */
+static void look_at_turn(segue_call *call)
+{
+    if (call->holds_turn)
+        queue(call);
 }
 
 static void ask_client(sgi_op *op)
@@ -225,7 +270,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     int32_t ran = 0;
     while (ran < budget && deliver_one(call))
         ran++;
-    if (!call->turned && !call->invoke_due && !call->check_due)
+    if (!call->turned && turn_is_over(call))
         tell_turned(call);
     if (ran == budget)
         queue(call);
@@ -277,6 +322,7 @@ void sgi_call_progressed(segue_call *call)
 void sgi_call_let_go(segue_call *call)
 {
     call->op->call = NULL;
+    look_at_turn(call);
     unref_call(call);
 }
 
@@ -309,6 +355,7 @@ void sgi_call_free(segue_call *call)
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || due_answer(call))
         queue(call);
+    look_at_turn(call);
     unref_call(call);
 }
 

@@ -22,6 +22,8 @@ struct segue_call {
     bool held; /* the handler has the handle and has not freed it */
     bool invoke_due;
     bool turned; /* its first turn is over: who waits for that has been told */
+    bool holds_turn; /* the handler runs after its callback has returned */
+    sgi_timer turn;  /* holds_turn: how long that may be */
     bool watched;
     bool cancelled;
     bool cancel_due;
@@ -64,6 +66,12 @@ static inline bool sgi_call_is_over(const segue_call *call)
 
 /* SEGUE_E_TERMINAL, with the reason. */
 segue_status sgi_call_over(const segue_call *call);
+
+/* The first turn goes on after on_call has returned: until its end is told, the call is
+ * over or asks, or first_turn_ms have passed. SEGUE_E_STATE when no answer waits for the
+ * turn. */
+segue_status sgi_call_hold_turn(segue_call *call);
+void sgi_call_end_turn(segue_call *call);
 
 /* Appends the last entries, which are taken. */
 segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);

@@ -368,6 +368,7 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
     if (op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR)
         op->closing_segments = op->next_seg - before;
     sgi_op_settle(op);
+    sgi_call_look(call);
     return SEGUE_OK;
 }
 

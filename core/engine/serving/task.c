@@ -399,6 +399,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
+    sgi_call_end_turn(call); /* a call that asks is not done at once */
     sgi_call_progressed(call);
     return SEGUE_OK;
 }

@@ -381,13 +381,20 @@ static bool begins_plain(const sgi_op *op)
            op->item->options.task == SEGUE_TASK_MAY;
 }
 
+/* Does such a call stay plain for promote_after_ms? What can stream does so at once
+ * (SEP-1905, "Server Response Decision Process"). */
+static bool takes_its_time(const sgi_op *op)
+{
+    return begins_plain(op) && op->item->options.promote_after_ms > 0 && !op->streams;
+}
+
 /* Gives the operation its handles and its handler. A keyed one runs only once it is
  * durable: until then another process may have created it. So does one that can be
  * resumed, that its client is told first. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->item->options.promote_after_ms;
-    bool later = begins_plain(op) && promote_ms > 0;
+    bool later = takes_its_time(op);
     segue_status status = open_result(op, verdict) ? SEGUE_OK : SEGUE_E_NOMEM;
     if (status != SEGUE_OK)
         return status;
@@ -442,7 +449,7 @@ void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
         sgi_tool_call_give_up(reply, op);
     } else {
         if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
-            !op->item->options.promote_after_ms)
+            !takes_its_time(op))
             reply->turned = turned_without_end;
         op->may_turn = request->verdict == SGI_VERDICT_TASK && !op->is_task;
         begin_waiting(reply, op, request);

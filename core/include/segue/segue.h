@@ -1063,6 +1063,8 @@ typedef struct segue_server_options {
                                        it, is let in */
     int64_t max_server_requests;    /* the same of all together; default 262,144 */
     int64_t max_server_bytes;       /* ... default 1 GiB */
+    int64_t first_turn_ms;          /* segue_call_hold_turn: how long a first turn may be;
+                                       default 20 */
 } segue_server_options;
 
 /* What a server serves. Tools are always announced; resources, prompts and completion
@@ -1737,6 +1739,29 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
  */
 SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
                                           segue_error **error);
+
+/* Lets the first turn of the handler go on after on_call has returned: for bindings, whose
+ * handlers run then. What is done in its first turn is answered at once where a client
+ * takes tasks that way (2025-11-25, response mode "immediate").
+ *
+ * The turn ends by segue_call_end_turn, with the end of the call, with its first question,
+ * and after first_turn_ms of the server.
+ *
+ * Returns   SEGUE_OK; SEGUE_E_STATE when no answer waits for the turn, or it is over.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
+
+/* Ends the first turn of a handler that has not ended its call in it.
+ *
+ * Returns   SEGUE_OK, also when the turn is not held, or no more.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_end_turn(segue_call *call);
 
 /* Turns a running call into a task now, instead of at promote_after_ms.
  *

@@ -16,7 +16,7 @@
  */
 
 import { ClosedError, ExistsError } from "../errors.js";
-import { type Server as Handle, type Handler, Kind, native } from "../native.js";
+import { type Call, type Server as Handle, type Handler, Kind, native } from "../native.js";
 import { Runtime } from "../runtime.js";
 import type { Context } from "./context.js";
 import type { Item } from "./item.js";
@@ -28,6 +28,14 @@ type Where = Pick<Item, "what" | "key"> | { what: string; key: string };
 
 /** Handlers have so long to see to their end. */
 const PATIENCE_MS = 1000;
+
+function endTurn(call: Call): void {
+    try {
+        native.callEndTurn(call);
+    } catch (error) {
+        if (!(error instanceof ClosedError)) throw error; // it is done
+    }
+}
 
 /** A server at work, on one store. */
 export class Hosting {
@@ -49,6 +57,8 @@ export class Hosting {
      * them. As many as the store has at most. Freed before the end they would fail. */
     readonly #waiting = new Map<Context, () => void>();
     #isAdvancing = false;
+    /** Calls whose first turn ends with this turn of the loop. */
+    readonly #turns: Call[] = [];
     readonly #quiet = new Set<() => void>();
     readonly #forget: () => void;
     #ending: Promise<void> | undefined;
@@ -96,6 +106,14 @@ export class Hosting {
     began(context: Context): void {
         this.running.add(context);
         this.runtime.hold();
+    }
+
+    /** The first turn of a handler ends when the promises that are due now have run. */
+    endTurnSoon(call: Call): void {
+        if (this.#turns.push(call) > 1) return;
+        setImmediate(() => {
+            for (const one of this.#turns.splice(0)) endTurn(one);
+        });
     }
 
     /** A handler has come to its end. */

@@ -134,6 +134,7 @@ export abstract class Item {
                 const context = new Context(call, host);
                 host.began(context);
                 this.#begin(host, call, params, context);
+                if (kind === Kind.CALL_NOW) host.endTurnSoon(call);
             }
         };
     }

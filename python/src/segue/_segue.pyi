@@ -60,6 +60,8 @@ TRANSPORT_PAUSE: Final = 23  # a: bool
 TRANSPORT_REOPEN: Final = 24
 TRANSPORT_FREE: Final = 25  # the last one
 RECONNECT: Final = 26  # of session_open. a: attempt (int), b: ms until then, c: reason
+CALL_NOW: Final = 27  # as CALL: its answer waits for the handler's first turn, whose end
+#                       call_end_turn tells
 
 Handler = Callable[[int, Any, Any, Any], object]
 Event = tuple[Handler | None, int, Any, Any, Any]
@@ -276,6 +278,7 @@ class ServerOptions(TypedDict, total=False):
     max_principal_bytes: int | None
     max_server_requests: int | None
     max_server_bytes: int | None
+    first_turn_ms: int | None
 
 class ItemOptions(TypedDict, total=False):
     flags: int | None
@@ -638,6 +641,7 @@ def call_require_input(
     """handler gets INPUT."""
 
 def call_hang_up(call: Call, retry_ms: int = 0) -> None: ...
+def call_end_turn(call: Call) -> None: ...
 def call_defer(call: Call, ttl_ms: int = 0) -> None: ...
 def call_checkpoint(call: Call, data: bytes) -> bool: ...
 def call_resumed(call: Call) -> tuple[int, bytes | None] | None:

@@ -135,6 +135,8 @@ class Item(ABC):
                 host.wait(context, functools.partial(begin, call, params, context))
             else:
                 begin(call, params, context)
+                if kind == _segue.CALL_NOW and is_async:
+                    host.loop.call_soon(end_turn, call)
 
         def begin(call: Any, params: bytes, context: Context) -> None:
             running.add(context)
@@ -305,6 +307,15 @@ def _blocks(content: Iterable[Any]) -> list[Any]:
     from ..content import Text
 
     return [Text(one) if isinstance(one, str) else one for one in content]
+
+
+def end_turn(call: _segue.Call) -> None:
+    """An async handler has had its first step. Of a plain function the library waits for
+    the end itself, and not for long (`first_turn_ms`)."""
+    try:
+        _segue.call_end_turn(call)
+    except errors.ClosedError:  # it is done
+        pass
 
 
 def refuse(call: _segue.Call, host: Hosting) -> None:
