@@ -36,6 +36,7 @@ export function makeServer(isDraft: boolean, asksAsTasks: boolean): Server {
         principal: () => "ada",
         dialectsOn: isDraft ? DRAFT_TASKS : 0,
         questionTtlMs: asksAsTasks ? 60_000 : 0,
+        firstTurnMs: 60_000, // a busy machine changes nothing
     });
     const resume = { resumable: true, resumeMinWaitMs: 1500, resumeMaxWaitMs: 10_000 };
     const add: Add = (name, options, run) => {

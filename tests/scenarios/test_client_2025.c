@@ -2,6 +2,7 @@
  * are tasks, and how a task that streams nothing is followed to its end. */
 #include "support/client_kit.h"
 #include "support/world.h"
+#include "engine/asking/early_status.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -461,6 +462,66 @@ static void status(kit *k, const char *status, const char *updated)
             status, updated);
 }
 
+static void status_of(kit *k, const char *task, const char *message)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\",\"params\":{"
+            "\"taskId\":\"%s\",\"status\":\"completed\",\"statusMessage\":\"%s\"}}",
+            task, message);
+}
+
+/* Over HTTP what is said of a task may overtake the answer that creates it. No time
+ * passes: the result is fetched at once. */
+static void a_status_before_its_task_is_kept(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    record *r = kit_call(&k, "t");
+    kit_list_tools(&k);
+    const char *call = kit_expect(&k, "tools/call");
+    status_of(&k, "other", "m");
+    status(&k, "working", "2026-01-01T00:00:05Z");
+    status(&k, "completed", "2026-01-01T00:00:06Z");
+    kit_result(&k, call, CREATED_2025("T"));
+    assert_string_equal(r->log, "task T\nstatus working -\nstatus completed m\n");
+    kit_result(&k, kit_expect(&k, "tasks/result"), BLOCKS);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
+/* Is the status of T kept when this much else was said before the answer? */
+static int is_kept(int others, size_t length)
+{
+    kit k = {0};
+    char task[24];
+    char *message = calloc(1, length + 1);
+    kit_begin_2025(&k, NULL, SERVER_2025);
+    record *r = kit_call(&k, "t");
+    kit_list_tools(&k);
+    const char *call = kit_expect(&k, "tools/call");
+    memset(message, 'm', length);
+    status_of(&k, "T", message);
+    for (int i = 0; i < others; i++) {
+        snprintf(task, sizeof task, "other %d", i);
+        status_of(&k, task, "m");
+    }
+    kit_result(&k, call, CREATED_2025("T"));
+    int kept = strstr(r->log, "status completed m") != NULL;
+    kit_end(&k);
+    free(message);
+    return kept;
+}
+
+static void only_so_much_is_kept_before_a_task(void **state)
+{
+    (void)state;
+    assert_true(is_kept(SGI_EARLY_MAX - 1, 1));
+    assert_false(is_kept(SGI_EARLY_MAX, 1));
+    assert_true(is_kept(0, SGI_EARLY_BYTES / 2));
+    assert_false(is_kept(0, SGI_EARLY_BYTES));
+}
+
 /* AS-69 for these tasks: the end is for ever, else the later stamp counts, as an
  * instant. */
 static void notified_status_is_merged_with_what_is_polled(void **state)
@@ -671,6 +732,8 @@ int main(void)
         cmocka_unit_test(a_list_without_an_answer_is_asked_for_again),
         cmocka_unit_test(a_tool_that_stays_unknown_is_not_called),
         cmocka_unit_test(a_status_is_told_once),
+        cmocka_unit_test(a_status_before_its_task_is_kept),
+        cmocka_unit_test(only_so_much_is_kept_before_a_task),
         cmocka_unit_test(the_application_decides_by_its_own_task_member),
         cmocka_unit_test(a_wish_for_a_time_to_live_is_passed_on),
         cmocka_unit_test(a_call_that_is_refused_for_its_form_is_sent_in_the_other),

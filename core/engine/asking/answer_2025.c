@@ -68,6 +68,7 @@ bool sgi_follow_2025_answer(segue_request *request, sgi_json result)
         !request->task_2025->tracker.complete)
         sgi_2025_heed_state(request);
     sgi_2025_settle(request);
+    sgi_early_tell(request);
     return true;
 }
 

@@ -24,6 +24,7 @@ bool sgi_follow_draft_answer(segue_request *request, sgi_json result)
         return false;
     sgi_pieces_free(request); /* its result will be whole */
     sgi_follow_begin(request, result, sgi_json_get(result, "_meta"));
+    sgi_early_tell(request);
     return true;
 }
 

@@ -89,6 +89,8 @@ static bool take_task_status(segue_session *session, sgi_json params)
         (is_draft ? sgi_follow_draft_status : sgi_follow_2025_status)(request, params);
         some = true;
     }
+    if (!some)
+        sgi_early_keep(session, params);
     return some;
 }
 

@@ -64,6 +64,7 @@ static void free_session(segue_session *session)
     sgi_map_free(&session->streams);
     sgi_tool_headers_free(&session->tools);
     sgi_tool_schemas_free(&session->tool_schemas);
+    sgi_early_free(session);
     sgi_cache_free(&session->cache);
     sgi_tool_tasks_free(&session->tool_tasks);
     sgi_text_free(mem, session->refusal);
@@ -117,6 +118,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
         session->last_id = first_id(engine);
     TAILQ_INIT(&session->requests);
     TAILQ_INIT(&session->exchanges);
+    TAILQ_INIT(&session->early.all);
     sgi_map_init(&session->in_flight, &engine->env);
     sgi_map_init(&session->streams, &engine->env);
     sgi_tool_headers_init(&session->tools, engine);

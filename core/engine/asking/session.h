@@ -14,6 +14,7 @@
 #include "engine/question_id.h"
 #include "engine/sending.h"
 #include "engine/asking/cache.h"
+#include "engine/asking/early_status.h"
 #include "engine/asking/tool_headers.h"
 #include "engine/asking/tool_schemas.h"
 #include "engine/asking/tool_tasks.h"
@@ -109,6 +110,7 @@ struct segue_session {
     sgi_buf list_cursor;         /* of the page under way */
     int32_t list_pages;
     bool list_stale; /* the list has changed meanwhile */
+    sgi_early_list early;
 
     /* for the application */
     sgi_ready ready;
