@@ -137,6 +137,30 @@ static void expiry_leaves_an_incomplete_stream(void **state)
     }
 }
 
+/* The server tells of the end by itself, before it answers the look that asks why: the
+ * answer to that does not make a result of what there is. */
+static void expiry_told_twice_leaves_an_incomplete_stream(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a") "," SEG(2, "b")));
+    kit_result(&k, call, BAD_END(""));
+    const char *get = kit_expect(&k, "tasks/get");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
+                "\"params\":{" TASK_2025("T", "failed") "}}");
+    const char *fetch = segments_expect_pull(&k, "");
+    kit_result(&k, get, TASK_2025("T", "failed"));
+    assert_int_equal(r->completed, 0);
+    kit_error(&k, fetch, -32603, NULL);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->rpc_code, -32603);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 /* A task that is gone while it streams is noticed by tasks/get; what is left is asked for
  * once (R-1905-39, R-1905-41). */
 static void a_stream_whose_task_is_gone_is_incomplete(void **state)
@@ -324,6 +348,8 @@ int main(void)
         cmocka_unit_test(a_token_pulls_in_another_process),
         NAMED("AS-9 expiry leaves an incomplete stream",
               expiry_leaves_an_incomplete_stream),
+        NAMED("AS-9 expiry that is told twice leaves an incomplete stream",
+              expiry_told_twice_leaves_an_incomplete_stream),
         cmocka_unit_test(a_stream_whose_task_is_gone_is_incomplete),
         NAMED("AS-10 a stream that is cancelled", cancelled_by_somebody),
         cmocka_unit_test(a_pulled_bad_end_is_looked_into),

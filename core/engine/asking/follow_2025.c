@@ -175,7 +175,7 @@ static void take_ended(segue_request *request)
         sgi_2025_conclude(request);
         return;
     }
-    task->asks_why = request->look_due = false;
+    sgi_2025_drop_why(request);
     if (cancelled && (!has_begun || request->paused || request->cancel_due))
         sgi_follow_cancelled(request);
     else if (is_pushed)
@@ -237,7 +237,7 @@ static void take_unknown(segue_request *request)
                          "the server does not know the task any more");
     } else {
         task->unknown = true;
-        task->asks_why = request->look_due = false;
+        sgi_2025_drop_why(request);
         want_rest(task);
         sgi_follow_2025_go(request);
     }
@@ -276,7 +276,7 @@ static void looked(sgi_emitter *emitter, const sgi_outcome *outcome)
         take_look(request, outcome->json);
         return;
     }
-    request->look_due = request->task_2025->asks_why;
+    request->look_due = request->task_2025->why == SGI_WHY_LOOK;
     if (outcome->kind == SGI_OUTCOME_ERROR)
         take_look_error(request, outcome->json);
     else
@@ -318,7 +318,7 @@ static void take_pulled(segue_request *request, const sgi_response *reply)
     if (!sgi_2025_is_live(request))
         return;
     bool is_whole = sgi_tracker_is_whole(&task->tracker);
-    if (task->unknown && (!is_whole || task->asks_why)) {
+    if (task->unknown && (!is_whole || task->why == SGI_WHY_LOOK)) {
         sgi_request_fail(request, SEGUE_E_INCOMPLETE, "the task has ended unfinished");
         return;
     }
@@ -343,7 +343,7 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
         return;
     }
     sgi_2025_take(request, reply, true);
-    task->asks_why = request->look_due = false; /* this is the answer to that */
+    sgi_2025_drop_why(request); /* this is the answer to that */
     if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
         sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
                          "an answer to tasks/result that is no result");

@@ -7,6 +7,13 @@
 #include "engine/asking/response_2025.h"
 #include "engine/asking/request.h"
 
+/* What is known of why a stream of segments ended with an error. */
+typedef enum sgi_why {
+    SGI_WHY_KNOWN = 0, /* all that there is to know, or it did not end so */
+    SGI_WHY_LOOK,      /* tasks/get tells whether it was cancelled */
+    SGI_WHY_FETCH      /* tasks/result tells an error from a result with isError */
+} sgi_why;
+
 typedef struct sgi_task_2025 {
     segue_request *request; /* not counted: it has this */
     sgi_tracker tracker;
@@ -18,7 +25,7 @@ typedef struct sgi_task_2025 {
     bool pull_due;    /* now, not at the next interval */
     bool fetch_due;   /* only the whole result will do */
     bool no_pull;     /* the server does not retain what is missing */
-    bool asks_why;    /* it ended with an error: was it cancelled? */
+    sgi_why why;      /* it ended with an error: which one? */
     bool backing_off; /* nothing is asked before the timer */
     bool unknown;     /* the server does not know it any more: one last try */
     bool some;        /* segments have come, */
@@ -61,6 +68,8 @@ void sgi_2025_note(segue_request *request, sgi_json task);
 /* The end: by a whole result, by the merge of all segments, by the server's error. */
 void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
+/* The server's next answer tells why it ended. */
+void sgi_2025_drop_why(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
 
 /* ---- follow_2025.c ---- */

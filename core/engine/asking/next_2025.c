@@ -30,9 +30,9 @@ sgi_step sgi_2025_next(const segue_request *request)
     bool can_pull = sgi_2025_can_pull(task);
     if (!may_ask(request))
         return SGI_STEP_NONE;
-    if (request->look_due || (task->asks_why && !waits))
+    if (request->look_due || (task->why == SGI_WHY_LOOK && !waits))
         return SGI_STEP_LOOK;
-    if (task->asks_why)
+    if (task->why == SGI_WHY_LOOK)
         return SGI_STEP_NONE;
     if (task->fetch_due || task->pull_due)
         return unless_full(request, task->fetch_due ? SGI_STEP_FETCH : SGI_STEP_PULL);

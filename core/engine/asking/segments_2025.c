@@ -39,6 +39,18 @@ static void deliver_whole(segue_request *request, const sgi_response *reply)
         }
 }
 
+static void ask_why(segue_request *request)
+{
+    request->task_2025->why = SGI_WHY_LOOK;
+    request->look_due = true;
+}
+
+void sgi_2025_drop_why(segue_request *request)
+{
+    request->task_2025->why = SGI_WHY_KNOWN;
+    request->look_due = false;
+}
+
 /* What is no tool has no results that are errors: it is asked why it failed. */
 static bool is_failure(const segue_request *request, const sgi_response *reply)
 {
@@ -50,7 +62,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     sgi_buf cleaned;
     if (is_failure(request, reply)) {
         request->task_2025->tracker.complete = true;
-        request->task_2025->asks_why = request->look_due = true;
+        ask_why(request);
         return;
     }
     if (request->state == SEGUE_TASK_CANCELLED) {
@@ -78,13 +90,13 @@ void sgi_2025_conclude(segue_request *request)
         sgi_follow_cancelled(request);
         return;
     }
-    if (task->asks_why) {
-        if (sgi_task_state_is_terminal(request->state)) {
-            task->asks_why = request->look_due = false;
-            task->fetch_due = true; /* it tells an error from a result with isError */
-        }
-        return;
+    if (task->why == SGI_WHY_LOOK && sgi_task_state_is_terminal(request->state)) {
+        task->why = SGI_WHY_FETCH;
+        request->look_due = false;
+        task->fetch_due = true;
     }
+    if (task->why != SGI_WHY_KNOWN)
+        return;
     if (request->partial || sgi_fold_failed(&request->fold)) {
         task->fetch_due = true; /* the merge lacks something, the server's does not */
         return;
@@ -192,8 +204,9 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     /* A push whose last segment is the error says it all (R-1905-44). Without one the
      * task may have been cancelled, or have failed as a whole; what is no tool has no
      * results that are errors, so there it has. */
-    if (reply->is_error && (pulled || is_empty || !request->is_call) && !task->asks_why)
-        task->asks_why = request->look_due = true;
+    if (reply->is_error && (pulled || is_empty || !request->is_call) &&
+        task->why == SGI_WHY_KNOWN)
+        ask_why(request);
 }
 
 static void warn(segue_request *request, const char *text)
