@@ -21,6 +21,7 @@ def test_what_may_become_a_task(world: ServerWorld) -> None:
     server = segue.Server("policies")
 
     async def answer() -> str:
+        await asyncio.sleep(0.001)  # what is done at once is no task in 2025-11-25
         return "answer"
 
     server.tool(name="never")(answer)

@@ -13,6 +13,7 @@ static void tell(sgi_op *op)
     sgi_sending sending;
     sgi_conn *conn = sgi_origin_conn(op);
     op->origin->due = false;
+    op->origin->end_told = sgi_op_state(op) >= SGI_STATE_COMPLETED;
     if (!conn)
         return;
     sgi_send_notification(&sending, conn, "notifications/tasks/status");
@@ -24,6 +25,8 @@ static void changed(sgi_watch *watch, sgi_op *op)
 {
     sgi_origin *origin = op->origin;
     (void)watch;
+    if (origin->end_told)
+        return;
     origin->due = true;
     if (origin->told && !(sgi_op_has_ended(op) && sgi_push_is_open(op)))
         tell(op);

@@ -243,17 +243,8 @@ segue_status sgi_call_hold_turn(segue_call *call)
 
 void sgi_call_end_turn(segue_call *call)
 {
-    if (!call->holds_turn)
-        return;
-    call->holds_turn = false;
-    queue(call);
-}
-
-/* The end of a call ends its first turn, too. */
-static void look_at_turn(segue_call *call)
-{
     if (call->holds_turn)
-        queue(call);
+        tell_turned(call);
 }
 
 static void ask_client(sgi_op *op)
@@ -322,7 +313,8 @@ void sgi_call_progressed(segue_call *call)
 void sgi_call_let_go(segue_call *call)
 {
     call->op->call = NULL;
-    look_at_turn(call);
+    if (call->holds_turn)
+        queue(call);
     unref_call(call);
 }
 
@@ -355,7 +347,7 @@ void sgi_call_free(segue_call *call)
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || due_answer(call))
         queue(call);
-    look_at_turn(call);
+    sgi_call_end_turn(call);
     unref_call(call);
 }
 

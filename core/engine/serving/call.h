@@ -21,7 +21,7 @@ struct segue_call {
     sgi_ready ready;
     bool held; /* the handler has the handle and has not freed it */
     bool invoke_due;
-    bool turned; /* its first turn is over: who waits for that has been told */
+    bool turned;     /* its first turn is over: who waits for that has been told */
     bool holds_turn; /* the handler runs after its callback has returned */
     sgi_timer turn;  /* holds_turn: how long that may be */
     bool watched;

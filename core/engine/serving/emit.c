@@ -368,7 +368,7 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
     if (op->final == SGI_FINAL_RESULT || op->final == SGI_FINAL_RESULT_IS_ERROR)
         op->closing_segments = op->next_seg - before;
     sgi_op_settle(op);
-    sgi_call_look(call);
+    sgi_call_end_turn(call);
     return SEGUE_OK;
 }
 
@@ -422,5 +422,7 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
         status = sgi_engine_json(call->handle.engine, data, len, &value, NULL);
     if (status != SEGUE_OK)
         return status;
-    return sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(message), value);
+    status = sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(message), value);
+    sgi_call_end_turn(call);
+    return status;
 }

@@ -19,7 +19,8 @@ typedef struct sgi_origin {
     char *progress_token;      /* JSON text or NULL; good as long as the task */
     sgi_watch watch;
     bool told; /* the client knows that there is a task */
-    bool due;  /* its status has changed, which was not told */
+    bool end_told; /* nothing changes after that */
+    bool due;      /* its status has changed, which was not told */
 } sgi_origin;
 
 /* The task was made for this request: its progress token is taken over. changed: runs on

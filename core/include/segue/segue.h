@@ -1740,12 +1740,12 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
 SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
                                           segue_error **error);
 
-/* Lets the first turn of the handler go on after on_call has returned: for bindings, whose
- * handlers run then. What is done in its first turn is answered at once where a client
- * takes tasks that way (2025-11-25, response mode "immediate").
+/* Lets the first turn of the handler go on after on_call has returned: for bindings,
+ * whose handlers run then. What is done in its first turn is answered at once where a
+ * client takes tasks that way (2025-11-25, response mode "immediate").
  *
- * The turn ends by segue_call_end_turn, with the end of the call, with its first question,
- * and after first_turn_ms of the server.
+ * The turn ends by segue_call_end_turn, with the end of the call, with its first
+ * question, and after first_turn_ms of the server.
  *
  * Returns   SEGUE_OK; SEGUE_E_STATE when no answer waits for the turn, or it is over.
  * Thread    any

@@ -16,7 +16,13 @@
  */
 
 import { ClosedError, ExistsError } from "../errors.js";
-import { type Call, type Server as Handle, type Handler, Kind, native } from "../native.js";
+import {
+    type Call,
+    type Server as Handle,
+    type Handler,
+    Kind,
+    native,
+} from "../native.js";
 import { Runtime } from "../runtime.js";
 import type { Context } from "./context.js";
 import type { Item } from "./item.js";
