@@ -18,7 +18,7 @@ typedef struct sgi_origin {
     sgi_wire_session *session; /* of the handshake eras over HTTP; NULL = none, or gone */
     char *progress_token;      /* JSON text or NULL; good as long as the task */
     sgi_watch watch;
-    bool told; /* the client knows that there is a task */
+    bool told;     /* the client knows that there is a task */
     bool end_told; /* nothing changes after that */
     bool due;      /* its status has changed, which was not told */
 } sgi_origin;
