@@ -114,6 +114,66 @@ static void an_answer_over_a_restart(world *w)
     says(legacy_task(answers, "3", "tasks/result", task, NULL), "\"for\\\":\\\"x");
 }
 
+/* The client is back after its server has died: in its session, over HTTP with the stream
+ * on which the server speaks first. */
+static wire *back(world *w, const char *session)
+{
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    if (w->place != WORLD_HTTP)
+        return c;
+    free(c->session);
+    c->session = strdup(session);
+    wire_notify(c, "notifications/initialized", NULL);
+    return c;
+}
+
+/* The client looks at its task, and does not wait for the result: it is asked all the
+ * same. */
+static void a_question_is_asked_again_after_a_restart(world *w)
+{
+    char first[WIRE_ID], again[WIRE_ID], session[256];
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
+    question(c, first);
+    snprintf(session, sizeof session, "%s", c->session ? c->session : "");
+    world_restart(w);
+    c = back(w, session);
+    wire_quiet(c);
+    assert_at(legacy_task(c, "2", "tasks/get", task, NULL), "result.status",
+              "\"input_required\"");
+    question(c, again);
+    assert_string_not_equal(first, again);
+    legacy_task(c, "3", "tasks/get", task, NULL);
+    wire_quiet(c); /* once */
+    reply(c, again, "again");
+    until(c, task, "completed");
+    says(legacy_task(c, "4", "tasks/result", task, NULL), "\"for\\\":\\\"again");
+}
+
+/* The same for a client that has begun anew, at a server that was there all the time. */
+static void a_question_follows_to_a_new_session(world *w)
+{
+    char first[WIRE_ID], again[WIRE_ID];
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *foreign = legacy_connect(w, "Bob", CAPS_FORM);
+    const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
+    question(c, first);
+    wire_cut(c);
+    world_run(w);
+    assert_code(legacy_task(foreign, "2", "tasks/get", task, NULL), -32602);
+    wire_quiet(foreign);
+    c = legacy_connect(w, "Ada", CAPS_FORM);
+    legacy_task(c, "2", "tasks/get", task, NULL);
+    if (w->place == WORLD_PAIR) {
+        question(c, again);
+        reply(c, again, "new");
+    } else {
+        reply(c, first, "new"); /* it is out, in the session that is left */
+    }
+    until(c, task, "completed");
+    says(legacy_task(c, "4", "tasks/result", task, NULL), "\"for\\\":\\\"new");
+}
+
 static void begin(world *w)
 {
     other = (world){.tune = w->tune};
@@ -222,6 +282,10 @@ static void answers_that_do_not_belong(world *w)
 static const scenario scenarios[] = {
     {"an answer over a restart reaches its question", an_answer_over_a_restart,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"a question is asked again after a restart",
+     a_question_is_asked_again_after_a_restart, ONLY_HERE | ONE_DRIVE, of_a_service},
+    {"a question follows its client to a new session",
+     a_question_follows_to_a_new_session, ONLY_HERE | ONE_DRIVE, of_a_service},
     {"an answer at another server answers no other question",
      answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},

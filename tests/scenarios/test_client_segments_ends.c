@@ -38,6 +38,49 @@ static void a_broken_stream_is_pulled(void **state)
     kit_end(&k);
 }
 
+/* ... and when its task asks something, the question is asked for: a server may ask only
+ * where somebody waits for the result. The tool goes on when it has its answer. */
+static void a_broken_stream_that_asks_is_waited_for(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    const char *call;
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    kit_begin_2025(&k, &options, SERVER_2025_STREAMS);
+    kit_start(&k, "tools/list", NULL, NULL);
+    kit_list_tools(&k);
+    record *r = segments_call(&k, NULL, &call);
+    kit_result(&k, call, "%s", CREATED_2025("T"));
+    kit_result(&k, call, PART(SEG(1, "a")));
+    kit_cut(&k);
+    kit_handshake_2025(&k, SERVER_2025_STREAMS);
+    kit_result(&k, segments_expect_pull(&k, "1"), PART(""));
+    for (int i = 0; i < 2; i++) { /* it might ask by itself */
+        kit_expect_silence(&k);
+        kit_advance(&k, 1200);
+        kit_result(&k, kit_expect(&k, "tasks/get"), "%s",
+                   TASK_2025("T", "input_required"));
+    }
+    const char *waits = kit_expect(&k, "tasks/result");
+    assert_at(waits, "params.lastSeqNr", "");
+    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
+                "\"params\":{\"message\":\"?\",\"requestedSchema\":{\"type\":"
+                "\"object\",\"properties\":{}},\"_meta\":{\"io.modelcontextprotocol/"
+                "related-task\":{\"taskId\":\"T\"}}}}");
+    assert_true(*r->last_key);
+    assert_int_equal(segue_request_answer(r->request, r->last_key,
+                                          "{\"action\":\"decline\"}", 20, NULL),
+                     SEGUE_OK);
+    kit_run(&k);
+    assert_at(kit_heard(&k), "result.action", "\"decline\"");
+    kit_result(
+        &k, waits,
+        "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]," RELATED("T"));
+    segments_assert_abc(r);
+    kit_end(&k);
+}
+
 static void content_in_answer_to_a_pull_is_the_whole(void **state)
 {
     (void)state;
@@ -343,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NAMED("AS-28 a broken stream is pulled", a_broken_stream_is_pulled),
+        cmocka_unit_test(a_broken_stream_that_asks_is_waited_for),
         cmocka_unit_test(content_in_answer_to_a_pull_is_the_whole),
         cmocka_unit_test(the_timeout_counts_from_the_last_answer),
         cmocka_unit_test(a_token_pulls_in_another_process),

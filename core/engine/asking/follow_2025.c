@@ -184,13 +184,22 @@ static void take_ended(segue_request *request)
         want_rest(task);
 }
 
-/* Some servers ask what they have to ask while tasks/result waits (2025-11-25
- * basic/utilities/tasks, "Input Required Status"). */
-static bool is_asked_by_result(const segue_request *request)
+static bool can_be_asked(const segue_request *request)
 {
-    return request->state == SEGUE_TASK_INPUT_REQUIRED && !request->calling &&
-           !request->task_2025->some && request->events.on_input &&
-           sgi_asked_may_come(request->session);
+    return request->events.on_input && sgi_asked_may_come(request->session);
+}
+
+/* Some servers ask what they have to ask while tasks/result waits (2025-11-25
+ * basic/utilities/tasks, "Input Required Status"). No segments come meanwhile: so one
+ * that streams has time to ask in another way. */
+static bool is_asked_by_result(segue_request *request)
+{
+    sgi_task_2025 *task = request->task_2025;
+    bool waits = request->state == SEGUE_TASK_INPUT_REQUIRED && !request->calling &&
+                 can_be_asked(request) && !sgi_asked_is_open(request);
+    task->unasked = waits ? task->unasked + 1 : 0;
+    task->idle = waits; /* it is looked at until that is settled */
+    return waits && (!sgi_2025_can_pull(task) || task->unasked > 1);
 }
 
 void sgi_2025_heed_state(segue_request *request)
@@ -326,6 +335,8 @@ static void take_pulled(segue_request *request, const sgi_response *reply)
         task->tries = 0;
     else if (!is_whole && (ended || sgi_tracker_has_hole(&task->tracker)))
         task->tries++;
+    task->idle =
+        sgi_tracker_prefix(&task->tracker) == task->after && can_be_asked(request);
     if (task->tries >= TRIES_MAX)
         stop_pulling(request);
     else if (!task->tracker.complete && ended)

@@ -22,6 +22,8 @@ typedef struct sgi_task_2025 {
     uint64_t after;      /* ... or with this one */
     sgi_timer gap;
     int32_t tries;    /* pulls in a row that brought nothing */
+    bool idle;        /* the last pull brought nothing: does the task ask something? */
+    int32_t unasked;  /* looks in a row that say so, and no question has come */
     bool pull_due;    /* now, not at the next interval */
     bool fetch_due;   /* only the whole result will do */
     bool no_pull;     /* the server does not retain what is missing */

@@ -40,7 +40,7 @@ sgi_step sgi_2025_next(const segue_request *request)
         return SGI_STEP_NONE;
     if (ended && sgi_2025_is_overtaken(request) && (task->heard || request->behind))
         return SGI_STEP_LISTEN;
-    if (!ended && (request->calling || !can_pull))
+    if (!ended && (request->calling || !can_pull || task->idle))
         return SGI_STEP_LOOK;
     return unless_full(request, can_pull ? SGI_STEP_PULL : SGI_STEP_FETCH);
 }

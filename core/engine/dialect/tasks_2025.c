@@ -187,8 +187,11 @@ static void get_found(void *user, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = user;
     op = sgi_task_found(reply, op, status, &sgi_dialect_tasks_2025);
-    if (op)
+    if (op) {
         answer_task(reply, op);
+        if (!sgi_op_is_elsewhere(op)) /* else its client may be asked there */
+            sgi_tasks_2025_follow(op, reply);
+    }
     sgi_reply_close(reply);
 }
 
@@ -348,6 +351,8 @@ static void result_found(void *user, sgi_op *op, segue_status status)
     fetching f = *fetch;
     sgi_release(sgi_engine_mem(f.reply->engine), fetch, sizeof *fetch);
     op = sgi_task_found(f.reply, op, status, &sgi_dialect_tasks_2025);
+    if (op)
+        sgi_tasks_2025_follow(op, f.reply);
     if (!op)
         sgi_reply_close(f.reply);
     else if (f.by_number && op->streams) /* of others the number says nothing */

@@ -26,6 +26,9 @@ const sgi_reply *sgi_tasks_2025_waiting(const sgi_op *op, const sgi_reply *befor
 /* Its client knows of the task from here on: what has changed since is told, and so is
  * every later change (tasks_2025_notes.c). */
 void sgi_tasks_2025_told(sgi_op *op);
+/* This request asks about the task, so its client knows it, and is asked what the task
+ * wants to know, if the conversation that made it is gone. */
+void sgi_tasks_2025_follow(sgi_op *op, const sgi_reply *reply);
 /* A task was made for this request, whose conversation is to hear of it. */
 void sgi_tasks_2025_listen(sgi_op *op, sgi_reply *reply);
 

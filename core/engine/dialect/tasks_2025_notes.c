@@ -37,10 +37,18 @@ void sgi_tasks_2025_listen(sgi_op *op, sgi_reply *reply)
     sgi_origin_set(op, reply, changed);
 }
 
+void sgi_tasks_2025_follow(sgi_op *op, const sgi_reply *reply)
+{
+    if (sgi_op_has_ended(op) || !reply->peer)
+        return;
+    sgi_origin_move(op, reply->peer);
+    sgi_asks_place(op);
+}
+
 void sgi_tasks_2025_told(sgi_op *op)
 {
     sgi_origin *origin = op->origin;
-    if (!origin)
+    if (!origin || origin->only_asked)
         return;
     bool news = !origin->told && sgi_op_state(op) != SGI_STATE_WORKING;
     origin->told = true;

@@ -16,27 +16,61 @@ static void lose_session(sgi_origin *origin)
     origin->session = NULL;
 }
 
+/* peer, session: NULL = not this one. NULL when out of memory. */
+static sgi_origin *make(sgi_op *op, sgi_peer *peer, sgi_wire_session *session)
+{
+    sgi_origin_free(op);
+    sgi_origin *origin = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *origin);
+    if (!origin)
+        return NULL;
+    origin->op = op;
+    origin->peer = peer;
+    if (peer)
+        LIST_INSERT_HEAD(&peer->origins, origin, by_peer);
+    origin->session = session;
+    if (session)
+        LIST_INSERT_HEAD(&session->origins, origin, by_session);
+    op->origin = origin;
+    return origin;
+}
+
+static bool is_living(const sgi_origin *origin)
+{
+    return origin && (origin->peer || origin->session);
+}
+
 void sgi_origin_set(sgi_op *op, sgi_reply *reply,
                     void (*changed)(sgi_watch *watch, sgi_op *op))
 {
     sgi_peer *peer = reply->peer;
-    if (op->origin && (op->origin->peer || op->origin->session))
+    if (is_living(op->origin) && !op->origin->only_asked)
         return;
-    sgi_origin_free(op);
-    sgi_origin *origin = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *origin);
+    sgi_origin *origin = make(op, peer, peer->session);
     if (!origin)
         return;
-    origin->op = op;
-    origin->peer = peer;
-    LIST_INSERT_HEAD(&peer->origins, origin, by_peer);
-    origin->session = peer->session;
-    if (peer->session)
-        LIST_INSERT_HEAD(&peer->session->origins, origin, by_session);
-    origin->progress_token = reply->progress_token;
-    reply->progress_token = NULL;
     origin->watch.changed = changed;
     LIST_INSERT_HEAD(&op->watches, &origin->watch, link);
-    op->origin = origin;
+    origin->progress_token = reply->progress_token;
+    reply->progress_token = NULL;
+}
+
+/* Is there somebody who reads what is asked? */
+static bool is_heard(const sgi_origin *origin)
+{
+    const sgi_peer *listening = origin->session ? origin->session->listening : NULL;
+    return origin->peer || (listening && listening->conn->transport);
+}
+
+void sgi_origin_move(sgi_op *op, sgi_peer *peer)
+{
+    const sgi_origin *origin = op->origin;
+    sgi_wire_session *session = peer->session;
+    bool stays = origin && (origin->only_asked ? is_heard(origin) : is_living(origin));
+    if (stays || (peer->is_exchange && !session))
+        return;
+    sgi_origin *moved = make(op, peer->is_exchange ? NULL : peer, session);
+    if (moved)
+        moved->told = moved->only_asked = true;
 }
 
 void sgi_origin_free(sgi_op *op)
@@ -48,7 +82,8 @@ void sgi_origin_free(sgi_op *op)
     op->origin = NULL;
     lose_peer(origin);
     lose_session(origin);
-    LIST_REMOVE(&origin->watch, link);
+    if (!origin->only_asked)
+        LIST_REMOVE(&origin->watch, link);
     sgi_text_free(mem, origin->progress_token);
     sgi_release(mem, origin, sizeof *origin);
 }
@@ -64,6 +99,8 @@ sgi_conn *sgi_origin_conn(const sgi_op *op)
 {
     const sgi_origin *origin = op->origin;
     sgi_conn *conn = NULL;
+    if (origin && origin->only_asked)
+        return NULL;
     if (origin && origin->peer && is_open(origin->peer->conn))
         conn = origin->peer->conn;
     else if (origin && origin->session && origin->session->listening &&

@@ -18,9 +18,10 @@ typedef struct sgi_origin {
     sgi_wire_session *session; /* of the handshake eras over HTTP; NULL = none, or gone */
     char *progress_token;      /* JSON text or NULL; good as long as the task */
     sgi_watch watch;
-    bool told;     /* the client knows that there is a task */
-    bool end_told; /* nothing changes after that */
-    bool due;      /* its status has changed, which was not told */
+    bool only_asked; /* it did not make the task, and hears nothing but questions */
+    bool told;       /* the client knows that there is a task */
+    bool end_told;   /* nothing changes after that */
+    bool due;        /* its status has changed, which was not told */
 } sgi_origin;
 
 /* The task was made for this request: its progress token is taken over. changed: runs on
@@ -28,6 +29,10 @@ typedef struct sgi_origin {
  * memory there is none. */
 void sgi_origin_set(sgi_op *op, sgi_reply *reply,
                     void (*changed)(sgi_watch *watch, sgi_op *op));
+/* The client of this conversation knows the task: it is asked there from now on, where
+ * the conversation that made the task is gone. That is so after a restart, and at another
+ * server. Nothing else is told there. */
+void sgi_origin_move(sgi_op *op, sgi_peer *peer);
 /* Takes it away, if there is one. */
 void sgi_origin_free(sgi_op *op);
 /* Where something may be said now; NULL = nowhere, or there is too much unsent. */
