@@ -40,7 +40,7 @@ STAND_INS = {
 BARE_PYTHON = 'case $2 in *ensurepip*) exit 1 ;; esac\n'  # as Debian's python3 alone
 SAID = "setup: as root, run: apt-get install --no-install-recommends "
 ONLY_TESTS = {"abigail-tools", "clang", "debootstrap", "haproxy", "libclang-rt-dev",
-              "lld", "libcmocka-dev", "libjansson-dev", "nginx-light", "redis-server"}
+              "libcmocka-dev", "libjansson-dev", "lld", "nginx-light", "redis-server"}
 
 
 class Machine:
