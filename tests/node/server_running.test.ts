@@ -301,9 +301,20 @@ for (const era of ["auto", "legacy"] as const) {
     test(name, { timeout: 120_000 }, () =>
         inDirectory(async (directory) => {
             const died = path.join(directory, "died");
-            const command = [...COMMAND, "--store", path.join(directory, "calls.db")];
             const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
-            const options = { era, env, maxReconnects: 2, onStderr: () => undefined };
+            const ignore = (): undefined => undefined;
+            // A server that keeps nothing gives no token: by that it would run twice.
+            const resumable = false;
+            const once = { era, env, resumable, maxReconnects: -1, onStderr: ignore };
+            const bare = await connect(COMMAND, once);
+            await assert.rejects(
+                bare.call("die", { file: died }),
+                (error) => error instanceof DisconnectedError && error.token === undefined,
+            );
+            await bare.close();
+            rmSync(died);
+            const command = [...COMMAND, "--store", path.join(directory, "calls.db")];
+            const options = { era, env, maxReconnects: 2, onStderr: ignore };
             const session = await connect(command, options);
             await assert.rejects(session.call("die", { file: died }), DisconnectedError);
             await session.close();

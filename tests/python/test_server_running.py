@@ -290,6 +290,23 @@ def test_a_call_that_kills_its_server_has_an_end(
     assert 1 < len(died.read_text().splitlines()) <= 4
 
 
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_a_call_without_a_key_has_no_token(
+    nothing_left: None, tmp_path: Path, era: Any
+) -> None:
+    """Its server keeps nothing: with a token it would run a second time."""
+    died = str(tmp_path / "died")
+    options: Any = {"era": era, "resumable": False, "max_reconnects": -1}
+
+    async def work() -> None:
+        async with segue.connect(COMMAND, **options) as session:
+            with pytest.raises(segue.DisconnectedError) as caught:
+                await session.call("die", file=died, timeout=SECONDS)
+            assert caught.value.token is None
+
+    run(work)
+
+
 @pytest.mark.parametrize("end", ["crash", "signal"])
 def test_a_task_goes_on_in_the_next_process(
     nothing_left: None, tmp_path: Path, end: str

@@ -209,6 +209,53 @@ static void a_server_that_works_may_end(void **state)
     kit_end(&k);
 }
 
+/* ---- tokens ---- */
+
+static segue_status token_of(const record *r, char token[4096])
+{
+    size_t len = 4096;
+    return segue_request_token(r->request, token, &len);
+}
+
+/* It would run a second time by the token. */
+static void what_was_sent_without_a_key_has_no_token(void **state)
+{
+    (void)state;
+    for (int reopens = 0; reopens < 2; reopens++) {
+        char token[4096];
+        kit k = {.can_reopen = reopens};
+        kit_begin_modern(&k, NULL, PLAIN);
+        const record *r = kit_call(&k, "t");
+        kit_expect(&k, "tools/call");
+        assert_int_equal(token_of(r, token), SEGUE_E_NOT_RESUMABLE);
+        kit_cut(&k);
+        assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
+        assert_int_equal(token_of(r, token), SEGUE_E_TERMINAL);
+        if (reopens)
+            kit_handshake(&k, PLAIN);
+        kit_end(&k);
+    }
+}
+
+/* ... and so does one whose server is another by now. */
+static void a_token_needs_a_server_with_keys(void **state)
+{
+    (void)state;
+    char token[4096];
+    kit first = {0}, second = {0};
+    kit_begin_modern(&first, NULL, SERVER_STREAMS);
+    const record *r = kit_call(&first, "t");
+    kit_expect(&first, "tools/call");
+    kit_cut(&first);
+    assert_int_equal(token_of(r, token), SEGUE_OK);
+    kit_end(&first);
+    kit_begin_modern(&second, NULL, PLAIN);
+    r = kit_resume(&second, token, NULL);
+    kit_expect_silence(&second);
+    assert_int_equal(r->status, SEGUE_E_NOT_RESUMABLE);
+    kit_end(&second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +263,8 @@ int main(void)
         cmocka_unit_test(what_gets_on_is_asked_more_often),
         cmocka_unit_test(a_server_that_never_stays_is_given_up),
         cmocka_unit_test(a_server_that_works_may_end),
+        cmocka_unit_test(what_was_sent_without_a_key_has_no_token),
+        cmocka_unit_test(a_token_needs_a_server_with_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     if (!key.n && options->idempotency_key)
         key = sgi_str_of(options->idempotency_key);
     request->is_kept = key.n > 0;
+    request->needs_key = spec->key.n > 0;
     if (!key.n && request->is_call && !spec->task_id.n && !spec->resume_token.n &&
         !request->session->options.no_idempotency &&
         sgi_engine_random_text(request->engine, fresh))
@@ -345,6 +346,12 @@ static void send_call(segue_request *request)
     }
     if (request->task && !sgi_task_handle_fits(request))
         return;
+    if (request->needs_key && !session->has_idempotency) {
+        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
+                         "the server knows no idempotency keys: with this token the call "
+                         "would run a second time");
+        return;
+    }
     if (sgi_cache_find(request, &kept)) {
         take_clean_result(request, kept);
         return;

@@ -112,6 +112,7 @@ struct segue_request {
     segue_request_options options;
     char *log_level;
     char *key; /* idempotency */
+    bool needs_key; /* it is of a token: without the key it is another call */
     bool key_sent;
     bool is_kept; /* somebody can come back for its answer: the application chose the key,
                      or has the token */

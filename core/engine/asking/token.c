@@ -14,14 +14,17 @@
 #define PREFIX "sg1."
 #define CHECK_SIZE 8
 
-/* Can be found again at its server. */
+/* Can be found again at its server. A call that was sent without its key cannot: with the
+ * key it would be a second one. */
 static bool is_resumable(const segue_request *request)
 {
+    const segue_session *session = request->session;
     if (request->task_id || request->resume_token)
         return true;
-    return request->key && request->is_call &&
-           (request->key_sent || !sgi_session_is_open(request->session) ||
-            request->session->has_idempotency);
+    if (!request->key || !request->is_call)
+        return false;
+    return request->key_sent || (!request->call_id && (!sgi_session_is_open(session) ||
+                                                       session->has_idempotency));
 }
 
 /* There is nothing to go on with: the application has been told an end that is the end
