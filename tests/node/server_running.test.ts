@@ -309,7 +309,8 @@ for (const era of ["auto", "legacy"] as const) {
             const bare = await connect(COMMAND, once);
             await assert.rejects(
                 bare.call("die", { file: died }),
-                (error) => error instanceof DisconnectedError && error.token === undefined,
+                (error) =>
+                    error instanceof DisconnectedError && error.token === undefined,
             );
             await bare.close();
             rmSync(died);

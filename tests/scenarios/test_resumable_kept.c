@@ -114,6 +114,34 @@ static void who_was_there_has_all_the_time(world *w)
     assert_at(status_of(c), "error.data.reason", "\"expired\"");
 }
 
+static void long_while(world *w)
+{
+    w->clock_ms += 2 * MAX_WAIT_MS;
+}
+
+/* The time is over when the next server begins: nothing is run again for nobody, and what
+ * has ended is not delivered any more. */
+static void nothing_runs_for_who_is_too_late(world *w)
+{
+    for (int ended = 0; ended < 2; ended++) {
+        wire *c = legacy_connect(w, NULL, CAPS_Z);
+        call_for_token(c, "story",
+                       ended ? "\"n\":2,\"delayMs\":100" : "\"n\":1000,\"delayMs\":1000",
+                       "");
+        wire_cut(c);
+        world_advance(w, 1500);
+        w->between = long_while;
+        world_restart(w);
+        w->between = NULL;
+        world_advance(w, 10);
+        assert_int_equal(world_runs(w, "story"), 0);
+        c = legacy_connect(w, NULL, CAPS_Z);
+        assert_at(status_of(c), "error.data.reason", "\"expired\"");
+        ask_resume(c);
+        assert_at(wire_response(c, "123"), "error.data.reason", "\"expired\"");
+    }
+}
+
 /* ---- room ---- */
 
 static fault_store *faults;
@@ -341,6 +369,8 @@ static const scenario scenarios[] = {
     {"AS-105 R-975-5 R-975-24 who comes in time is answered",
      who_comes_in_time_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-105 R-975-5 who was there has all the time", who_was_there_has_all_the_time,
+     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-105 R-975-27 nothing runs for who is too late", nothing_runs_for_who_is_too_late,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-110 R-975-20 what was written comes again", what_was_written_comes_again,
      ONLY_HERE | ONE_DRIVE, NULL},

@@ -111,7 +111,7 @@ struct segue_request {
     size_t params_len;
     segue_request_options options;
     char *log_level;
-    char *key; /* idempotency */
+    char *key;      /* idempotency */
     bool needs_key; /* it is of a token: without the key it is another call */
     bool key_sent;
     bool is_kept; /* somebody can come back for its answer: the application chose the key,

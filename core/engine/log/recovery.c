@@ -51,6 +51,7 @@ static void hand_over(sgi_rebuilding *build)
     if (follows)
         sgi_followed_known(op);
     sgi_op_ref(op);
+    sgi_resumable_look(op);
     build->done(build->user, op, SEGUE_OK);
     sgi_server_op_visible(op);
     if (!stays)
@@ -228,7 +229,8 @@ static void give_up(sgi_op *op)
 void sgi_recover_one(segue_server *server, sgi_op *op)
 {
     if (!sgi_op_has_ended(op) && server->stage < SGI_SERVER_DEAD) {
-        bool expired = sgi_op_expiry(op) <= sgi_wall(&server->engine->env);
+        bool expired = sgi_op_expiry(op) <= sgi_wall(&server->engine->env) ||
+                       sgi_resumable_is_over(op);
         bool restartable = op->item && op->item->options.flags & SEGUE_TOOL_RESTARTABLE;
         server->counts.taken_over++;
         if (op->is_task || op->resumable) {

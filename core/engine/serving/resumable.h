@@ -74,6 +74,11 @@ bool sgi_resumable_knows(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_S
 void sgi_resumable_touch(sgi_resumable *r);
 /* After a restart: nobody is there yet. */
 void sgi_resumable_wake(sgi_op *op);
+/* Has its client been away for too long, as its log says? False for what is no request
+ * that can be resumed, and for a task, which has a time of its own. */
+bool sgi_resumable_is_over(const sgi_op *op);
+/* It comes from the store. What has ended, and was not asked for in time, is closed. */
+void sgi_resumable_look(sgi_op *op);
 
 /* Its client went to another server, or from there: what the owner is told. */
 void sgi_resumable_elsewhere(sgi_resumable *r, bool away);

@@ -103,12 +103,36 @@ void sgi_resumable_touch(sgi_resumable *r)
         sgi_resumable_say(r, true);
 }
 
+/* How long a client that is away is waited for: as its log says, and all the time when
+ * that says nothing. What has ended was left at its end at the latest. */
+static int64_t left_of(const sgi_resumable *r)
+{
+    int64_t now = sgi_wall(&r->op->engine->env);
+    if (!r->away && !sgi_op_has_ended(r->op))
+        return wait_of(r);
+    int64_t since = r->away ? r->away_ms : r->op->ended_ms;
+    int64_t parted = sgi_time_add(since, slack_of(r));
+    return parted < now ? sgi_time_sub(sgi_time_add(parted, wait_of(r)), now)
+                        : wait_of(r);
+}
+
+bool sgi_resumable_is_over(const sgi_op *op)
+{
+    const sgi_resumable *r = op->resumable;
+    return r && r->detached && !r->closed && !op->is_task && left_of(r) <= 0;
+}
+
+void sgi_resumable_look(sgi_op *op)
+{
+    if (sgi_op_has_ended(op) && sgi_resumable_is_over(op))
+        sgi_resumable_close(op->resumable, "expired");
+}
+
 /* Who was there when the server died parted then; when that was nobody knows. Who came
  * here before it was ours is here. */
 void sgi_resumable_wake(sgi_op *op)
 {
     sgi_resumable *r = op->resumable;
-    int64_t now = sgi_wall(&op->engine->env);
     if (!r)
         return;
     if (!r->detached) {
@@ -117,14 +141,8 @@ void sgi_resumable_wake(sgi_op *op)
             sgi_resumable_say(r, false);
         return;
     }
-    bool known = r->away || sgi_op_has_ended(op);
-    int64_t since = r->away ? r->away_ms : op->ended_ms;
-    int64_t parted = sgi_time_add(since, slack_of(r));
-    if (known && parted < now)
-        start_clock(r, sgi_time_sub(sgi_time_add(parted, wait_of(r)), now));
-    else
-        start_clock(r, wait_of(r));
-    if (!known)
+    start_clock(r, left_of(r));
+    if (!r->away && !sgi_op_has_ended(op))
         sgi_resumable_say(r, true);
 }
 
