@@ -34,7 +34,7 @@ static napi_value server_new(sgnode_frame *frame)
         return NULL;
     segue_status status = SEGUE_E_INVALID;
     if (hook_server(frame, user, &full))
-        status = segue_server_new(runtime, &full, &server);
+        status = segue_server_new(runtime, &full, &server, &frame->error);
     if (status == SEGUE_OK)
         return sgnode_wrap(frame->self, SGNODE_SERVER, server, host);
     sgnode_user_free(user);

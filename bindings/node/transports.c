@@ -77,7 +77,8 @@ static napi_value transport_spawn(sgnode_frame *frame)
         full.free_user = sgnode_user_free;
         full.on_stderr = sgnode_on_stderr;
     }
-    segue_status status = segue_transport_spawn(runtime, &full, &transport);
+    segue_status status =
+        segue_transport_spawn(runtime, &full, &transport, &frame->error);
     if (status != SEGUE_OK)
         sgnode_user_free(user);
     return wrap_transport(frame, status, transport, host);

@@ -172,7 +172,7 @@ PyObject *sgpy_transport_spawn(PyObject *runtime, PyObject *options, PyObject *h
     }
     segue_status status = SEGUE_E_NOMEM;
     if (user || handler == Py_None)
-        status = segue_transport_spawn(ptr, &full, &transport);
+        status = segue_transport_spawn(ptr, &full, &transport, sgpy_error_slot());
     sgpy_options_free(&kept);
     if (status == SEGUE_OK)
         return sgpy_wrap(SGPY_TRANSPORT, transport, sgpy_host_of(runtime));

@@ -22,7 +22,7 @@ PyObject *sgpy_server_new(PyObject *runtime, PyObject *options, PyObject *handle
         full.on_idle = user->handler ? sgpy_on_idle : NULL;
         full.principal = user->hooks[SGPY_HOOK_FIRST] ? sgpy_ask_principal : NULL;
         full.on_validate = user->hooks[SGPY_HOOK_SECOND] ? sgpy_ask_validate : NULL;
-        status = segue_server_new(ptr, &full, &server);
+        status = segue_server_new(ptr, &full, &server, sgpy_error_slot());
     }
     sgpy_options_free(&kept);
     if (status == SEGUE_OK)

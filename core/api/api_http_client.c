@@ -14,7 +14,7 @@ segue_status segue_transport_http(segue_runtime *runtime, const char *url,
     if (status == SEGUE_OK)
         status = sgi_take_struct(&full, sizeof full, options);
     if (status != SEGUE_OK)
-        return status;
+        return sgi_refused(status, error);
     char why[SGI_WHY_SIZE] = "";
     status = sgi_transport_http(runtime, url, &full, out, why);
     return status == SEGUE_OK

@@ -98,7 +98,7 @@ segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in, int32_t 
 
 segue_status segue_transport_spawn(segue_runtime *runtime,
                                    const segue_spawn_options *options,
-                                   segue_transport **out)
+                                   segue_transport **out, segue_error **error)
 {
     segue_spawn_options full;
     segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_spawn, runtime);
@@ -106,7 +106,14 @@ segue_status segue_transport_spawn(segue_runtime *runtime,
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = sgi_take_struct(&full, sizeof full, options);
-    return status == SEGUE_OK ? sgi_transport_spawn(runtime, &full, out) : status;
+    if (status != SEGUE_OK)
+        return sgi_refused(status, error);
+    if (!full.argv || !full.argv[0] || !*full.argv[0])
+        return sgi_error_give(
+            error, sgi_engine_mem(sgi_runtime_engine(runtime)), SEGUE_E_INVALID,
+            "argv names no program: its first text is missing or empty");
+    status = sgi_transport_spawn(runtime, &full, out);
+    return status == SEGUE_OK ? status : sgi_refused(status, error);
 }
 
 segue_status segue_transport_custom(segue_runtime *runtime,

@@ -188,46 +188,111 @@ static bool is_seal_key(const void *key, size_t len)
     return key ? len == SGI_AEAD_KEY : !len;
 }
 
-static segue_status resolve_server(segue_server_options *o)
+/* A number among the options of a server: 0 stands for the standard. */
+typedef struct number_option {
+    const char *name;
+    size_t at;
+    bool is_wide;
+    int64_t standard;
+    int64_t least;
+} number_option;
+
+#define NUMBER(name, standard, least)                                                    \
+    {                                                                                    \
+#name, offsetof(segue_server_options, name),                                     \
+            sizeof((segue_server_options *)0)->name == sizeof(int64_t), standard, least  \
+    }
+
+static const number_option numbers[] = {
+    NUMBER(page_size, 1000, 0),
+    NUMBER(max_result_bytes, (int64_t)16 << 20, 0),
+    NUMBER(max_log_bytes, (int64_t)64 << 20, 0),
+    NUMBER(max_segments, 1000000, 0),
+    NUMBER(max_inputs, 64, 0),
+    NUMBER(max_tasks, 100, 0),
+    NUMBER(max_requests, 1024, 0),
+    NUMBER(max_streams, 256, 0),
+    NUMBER(max_ttl_ms, (int64_t)24 * 3600 * 1000, -1),
+    NUMBER(grace_ms, 5 * 60 * 1000, 0),
+    NUMBER(lookups_per_second, 100, 0),
+    NUMBER(input_wait_ms, 10 * 60 * 1000, 0),
+    NUMBER(fetches_per_second, 1000, 0),
+    NUMBER(max_principal_requests, 65536, 0),
+    NUMBER(max_principal_bytes, (int64_t)256 << 20, 0),
+    NUMBER(max_server_requests, 262144, 0),
+    NUMBER(max_server_bytes, (int64_t)1 << 30, 0),
+    NUMBER(question_ttl_ms, 0, 0),
+    NUMBER(max_events, 0, 0),
+    NUMBER(max_event_bytes, 0, 0),
+    NUMBER(event_ttl_ms, 0, 0),
+    NUMBER(first_turn_ms, 20, 0),
+};
+
+static segue_status resolve_number(sgi_engine *engine, segue_server_options *o,
+                                   const number_option *number)
 {
+    void *place = (char *)o + number->at;
+    int64_t value = number->is_wide ? *(int64_t *)place : *(int32_t *)place;
+    if (value < number->least)
+        return sgi_refuse(engine, SEGUE_E_INVALID, "%s is %lld: the least is %lld",
+                          number->name, (long long)value, (long long)number->least);
+    if (number->is_wide)
+        put_default(place, number->standard);
+    else
+        put_default32(place, (int32_t)number->standard);
+    return SEGUE_OK;
+}
+
+static segue_status check_texts(sgi_engine *engine, const segue_server_options *o)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"name", o->name},
+                 {"version", o->version},
+                 {"title", o->title},
+                 {"instructions", o->instructions}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!is_text(texts[i].text))
+            return sgi_refuse(engine, SEGUE_E_INVALID, "%s is not UTF-8", texts[i].name);
+    return SEGUE_OK;
+}
+
+static segue_status check_seal_keys(sgi_engine *engine, const segue_server_options *o)
+{
+    if (!is_seal_key(o->seal_key, o->seal_key_len) ||
+        !is_seal_key(o->seal_key_before, o->seal_key_before_len))
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "seal_key and seal_key_before have %d bytes each",
+                          SGI_AEAD_KEY);
+    if (o->seal_key_before && !o->seal_key)
+        return sgi_refuse(engine, SEGUE_E_INVALID, "seal_key_before needs a seal_key");
+    return SEGUE_OK;
+}
+
+/* Lock held. */
+static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
+{
+    uint32_t unknown = (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN;
+    segue_status status = SEGUE_OK;
     if (!o->name)
         o->name = "segue";
     if (!o->version)
         o->version = "0";
-    put_default32(&o->page_size, 1000);
-    put_default(&o->max_result_bytes, (int64_t)16 << 20);
-    put_default(&o->max_log_bytes, (int64_t)64 << 20);
-    put_default(&o->max_segments, 1000000);
-    put_default32(&o->max_inputs, 64);
-    put_default32(&o->max_tasks, 100);
-    put_default32(&o->max_requests, 1024);
-    put_default32(&o->max_streams, 256);
-    put_default(&o->max_ttl_ms, (int64_t)24 * 3600 * 1000);
-    put_default(&o->grace_ms, 5 * 60 * 1000);
-    put_default32(&o->lookups_per_second, 100);
-    put_default(&o->input_wait_ms, 10 * 60 * 1000);
-    put_default32(&o->fetches_per_second, 1000);
-    put_default(&o->max_principal_requests, 65536);
-    put_default(&o->max_principal_bytes, (int64_t)256 << 20);
-    put_default(&o->max_server_requests, 262144);
-    put_default(&o->max_server_bytes, (int64_t)1 << 30);
-    put_default(&o->first_turn_ms, 20);
-    if (o->page_size < 0 || o->max_result_bytes < 0 || o->max_log_bytes < 0 ||
-        o->max_segments < 0 || o->max_inputs < 0 || o->max_tasks < 0 ||
-        o->max_requests < 0 || o->max_streams < 0 || o->max_ttl_ms < -1 ||
-        o->grace_ms < 0 || o->lookups_per_second < 0 || o->input_wait_ms < 0 ||
-        o->fetches_per_second < 0 || o->question_ttl_ms < 0 || o->max_events < 0 ||
-        o->max_event_bytes < 0 || o->event_ttl_ms < 0 || o->max_principal_requests < 0 ||
-        o->max_principal_bytes < 0 || o->max_server_requests < 0 ||
-        o->max_server_bytes < 0 || o->first_turn_ms < 0 ||
-        (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN ||
-        !is_freshness(o->list_ttl_ms, o->list_scope) || !is_text(o->name) ||
-        !is_text(o->version) || !is_text(o->title) || !is_text(o->instructions) ||
-        !is_seal_key(o->seal_key, o->seal_key_len) ||
-        !is_seal_key(o->seal_key_before, o->seal_key_before_len) ||
-        (o->seal_key_before && !o->seal_key))
-        return SEGUE_E_INVALID;
-    return SEGUE_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == SEGUE_OK; i++)
+        status = resolve_number(engine, o, &numbers[i]);
+    if (status == SEGUE_OK && unknown)
+        status = sgi_refuse(engine, SEGUE_E_INVALID,
+                            "dialects_on or dialects_off has bits of no dialect: 0x%x",
+                            (unsigned)unknown);
+    if (status == SEGUE_OK && !is_freshness(o->list_ttl_ms, o->list_scope))
+        status = sgi_refuse(
+            engine, SEGUE_E_INVALID,
+            "list_ttl_ms is %lld (at most %lld), list_scope is %d: one of "
+            "them is out of range",
+            (long long)o->list_ttl_ms, (long long)SGI_TTL_MAX, (int)o->list_scope);
+    if (status == SEGUE_OK)
+        status = check_texts(engine, o);
+    return status == SEGUE_OK ? check_seal_keys(engine, o) : status;
 }
 
 /* Lock held. store: a reference that is taken over on success. */
@@ -262,32 +327,40 @@ static segue_status make_server(segue_runtime *runtime,
     return SEGUE_OK;
 }
 
+/* Lock held: the server's store, counted. */
+static segue_status take_store(sgi_engine *engine, segue_store *given, segue_store **out)
+{
+    segue_store_options memory = {.struct_size = sizeof memory};
+    memory.allocator = sgi_engine_mem(engine);
+    *out = given;
+    if (!given)
+        return sgi_store_memory_new(&memory, out);
+    sgi_store_ref(given);
+    return SEGUE_OK;
+}
+
 segue_status segue_server_new(segue_runtime *runtime, const segue_server_options *options,
-                              segue_server **out)
+                              segue_server **out, segue_error **error)
 {
     segue_server_options full;
+    segue_store *store = NULL;
     segue_status status = sgi_guard_runtime(SGI_FN_segue_server_new, runtime);
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = sgi_take_struct(&full, sizeof full, options);
+    if (status != SEGUE_OK)
+        return sgi_refused(status, error);
+    sgi_enter_runtime(runtime);
+    sgi_engine *engine = sgi_runtime_engine(runtime);
+    status = resolve_server(engine, &full);
     if (status == SEGUE_OK)
-        status = resolve_server(&full);
-    if (status != SEGUE_OK)
-        return status;
-    segue_store *store = full.store;
-    segue_store_options memory = {.struct_size = sizeof memory};
-    memory.allocator = sgi_engine_mem(sgi_runtime_engine(runtime));
-    if (store)
-        sgi_store_ref(store);
-    else if ((status = sgi_store_memory_new(&memory, &store)) != SEGUE_OK)
-        return status;
-    sgi_runtime_lock(runtime);
-    status = make_server(runtime, &full, store, full.store != NULL, out);
-    sgi_runtime_unlock(runtime);
-    if (status != SEGUE_OK)
+        status = take_store(engine, full.store, &store);
+    if (status == SEGUE_OK)
+        status = make_server(runtime, &full, store, full.store != NULL, out);
+    if (status != SEGUE_OK && store)
         sgi_store_unref(store);
-    return status;
+    return sgi_leave_runtime(runtime, status, error);
 }
 
 static segue_status add_item(segue_server *server, int32_t item, const char *json,

@@ -88,7 +88,7 @@ static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *m
     if (sgi_json_kind_of(sgi_json_trim(text)) != SGI_JSON_OBJECT)
         return "a message is not an object";
     if (count > SGI_MESSAGE_MEMBERS)
-        return "a message has too many members"; /* an id that is not seen would matter */
+        return "a message has more than " SGI_TEXT_OF(SGI_MESSAGE_MEMBERS) " members";
     sgi_message_sort(message, members, count);
     return NULL;
 }

@@ -5,6 +5,7 @@
 #define SGI_EXCHANGE_H
 
 #include "engine/engine.h"
+#include "engine/limit.h"
 
 typedef struct sgi_principal sgi_principal;
 typedef struct sgi_grant sgi_grant;
@@ -133,6 +134,7 @@ typedef struct sgi_http_verdict {
     int32_t status;
     const char *problem;
     sgi_conn *conn;
+    sgi_limit limit; /* that was reached, of what problem says; its name NULL = none */
 } sgi_http_verdict;
 
 /* How the answer of an exchange stands; asked before sgi_conn_output, and again after
@@ -234,7 +236,7 @@ void sgi_ask_denied(sgi_conn *conn, const char *why);
 /* ... an answer that is larger than a message may be, */
 void sgi_ask_too_large(sgi_conn *conn);
 /* ... 401 or 403, and no token to be had that helps, */
-void sgi_ask_unauthorized(sgi_conn *conn, const char *why);
+void sgi_ask_unauthorized(sgi_conn *conn, int32_t status, const char *why);
 /* ... or none to be had now: it was not done, and may be sent again; before the end, */
 void sgi_ask_put_off(sgi_conn *conn);
 /* ... nothing, as it cannot have reached the server: said before the end, */

@@ -15,6 +15,10 @@ typedef struct sgi_limit_told {
     char data[128]; /* {"reason":<reason>,"limit":"max_tasks","value":100} */
 } sgi_limit_told;
 
+/* A number that the preprocessor knows, as text. */
+#define SGI_TEXT_OF_NUMBER(number) #number
+#define SGI_TEXT_OF(name) SGI_TEXT_OF_NUMBER(name)
+
 sgi_limit_told sgi_limit_tell(const char *what, sgi_limit limit, const char *reason);
 
 #endif

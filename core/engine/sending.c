@@ -4,6 +4,7 @@
  * because the frame depends on it. */
 #include "engine/sending.h"
 
+#include "engine/limit.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/wire_session.h"
@@ -101,10 +102,12 @@ static void keep_stand_in(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
     size_t end = conn->out.len;
+    sgi_limit_told told = sgi_limit_tell(
+        "The answer is too large to be sent again",
+        (sgi_limit){"max_replay_bytes", (int64_t)conn->replay->most}, "answer_gone");
     begin_event(conn);
     sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
-                          SGI_STR("The answer is too large to be sent again"),
-                          SGI_STR("{\"reason\":\"answer_gone\"}"));
+                          sgi_str_of(told.text), sgi_str_of(told.data));
     end_event(conn);
     sgi_replay_keep(conn->replay,
                     event_from(conn, conn->out.failed ? sending->mark : end), false);
@@ -150,10 +153,12 @@ static bool collect(sgi_sending *sending, sgi_batch_answer *batch)
     if (conn->out.failed || !conn->up)
         return undo(sending);
     if (conn->out.len - sending->body + conn->batch_bytes > most) {
+        sgi_limit_told told =
+            sgi_limit_tell("The answers of the batch are too large together",
+                           (sgi_limit){"max_message_bytes", (int64_t)most}, "limit");
         sgi_buf_cut(&conn->out, sending->body);
         sgi_rpc_error_message(&conn->out, sending->id, SGI_RPC_INTERNAL_ERROR,
-                              SGI_STR("The answers of the batch are too large together"),
-                              SGI_STR("{\"reason\":\"limit\"}"));
+                              sgi_str_of(told.text), sgi_str_of(told.data));
     }
     if (conn->out.failed ||
         !sgi_batch_keep(conn, batch, event_from(conn, sending->body))) {

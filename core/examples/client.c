@@ -92,7 +92,7 @@ static segue_status connect_to(segue_runtime *runtime, char **where,
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     options.argv = (const char *const *)where;
     options.restart = 1;
-    return segue_transport_spawn(runtime, &options, transport);
+    return segue_transport_spawn(runtime, &options, transport, NULL);
 }
 
 static segue_status run(client *c, segue_runtime *runtime, char **argv)

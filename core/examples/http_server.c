@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     segue_status status = segue_runtime_new(NULL, &runtime, &error);
     if (status == SEGUE_OK) {
         on_interrupt(interrupt);
-        status = segue_server_new(runtime, NULL, &server);
+        status = segue_server_new(runtime, NULL, &server, NULL);
     }
     if (status == SEGUE_OK)
         status =

@@ -70,7 +70,7 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
     options.store = store; /* NULL = a store in memory */
     options.user = runtime;
     options.on_idle = stop; /* the client has left; tasks go on at the next start */
-    segue_status status = segue_server_new(runtime, &options, &server);
+    segue_status status = segue_server_new(runtime, &options, &server, NULL);
     if (status != SEGUE_OK)
         return status;
     status = add_tool(

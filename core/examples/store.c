@@ -320,7 +320,7 @@ static segue_status serve(segue_runtime *runtime, segue_store *store,
     options.store = store;
     item.on_call = count;
     item.task = SEGUE_TASK_MUST;
-    segue_status status = segue_server_new(runtime, &options, &server);
+    segue_status status = segue_server_new(runtime, &options, &server, NULL);
     if (status != SEGUE_OK)
         return status;
     status =

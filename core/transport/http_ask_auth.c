@@ -55,7 +55,7 @@ static bool ask_application(sgi_http_ask *ask)
 static void shut_out(sgi_http_ask *ask, const char *why)
 {
     sgi_ask_hold(ask->conn, false);
-    sgi_ask_unauthorized(ask->conn, why);
+    sgi_ask_unauthorized(ask->conn, ask->status, why);
     sgi_http_ask_drop(ask, why);
 }
 

@@ -202,6 +202,29 @@ static bool may_parse(const sgi_http_conn *conn)
     return conn->link && conn->stage == SGI_HTTP_READING && !conn->blocked;
 }
 
+/* What is no request, or a request beyond a limit. */
+static void on_bad_request(sgi_http_conn *conn)
+{
+    const sgi_http1 *parser = &conn->parser;
+    const sgi_http1_limits *limits = &parser->limits;
+    const struct {
+        const char *name;
+        const size_t *value;
+    } options[] = {{"max_message_bytes", &limits->max_body},
+                   {"max_header_bytes", &limits->max_head},
+                   {"max_request_line", &limits->max_request_line},
+                   {"max_headers", &limits->max_headers}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        sgi_limit limit = {options[i].name, (int64_t)*options[i].value};
+        if (parser->reached != options[i].value)
+            continue;
+        sgi_http_on_fault(conn, parser->status,
+                          sgi_limit_tell(parser->problem, limit, "limit").text);
+        return;
+    }
+    sgi_http_on_fault(conn, parser->status, parser->problem);
+}
+
 static void parse(sgi_http_conn *conn, sgi_str *input)
 {
     conn->parsing = true;
@@ -217,7 +240,7 @@ static void parse(sgi_http_conn *conn, sgi_str *input)
         else if (event == SGI_HTTP1_DONE)
             sgi_http_on_request(conn);
         else
-            sgi_http_on_fault(conn, conn->parser.status, conn->parser.problem);
+            on_bad_request(conn);
     }
     conn->parsing = false;
 }

@@ -188,7 +188,11 @@ static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
 static void answer_verdict(sgi_http_conn *conn, const sgi_http_verdict *verdict)
 {
     sgi_http_answer_head head = {.status = verdict->status};
-    if (verdict->problem)
+    if (verdict->limit.name)
+        sgi_http_send_problem(
+            conn, verdict->status, SGI_RPC_INVALID_REQUEST,
+            sgi_limit_tell(verdict->problem, verdict->limit, "limit").text, NULL);
+    else if (verdict->problem)
         sgi_http_send_problem(conn, verdict->status, SGI_RPC_INVALID_REQUEST,
                               verdict->problem, verdict->status == 405 ? "POST" : NULL);
     else

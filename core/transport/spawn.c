@@ -428,8 +428,6 @@ segue_status sgi_transport_spawn(segue_runtime *rt, const segue_spawn_options *o
 {
     sgi_engine *engine = sgi_runtime_engine(rt);
     const sgi_mem *mem = sgi_engine_mem(engine);
-    if (!options->argv || !options->argv[0] || !*options->argv[0])
-        return SEGUE_E_INVALID;
     spawn *s = make(mem, engine, options);
     if (!s)
         return SEGUE_E_NOMEM;

@@ -118,10 +118,10 @@ static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *i
 
 /* What is wrong with a line that is not whole, if anything. */
 static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
-                        const char *too_long)
+                        const char *too_long, const size_t *limit)
 {
     if (event == LINE_TOO_LONG)
-        return sgi_http1_refuse(parser, status, too_long);
+        return sgi_http1_refuse_beyond(parser, status, too_long, limit);
     if (event == LINE_NOT_ENDED)
         return sgi_http1_refuse(parser, 400, "a line is not ended by CR LF");
     if (event == LINE_NOMEM)
@@ -162,7 +162,8 @@ static void read_start(sgi_http1 *parser, sgi_str *input)
     line_event event =
         take_line(&parser->head, 0, parser->limits.max_request_line, input, &line);
     if (event != LINE_WHOLE) {
-        refuse_line(parser, event, 414, "the request line is too long");
+        refuse_line(parser, event, 414, "the request line is too long",
+                    &parser->limits.max_request_line);
     } else if (!line.n) {
         read_empty_line(parser);
     } else if (sgi_http1_read_request_line(parser, line)) {
@@ -187,7 +188,8 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
     size_t most = parser->limits.max_head > start ? parser->limits.max_head - start : 0;
     line_event event = take_line(&parser->head, start, most, input, &line);
     if (event != LINE_WHOLE)
-        return refuse_line(parser, event, 431, "the head is too large");
+        return refuse_line(parser, event, 431, "the head is too large",
+                           &parser->limits.max_head);
     if (line.n) {
         if (sgi_http1_read_header(parser, line))
             parser->line_at = (uint32_t)parser->head.len;
@@ -289,7 +291,8 @@ static bool read_chunk_size(sgi_http1 *parser, sgi_str line)
         return sgi_http1_refuse(parser, 400, "the extensions of chunks are too long");
     parser->left = hex_value(digits);
     if (parser->left > parser->limits.max_body - parser->received)
-        return sgi_http1_refuse(parser, 413, "the body is too large");
+        return sgi_http1_refuse_beyond(parser, 413, "the body is too large",
+                                       &parser->limits.max_body);
     parser->state = parser->left ? SGI_HTTP1_AT_DATA : SGI_HTTP1_AT_TRAILER;
     return true;
 }
@@ -300,7 +303,7 @@ static void read_chunk(sgi_http1 *parser, sgi_str *input)
     size_t most = SIZE_DIGITS + SGI_HTTP1_MAX_EXTENSIONS - parser->extension_bytes + 2;
     line_event event = take_body_line(parser, most, input, &line);
     if (event != LINE_WHOLE)
-        refuse_line(parser, event, 400, "the extensions of chunks are too long");
+        refuse_line(parser, event, 400, "the extensions of chunks are too long", NULL);
     else if (read_chunk_size(parser, line))
         cut_line(parser);
 }
@@ -310,7 +313,7 @@ static void read_data_end(sgi_http1 *parser, sgi_str *input)
     sgi_str line;
     line_event event = take_body_line(parser, 2, input, &line);
     if (event != LINE_WHOLE) {
-        refuse_line(parser, event, 400, "a chunk is longer than its size");
+        refuse_line(parser, event, 400, "a chunk is longer than its size", NULL);
         return;
     }
     cut_line(parser);
@@ -323,7 +326,7 @@ static void read_trailer(sgi_http1 *parser, sgi_str *input)
     size_t most = SGI_HTTP1_MAX_TRAILERS - parser->trailer_bytes;
     line_event event = take_body_line(parser, most, input, &line);
     if (event != LINE_WHOLE) {
-        refuse_line(parser, event, 431, "the trailers are too large");
+        refuse_line(parser, event, 431, "the trailers are too large", NULL);
         return;
     }
     parser->trailer_bytes += (uint32_t)line.n + 2;

@@ -94,6 +94,7 @@ typedef struct sgi_http1 {
     /* At BAD: what to answer, and a text that lives for ever. */
     int32_t status;
     const char *problem;
+    const size_t *reached; /* of limits: the one that is exceeded; NULL = none of them */
 
     /* The rest is for http1.c and http1_head.c. */
     sgi_http1_state state;

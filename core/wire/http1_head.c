@@ -75,6 +75,13 @@ bool sgi_http1_refuse(sgi_http1 *parser, int32_t status, const char *problem)
     return false;
 }
 
+bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *problem,
+                             const size_t *limit)
+{
+    parser->reached = limit;
+    return sgi_http1_refuse(parser, status, problem);
+}
+
 /* ---- request line ---- */
 
 /* Only what is understood goes on: HTTP/1.2 to 1.9 would be read as 1.1, but other
@@ -223,7 +230,8 @@ bool sgi_http1_read_trailer(sgi_http1 *parser, sgi_str line)
     if (!split_header(parser, line, &name, &value))
         return false;
     if (++parser->trailer_count > parser->limits.max_headers)
-        return sgi_http1_refuse(parser, 431, "the body has too many trailers");
+        return sgi_http1_refuse_beyond(parser, 431, "the body has too many trailers",
+                                       &parser->limits.max_headers);
     if (name_of(name) != SGI_HTTP1_NAMES)
         return sgi_http1_refuse(parser, 400, "a trailer has a name of the head");
     return true;
@@ -270,7 +278,8 @@ bool sgi_http1_read_header(sgi_http1 *parser, sgi_str line)
     if (!split_header(parser, line, &name, &value))
         return false;
     if (parser->field_count >= parser->limits.max_headers)
-        return sgi_http1_refuse(parser, 431, "the request has too many headers");
+        return sgi_http1_refuse_beyond(parser, 431, "the request has too many headers",
+                                       &parser->limits.max_headers);
     if (parser->field_count == parser->field_cap && !grow_fields(parser))
         return false;
     parser->fields[parser->field_count++] =
@@ -435,7 +444,8 @@ static bool read_framing(sgi_http1 *parser)
     if (!read_length(length, &parser->content_length))
         return sgi_http1_refuse(parser, 400, "Content-Length is not a number");
     if (parser->content_length > parser->limits.max_body)
-        return sgi_http1_refuse(parser, 413, "the body is too large");
+        return sgi_http1_refuse_beyond(parser, 413, "the body is too large",
+                                       &parser->limits.max_body);
     return true;
 }
 

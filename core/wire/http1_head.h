@@ -41,6 +41,9 @@ bool sgi_http1_same(sgi_str a, sgi_str b);
 
 /* Turns the parser bad. Always false. */
 bool sgi_http1_refuse(sgi_http1 *parser, int32_t status, const char *problem);
+/* The same, because a limit is exceeded: one of the parser's limits, or NULL. */
+bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *problem,
+                             const size_t *limit);
 
 /* Each takes a line of the head without its end; false when it was refused. */
 bool sgi_http1_read_request_line(sgi_http1 *parser, sgi_str line);

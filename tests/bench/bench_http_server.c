@@ -31,7 +31,7 @@ static void open_server(http_server *s, const segue_listen_options *listen)
     room.max_bytes = BENCH_ROOM;
     if (segue_runtime_new(NULL, &s->runtime, NULL) != SEGUE_OK ||
         segue_store_memory(&room, &options.store) != SEGUE_OK ||
-        segue_server_new(s->runtime, &options, &server) != SEGUE_OK)
+        segue_server_new(s->runtime, &options, &server, NULL) != SEGUE_OK)
         bench_fail("the server cannot be made");
     segue_store_free(options.store);
     bench_tools_add(s->runtime, server);

@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     set_options(&bench, &options);
     if (segue_runtime_new(NULL, &bench.runtime, NULL) != SEGUE_OK ||
         open_store(&bench, argv[1], path, &options.store) != SEGUE_OK ||
-        segue_server_new(bench.runtime, &options, &server) != SEGUE_OK)
+        segue_server_new(bench.runtime, &options, &server, NULL) != SEGUE_OK)
         bench_fail("the server cannot be made");
     segue_store_free(options.store);
     bench_tools_add(bench.runtime, server);

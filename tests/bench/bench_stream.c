@@ -203,7 +203,7 @@ static segue_status open_transport(client *c, char **command, segue_transport **
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     options.argv = (const char *const *)command;
     if (!c->over_http)
-        return segue_transport_spawn(c->runtime, &options, out);
+        return segue_transport_spawn(c->runtime, &options, out, NULL);
     bench_child_start(&c->server, command);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/mcp", c->server.port);
     return segue_transport_http(c->runtime, url, NULL, out, NULL);

@@ -52,7 +52,7 @@ static segue_status open_server(stage *s)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.name = "segue-conformance";
     options.version = segue_version();
-    segue_status status = segue_server_new(s->runtime, &options, &s->server);
+    segue_status status = segue_server_new(s->runtime, &options, &s->server, NULL);
     if (status == SEGUE_OK)
         status = content_tools_add(s);
     if (status == SEGUE_OK)

@@ -257,7 +257,7 @@ static segue_status open_server(server *s, segue_store *store, int port,
     options.dialects_on = SEGUE_DIALECT_FROM_START; /* also when no line has arrived */
     options.user = s;
     options.on_idle = port < 0 ? client_left : NULL;
-    segue_status status = segue_server_new(s->runtime, &options, &handle);
+    segue_status status = segue_server_new(s->runtime, &options, &handle, NULL);
     if (status != SEGUE_OK)
         return status;
     status = add_tool(s, handle);

@@ -247,7 +247,7 @@ static segue_status spawn_server(reader *r, segue_transport **transport)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     options.argv = argv;
     options.restart = 1; /* whatever ends the server, the session starts it again */
-    return segue_transport_spawn(r->runtime, &options, transport);
+    return segue_transport_spawn(r->runtime, &options, transport, NULL);
 }
 
 static segue_status find_server(reader *r, segue_transport **transport)

@@ -300,7 +300,7 @@ static segue_status open_server(host *h, const options *given)
     server.principal = h->caller ? name_caller : NULL;
     server.on_idle = on_idle;
     server.page_size = given->page_size;
-    status = segue_server_new(h->runtime, &server, &h->server);
+    status = segue_server_new(h->runtime, &server, &h->server, NULL);
     segue_store_free(store);
     if (status == SEGUE_OK)
         status = fixtures_add(h->fixtures, h->runtime, h->server);

@@ -100,7 +100,7 @@ static segue_status open_transport(peer *p, int32_t restart, segue_transport **t
     segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
     spawn.argv = p->argv;
     spawn.restart = restart;
-    return segue_transport_spawn(p->runtime, &spawn, transport);
+    return segue_transport_spawn(p->runtime, &spawn, transport, NULL);
 }
 
 segue_status open_session(peer *p, int32_t era, int32_t restart,

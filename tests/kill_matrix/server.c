@@ -165,7 +165,7 @@ static segue_status open_server(host *h, const char *where, int port, segue_erro
     if (status != SEGUE_OK)
         return status;
     set_options(h, &options, store);
-    status = segue_server_new(h->runtime, &options, &server);
+    status = segue_server_new(h->runtime, &options, &server, NULL);
     segue_store_free(store);
     if (status != SEGUE_OK)
         return status;

@@ -333,6 +333,14 @@ test("arguments that are none are named", () => {
     assert.throws(() => any.requestStart(world.session, "m", 1), type);
     assert.throws(() => any.requestStart(world.session, "m", "{"), errors.JsonError);
     assert.throws(() => any.requestStart(world.session, "m", "1"), /not an object/);
+    assert.throws(
+        () => native.serverNew(handle, { maxTasks: -1 }),
+        /max_tasks is -1: the least is 0/,
+    );
+    assert.throws(
+        () => native.transportSpawn(handle, { argv: [""] }),
+        /argv names no program/,
+    );
     const content = native.contentNew(handle);
     assert.throws(
         () => native.contentAddJson(content, '{"type":"text","text":5}'),

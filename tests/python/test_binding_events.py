@@ -51,6 +51,10 @@ def test_a_call_and_its_result() -> None:
         assert _segue.call_resumed(call) is None
         with pytest.raises(errors.InvalidError):
             _segue.call_argument_int(call, "t")
+        with pytest.raises(errors.InvalidError, match="max_tasks is -1: the least is 0"):
+            _segue.server_new(handle[0], {"max_tasks": -1})
+        with pytest.raises(errors.InvalidError, match="argv names no program"):
+            _segue.transport_spawn(handle[0], {"argv": [""]})
         content = _segue.content_new(handle[0])
         _segue.content_add_text(content, "five")
         _segue.content_add_blob(content, "image", "image/png", b"\x00\xff")

@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     server_options.store = store;
     fixtures *f = fixtures_new(now_ms, NULL);
     if (segue_runtime_new(&options, &runtime, &error) != SEGUE_OK ||
-        segue_server_new(runtime, &server_options, &server) != SEGUE_OK ||
+        segue_server_new(runtime, &server_options, &server, NULL) != SEGUE_OK ||
         fixtures_add(f, runtime, server) != SEGUE_OK ||
         item_fixtures_add(runtime, server) != SEGUE_OK ||
         (server_options.question_ttl_ms &&

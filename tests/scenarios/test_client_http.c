@@ -102,7 +102,7 @@ static void listen_there(stage *s)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS; /* for those who ask for them */
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     s->fixtures = fixtures_new(now_ms, NULL);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
     if (segue_server_listen(s->server, NULL, &s->listener, &error) != SEGUE_OK)

@@ -101,7 +101,8 @@ static void begin_on(stage *s, const segue_session_options *options, bool kept)
     assert_int_equal(segue_runtime_new(&runtime, &s->runtime, NULL), SEGUE_OK);
     if (lends)
         assert_int_equal(segue_runtime_start(s->runtime), SEGUE_OK);
-    assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &transport), SEGUE_OK);
+    assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &transport, NULL),
+                     SEGUE_OK);
     assert_int_equal(
         segue_session_open(s->runtime, transport, &session, NULL, &s->session, NULL),
         SEGUE_OK);

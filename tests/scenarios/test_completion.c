@@ -124,7 +124,7 @@ static void add(segue_server *server, int32_t item, const char *json)
 static segue_server *plain_server(world *w)
 {
     segue_server *server = NULL;
-    assert_int_equal(segue_server_new(w->runtime, NULL, &server), SEGUE_OK);
+    assert_int_equal(segue_server_new(w->runtime, NULL, &server, NULL), SEGUE_OK);
     add(server, SEGUE_ITEM_TOOL, "{\"name\":\"t\"}");
     return server;
 }

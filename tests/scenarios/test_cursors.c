@@ -227,7 +227,7 @@ static void keys_that_are_none(world *w)
         options.seal_key_len = bad[i].len;
         options.seal_key_before = bad[i].before;
         options.seal_key_before_len = bad[i].before_len;
-        assert_int_equal(segue_server_new(w->runtime, &options, &server),
+        assert_int_equal(segue_server_new(w->runtime, &options, &server, NULL),
                          SEGUE_E_INVALID);
         assert_null(server);
     }

@@ -131,7 +131,7 @@ static segue_status serve_with(world *w, int64_t ttl_ms, int32_t scope)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.list_ttl_ms = ttl_ms;
     options.list_scope = scope;
-    segue_status status = segue_server_new(w->runtime, &options, &server);
+    segue_status status = segue_server_new(w->runtime, &options, &server, NULL);
     segue_server_free(server);
     return status;
 }

@@ -81,7 +81,7 @@ static void make_server(stage *s, const segue_server_options *given)
         options = *given;
     else
         options.question_ttl_ms = 60000;
-    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     assert_int_equal(model_tools_add(s->runtime, s->server), SEGUE_OK);
 }
 
@@ -103,7 +103,8 @@ static segue_transport *connect(stage *s)
         segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
         spawn.argv = argv;
         setenv("SEGUE_OPTIONS", "question_ttl_ms=60000", 1);
-        assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &near_end), SEGUE_OK);
+        assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &near_end, NULL),
+                         SEGUE_OK);
     }
     return near_end;
 }

@@ -122,6 +122,22 @@ static void ends(const char *status, const char *headers, const char *body,
     script_end(&s);
 }
 
+/* The error names the URL, the status and what was asked for. */
+static void ends_with_status(const char *status, const char *headers, const char *body,
+                             segue_status expected, const char *text)
+{
+    http_script s;
+    char wanted[256];
+    segue_session_options options = options_of(SEGUE_ERA_AUTO);
+    script_begin(&s, &options);
+    snprintf(wanted, sizeof wanted, "http://127.0.0.1:%d/mcp %s", s.peer.port, text);
+    script_say(script_expect(&s, "server/discover"), status, headers, body);
+    script_until(&s, s.k.closed);
+    assert_int_equal(s.k.closed_status, expected);
+    assert_string_equal(s.k.closed_message, wanted);
+    script_end(&s);
+}
+
 /* Where it is not tried again, it is told. */
 static void a_refusal_that_passes_is_told(void **state)
 {
@@ -156,9 +172,16 @@ static void who_is_not_let_in_is_refused(void **state)
     (void)state;
     static const char foreign[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,"
                                   "\"message\":\"Origin\"}}";
-    ends("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", SEGUE_E_UNAUTHORIZED);
-    ends("403 Forbidden", "", "", SEGUE_E_REFUSED);
-    ends("403 Forbidden", JSON, foreign, SEGUE_E_REFUSED);
+    ends_with_status("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "",
+                     SEGUE_E_UNAUTHORIZED,
+                     "answered HTTP 401 to server/discover: it asks for authorization");
+    ends_with_status("403 Forbidden", "", "", SEGUE_E_REFUSED,
+                     "answered HTTP 403 to server/discover");
+    ends_with_status("403 Forbidden", JSON, foreign, SEGUE_E_REFUSED,
+                     "answered HTTP 403 to server/discover");
+    ends_with_status("407 Proxy Authentication Required", "", "", SEGUE_E_REFUSED,
+                     "answered HTTP 407 to server/discover: a proxy on the way asks for "
+                     "credentials");
     ends("200 OK", "Content-Type: text/html\r\n", "<html></html>", SEGUE_E_REFUSED);
     ends("307 Temporary Redirect", "Location: http://127.0.0.1:1/\r\n", "",
          SEGUE_E_REFUSED);

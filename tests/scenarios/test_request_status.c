@@ -100,7 +100,7 @@ static void make_server(stage *s)
 {
     static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
     segue_item_options options;
-    assert_int_equal(segue_server_new(s->runtime, NULL, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, NULL, &s->server, NULL), SEGUE_OK);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.user = s;
     options.on_call = on_call;

@@ -89,7 +89,7 @@ static void make_server(stage *s)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.max_tasks = CONNECTIONS * OPERATIONS;
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     s->fixtures = fixtures_new(now_ms, NULL);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
 }

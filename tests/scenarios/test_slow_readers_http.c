@@ -111,7 +111,7 @@ static void make_server(stage *s)
     listen.max_streams = STREAMS + SLOW;
     listen.write_timeout_ms = WRITE_TIMEOUT_MS;
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     s->fixtures = fixtures_new(now_ms, NULL);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
     assert_int_equal(segue_server_listen(s->server, &listen, &listener, NULL), SEGUE_OK);

@@ -127,7 +127,7 @@ static void begin(stage *s, const talk *row, place where)
     assert_int_equal(segue_store_memory(NULL, &s->store), SEGUE_OK);
     options.store = s->store;
     options.dialects_on = row->dialects;
-    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     s->fixtures = fixtures_new(fake_now, s);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
     if (where == PAIR)

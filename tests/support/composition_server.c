@@ -280,8 +280,8 @@ void server_start(composition *c)
     options.dialects_off = c->plan.row->server_off;
     options.seal_key = key;
     options.seal_key_len = sizeof key;
-    composition_check(c, segue_server_new(c->server_runtime, &options, &c->server) ==
-                             SEGUE_OK);
+    composition_check(
+        c, segue_server_new(c->server_runtime, &options, &c->server, NULL) == SEGUE_OK);
     if (c->plan.read_bytes)
         c->server->read_bytes = c->plan.read_bytes;
     add_tool(c);

@@ -79,7 +79,7 @@ void http_stage_begin(http_stage *s)
     options.on_idle = s->on_idle;
     options.dialects_on = s->dialects_on;
     options.user = s;
-    assert_int_equal(segue_server_new(s->rt, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->rt, &options, &s->server, NULL), SEGUE_OK);
     s->fixtures = fixtures_new(fake_now, s);
     assert_int_equal(fixtures_add(s->fixtures, s->rt, s->server), SEGUE_OK);
     assert_int_equal(item_fixtures_add(s->rt, s->server), SEGUE_OK);

@@ -125,7 +125,7 @@ static int make(model *m, segue_runtime *runtime, const segue_server_options *op
     full.user = m;
     full.on_call = on_call;
     m->runtime = runtime;
-    if (segue_server_new(runtime, options, &m->host) != SEGUE_OK)
+    if (segue_server_new(runtime, options, &m->host, NULL) != SEGUE_OK)
         return 0;
     for (size_t i = 0; i < 2; i++)
         if (segue_server_add(m->host, SEGUE_ITEM_QUESTION, questions[i],

@@ -156,7 +156,7 @@ static int serve(torture *t)
     server.on_validate = t->validate;
     server.question_ttl_ms = t->question_ttl_ms;
     server.dialects_on = t->draft ? SEGUE_DIALECT_DRAFT_TASKS : 0;
-    if (segue_server_new(t->runtime, &server, &t->server) != SEGUE_OK)
+    if (segue_server_new(t->runtime, &server, &t->server, NULL) != SEGUE_OK)
         return 0;
     t->fixtures = fixtures_new(fake_now, t);
     return fixtures_add(t->fixtures, t->runtime, t->server) == SEGUE_OK &&

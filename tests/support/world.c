@@ -133,7 +133,7 @@ static void start_server(world *w)
     server.principal = say_principal;
     if (w->tune)
         w->tune(&server);
-    assert_int_equal(segue_server_new(w->runtime, &server, &w->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(w->runtime, &server, &w->server, NULL), SEGUE_OK);
     w->fixtures = fixtures_new(fake_now, w);
     assert_int_equal(fixtures_add(w->fixtures, w->runtime, w->server), SEGUE_OK);
     assert_int_equal(item_fixtures_add(w->runtime, w->server), SEGUE_OK);

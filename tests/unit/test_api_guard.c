@@ -145,7 +145,8 @@ GIVES(segue_transport_fds, segue_transport, segue_transport_fds(h, -1, -1, &out)
 PROBE(segue_transport_spawn, static const char *const argv[] = {"true", NULL};
       segue_transport *out = NULL; segue_spawn_options options;
       segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
-      options.argv = argv; segue_status status = segue_transport_spawn(h, &options, &out);
+      options.argv = argv;
+      segue_status status = segue_transport_spawn(h, &options, &out, NULL);
       segue_transport_free(out); return status;)
 GIVES(segue_transport_http, segue_transport,
       segue_transport_http(h, "http://localhost/mcp", NULL, &out, NULL),
@@ -183,7 +184,7 @@ STATUS(segue_segment_replaces, segue_segment_replaces(h) ? SEGUE_OK : SEGUE_E_IN
 EMPTY(segue_segment_get_type, segue_segment_get_type(h))
 EMPTY(segue_segment_data, segue_segment_data(h, NULL))
 STATUS(segue_segment_text, segue_segment_text(h, NULL) ? SEGUE_OK : SEGUE_E_INVALID)
-GIVES(segue_server_new, segue_server, segue_server_new(h, NULL, &out),
+GIVES(segue_server_new, segue_server, segue_server_new(h, NULL, &out, NULL),
       segue_server_free(out))
 PROBE(segue_server_add,
       static const char json[] = "{\"name\":\"p\",\"inputSchema\":{\"type\":\"object\"}}";
@@ -364,7 +365,7 @@ static int set_up(void **state)
     probed = 0;
     in_handler = NULL;
     assert_int_equal(segue_runtime_new(NULL, &runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(runtime, NULL, &server), SEGUE_OK);
+    assert_int_equal(segue_server_new(runtime, NULL, &server, NULL), SEGUE_OK);
     assert_int_equal(
         segue_server_add(server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &options, NULL),
         SEGUE_OK);
@@ -500,7 +501,7 @@ static segue_status with_store_options(void *options)
 static segue_status with_server_options(void *options)
 {
     segue_server *other = NULL;
-    segue_status status = segue_server_new(runtime, options, &other);
+    segue_status status = segue_server_new(runtime, options, &other, NULL);
     segue_server_free(other);
     return status;
 }

@@ -184,10 +184,13 @@ static void every_case(void **state)
 
 /* ---- sizes ---- */
 
-/* The prefix, then `count` times the filler, in pieces: the status of the answer. */
-static int answer_to_flood(http_stage *s, const char *prefix, char filler, size_t count)
+/* The prefix, then `count` times the filler, in pieces: the status of the answer, whose
+ * body must contain problem. */
+static int answer_to_flood(http_stage *s, const char *prefix, char filler, size_t count,
+                           const char *problem)
 {
     http_caller c;
+    http_reply reply;
     char *bytes = malloc(count);
     memset(bytes, filler, count);
     http_caller_open(s, &c);
@@ -198,7 +201,11 @@ static int answer_to_flood(http_stage *s, const char *prefix, char filler, size_
         http_caller_look(&c);
     }
     free(bytes);
-    int status = http_caller_status(&c);
+    http_caller_read(&c, &reply);
+    if (!strstr(reply.body, problem))
+        fail_msg("%s is not in %s", problem, reply.body);
+    int status = reply.status;
+    http_reply_free(&reply);
     http_caller_close(&c);
     return status;
 }
@@ -209,13 +216,20 @@ static void what_is_too_large_is_refused_early(void **state)
     (void)state;
     http_stage_begin(&s);
     size_t peak = s.mem.peak;
-    assert_int_equal(answer_to_flood(&s, POST "X-A: ", 'a', 1 << 20), 431);
-    assert_int_equal(answer_to_flood(&s, "GET /", 'a', 1 << 20), 414);
+    assert_int_equal(
+        answer_to_flood(&s, POST "X-A: ", 'a', 1 << 20,
+                        "\"the head is too large: max_header_bytes is 32768\""),
+        431);
+    assert_int_equal(
+        answer_to_flood(&s, "GET /", 'a', 1 << 20,
+                        "\"the request line is too long: max_request_line is 8192\""),
+        414);
     assert_int_equal(answer_to_flood(&s, POST JSON "Transfer-Encoding: chunked\r\n\r\n1;",
-                                     'a', 1 << 20),
+                                     'a', 1 << 20, ""),
                      400);
     assert_int_equal(
-        answer_to_flood(&s, POST JSON "Content-Length: 1048577\r\n\r\n", 'a', 1 << 20),
+        answer_to_flood(&s, POST JSON "Content-Length: 1048577\r\n\r\n", 'a', 1 << 20,
+                        "\"the body is too large: max_message_bytes is 1048576\""),
         413);
     assert_true(s.mem.peak - peak < 256 * 1024);
     http_stage_end(&s);

@@ -107,7 +107,7 @@ static int set_up(void **state)
     item.user = &s;
     assert_int_equal(segue_runtime_new(NULL, &s.runtime, NULL), SEGUE_OK);
     assert_int_equal(segue_transport_pair(s.runtime, &s.used, &there), SEGUE_OK);
-    assert_int_equal(segue_server_new(s.runtime, NULL, &s.server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s.runtime, NULL, &s.server, NULL), SEGUE_OK);
     assert_int_equal(
         segue_server_add(s.server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
         SEGUE_OK);
@@ -187,6 +187,45 @@ static void a_session_and_a_request_say_why(void **state)
     segue_transport_free(b);
 }
 
+static void a_server_and_a_child_say_why(void **state)
+{
+    static const char *const no_program[] = {"", NULL};
+    static const char key[16];
+    stage *s = *state;
+    segue_server *server = NULL;
+    segue_transport *child = NULL;
+    segue_spawn_options spawn;
+    segue_server_options fresh, options;
+    segue_struct_init(&fresh, sizeof fresh, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
+#define SERVER(part, member, value)                                                      \
+    do {                                                                                 \
+        options = fresh;                                                                 \
+        options.member = value;                                                          \
+        REFUSED(SEGUE_E_INVALID, part,                                                   \
+                segue_server_new(s->runtime, &options, &server, &error));                \
+    } while (0)
+    SERVER("max_tasks is -1: the least is 0", max_tasks, -1);
+    SERVER("max_ttl_ms is -2: the least is -1", max_ttl_ms, -2);
+    SERVER("event_ttl_ms is -9", event_ttl_ms, -9);
+    SERVER("no dialect: 0x80000000", dialects_on, 0x80000000u);
+    SERVER("list_scope is 7", list_scope, 7);
+    SERVER("title is not UTF-8", title, "\xff");
+    SERVER("32 bytes", seal_key, key);
+    REFUSED(SEGUE_E_INVALID, "NULL", segue_server_new(s->runtime, NULL, NULL, &error));
+    REFUSED(SEGUE_E_INVALID, "argv",
+            segue_transport_spawn(s->runtime, &spawn, &child, &error));
+    spawn.argv = no_program;
+    REFUSED(SEGUE_E_INVALID, "argv",
+            segue_transport_spawn(s->runtime, &spawn, &child, &error));
+    REFUSED(SEGUE_E_INVALID, "NULL",
+            segue_transport_spawn(s->runtime, NULL, &child, &error));
+    REFUSED(SEGUE_E_INVALID, "NULL",
+            segue_transport_http(s->runtime, NULL, NULL, &child, &error));
+    assert_null(server);
+    assert_null(child);
+}
+
 /* Blocks of types that the protocol knows, and what they lack. */
 static void a_block_that_is_none_is_refused(void **state)
 {
@@ -238,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_call_says_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_and_a_child_say_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_session_and_a_request_say_why, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_block_that_is_none_is_refused, set_up,

@@ -285,8 +285,9 @@ static void large_answers_are_stood_in_for(void **state)
     assert_true(t.mem.live < SGI_REPLAY_MAX / 2); /* and it is not kept */
     assert_int_equal(http_wire_get(&t.b, "2-0"), 200);
     assert_text("id: 2-1\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-32603,"
-                "\"message\":\"The answer is too large to be sent again\",\"data\":{"
-                "\"reason\":\"answer_gone\"}}}\n\n");
+                "\"message\":\"The answer is too large to be sent again: "
+                "max_replay_bytes is 1048576\",\"data\":{\"reason\":\"answer_gone\","
+                "\"limit\":\"max_replay_bytes\",\"value\":1048576}}}\n\n");
     free(text);
 }
 

@@ -106,7 +106,8 @@ static void set_up(stage *s, segue_call_fn tool)
     item.on_call = tool;
     item.task = SEGUE_TASK_MUST;
     assert_int_equal(segue_runtime_new(&options, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(s->runtime, &server_options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &server_options, &s->server, NULL),
+                     SEGUE_OK);
     assert_int_equal(
         segue_server_add(s->server, SEGUE_ITEM_TOOL, json, sizeof json - 1, &item, NULL),
         SEGUE_OK);

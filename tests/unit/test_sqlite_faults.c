@@ -158,7 +158,7 @@ static void begin(stage *s, int32_t durability)
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.store = open_store(durability);
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(s->runtime, &options, &s->server), SEGUE_OK);
+    assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     sgi_store_unref(options.store);
     add_story(s->server);
     assert_int_equal(segue_transport_pair(s->runtime, &here, &there), SEGUE_OK);

@@ -221,7 +221,7 @@ static int set_up(void **state)
     assert_int_equal(segue_runtime_new(NULL, &runtime, NULL), SEGUE_OK);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.max_tasks = CLIENTS * CALLS;
-    assert_int_equal(segue_server_new(runtime, &options, &server), SEGUE_OK);
+    assert_int_equal(segue_server_new(runtime, &options, &server, NULL), SEGUE_OK);
     add_tool("plain", SEGUE_TASK_NEVER);
     add_tool("task", SEGUE_TASK_MAY);
     segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);

@@ -89,7 +89,7 @@ static void callers_on_threads(void **state)
     options.principal = name_caller;
     tool.on_call = greet;
     assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);
-    assert_int_equal(segue_server_new(rt, &options, &server), SEGUE_OK);
+    assert_int_equal(segue_server_new(rt, &options, &server, NULL), SEGUE_OK);
     static const char json[] =
         "{\"name\":\"greet\",\"inputSchema\":{\"type\":\"object\"}}";
     assert_int_equal(

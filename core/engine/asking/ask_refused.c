@@ -183,13 +183,13 @@ void sgi_ask_too_large(sgi_conn *conn)
         sgi_emitter_too_large(conn->exchange->emitter);
 }
 
-void sgi_ask_unauthorized(sgi_conn *conn, const char *why)
+void sgi_ask_unauthorized(sgi_conn *conn, int32_t status, const char *why)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_ASK_LISTEN)
         exchange->over = true;
     else if (exchange->emitter)
-        sgi_emitter_refused(exchange->emitter, 401, why);
+        sgi_emitter_unauthorized(exchange->emitter, status, why);
 }
 
 void sgi_ask_put_off(sgi_conn *conn)

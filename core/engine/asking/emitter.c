@@ -142,8 +142,21 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
 {
     char text[64];
     snprintf(text, sizeof text, "the server answered with HTTP status %d", (int)status);
-    sgi_outcome outcome = {
-        .kind = SGI_OUTCOME_REFUSED, .status = status, .why = why ? why : text};
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
+                           .status = status,
+                           .why = why ? why : text,
+                           .has_reason = why != NULL,
+                           .needs_auth = status == 401};
+    conclude(emitter, &outcome);
+}
+
+void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why)
+{
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
+                           .status = status,
+                           .why = why,
+                           .has_reason = true,
+                           .needs_auth = true};
     conclude(emitter, &outcome);
 }
 
@@ -152,8 +165,10 @@ void sgi_emitter_too_large(sgi_emitter *emitter)
     sgi_limit limit = {"max_message_bytes",
                        (int64_t)emitter->session->engine->max_message};
     sgi_limit_told told = sgi_limit_tell("the answer is too large", limit, "limit");
-    sgi_outcome outcome = {
-        .kind = SGI_OUTCOME_REFUSED, .why = told.text, .too_large = true};
+    sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
+                           .why = told.text,
+                           .has_reason = true,
+                           .too_large = true};
     conclude(emitter, &outcome);
 }
 

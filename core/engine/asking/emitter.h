@@ -28,6 +28,8 @@ typedef struct sgi_outcome {
     int32_t status;  /* REFUSED, ERROR: of HTTP, when it was no success; 0 = none */
     bool unsent;     /* LOST: the server cannot have heard of it */
     bool too_large;  /* REFUSED: the answer is larger than a message may be */
+    bool has_reason; /* REFUSED: why says more than the status */
+    bool needs_auth; /* REFUSED: there is no token that the server takes */
 } sgi_outcome;
 
 struct sgi_emitter {
@@ -63,7 +65,7 @@ static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {
     if (outcome->too_large)
         return SEGUE_E_TOO_LARGE;
-    return outcome->status == 401 ? SEGUE_E_UNAUTHORIZED : SEGUE_E_REFUSED;
+    return outcome->needs_auth ? SEGUE_E_UNAUTHORIZED : SEGUE_E_REFUSED;
 }
 
 /* Begins a request on the wire: write its params into sending->w, then sgi_emitter_send.
@@ -101,5 +103,7 @@ void sgi_emitter_too_large(sgi_emitter *emitter);
 /* Its exchange came to an end that is no message. why NULL = the status says it. */
 void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
+/* Status 401 or 403, and why no token helps. */
+void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why);
 
 #endif

@@ -135,7 +135,7 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_tries_good(&request->stream_tries);
         if (!complete_from_events(request, outcome->json))
             sgi_follow_get(request);
-    } else if (outcome->kind == SGI_OUTCOME_REFUSED && outcome->status == 401) {
+    } else if (outcome->needs_auth) {
         sgi_request_fail(request, SEGUE_E_UNAUTHORIZED, outcome->why);
     } else {
         stream_failed(request, outcome->why ? outcome->why : "no answer", 0);

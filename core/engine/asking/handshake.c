@@ -143,16 +143,53 @@ static void open_modern(segue_session *session, sgi_json result)
     }
 }
 
+static const char *method_of(const segue_session *session)
+{
+    return session->stage == SGI_STAGE_PROBING ? "server/discover" : "initialize";
+}
+
+static const char *advice_on(int32_t status)
+{
+    if (status == 404 || status == 405)
+        return ": is the path right? (MCP servers often use /mcp)";
+    if (status == 407)
+        return ": a proxy on the way asks for credentials";
+    return status == 401 ? ": it asks for authorization" : "";
+}
+
+/* With what the server said, so that somebody can find out why; over HTTP with the URL
+ * and the status, for it may be no MCP server, or not at this path. */
+static void explain(const segue_session *session, const char *method,
+                    const sgi_outcome *outcome, char why[SGI_WHY_MAX])
+{
+    char what[512], room[SGI_NAME_MAX];
+    sgi_str said = {0};
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        said = sgi_name_text(sgi_json_get(outcome->json, "message"), room);
+    else if (outcome->kind == SGI_OUTCOME_REFUSED && outcome->has_reason)
+        said = sgi_str_of(outcome->why);
+    if (outcome->status)
+        snprintf(what, sizeof what, "%.256s answered HTTP %d to %s%s",
+                 session->conn->place_name, (int)outcome->status, method,
+                 outcome->has_reason ? "" : advice_on(outcome->status));
+    else if (outcome->kind == SGI_OUTCOME_REFUSED)
+        snprintf(what, sizeof what, "%.256s%s%s",
+                 session->conn->exchanging ? session->conn->place_name : "",
+                 session->conn->exchanging ? ", asked for " : "", method);
+    else
+        snprintf(what, sizeof what, "the server refused %s", method);
+    sgi_explain(why, what, said);
+}
+
 /* No answer of a server. Over a byte stream the session hears of a loss by itself, and
  * silence tells the era; over HTTP a refusal does, and who is silent is busy
  * (2026-07-28 basic/versioning, "Backward Compatibility"). */
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
-    char why[96];
+    char why[96], text[SGI_WHY_MAX];
     snprintf(why, sizeof why, "the server did not answer %s within %lld ms",
-             session->stage == SGI_STAGE_PROBING ? "server/discover" : "initialize",
-             (long long)session->options.request_timeout_ms);
+             method_of(session), (long long)session->options.request_timeout_ms);
     silent |=
         outcome->kind == SGI_OUTCOME_TIMEOUT && session->options.era == SEGUE_ERA_MODERN;
     if (silent && session->was_open && session->conn->exchanging) {
@@ -168,12 +205,13 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
             sgi_session_lost(session, outcome->why);
         return true;
     }
-    bool denied = outcome->kind == SGI_OUTCOME_REFUSED &&
-                  (outcome->status == 0 || outcome->status == 401 ||
-                   outcome->status == 403 || outcome->status == 407);
-    if (denied)
-        sgi_session_failed(session, sgi_outcome_status(outcome), outcome->why);
-    return denied;
+    bool is_let_in =
+        outcome->status != 401 && outcome->status != 403 && outcome->status != 407;
+    if (outcome->kind != SGI_OUTCOME_REFUSED || (outcome->status && is_let_in))
+        return false;
+    explain(session, method_of(session), outcome, text);
+    sgi_session_failed(session, sgi_outcome_status(outcome), text);
+    return true;
 }
 
 /* Out of memory is a loss like others: a byte stream closes by itself then. */
@@ -257,27 +295,6 @@ static void read_experimental(segue_session *session, sgi_json capabilities)
     session->has_idempotency = !session->options.no_idempotency &&
                                sgi_json_get(experimental, "dev.segue/idempotency").n > 0;
     session->pulls_from_start = sgi_json_get(experimental, "dev.segue/fromSeqNr").n > 0;
-}
-
-/* With what the server said, so that somebody can find out why; over HTTP with the URL
- * and the status, for it may be no MCP server, or not at this path. */
-static void explain(const segue_session *session, const char *method,
-                    const sgi_outcome *outcome, char why[SGI_WHY_MAX])
-{
-    char what[512], room[SGI_NAME_MAX];
-    bool is_path = outcome->status == 404 || outcome->status == 405;
-    sgi_str said = {0};
-    if (outcome->kind == SGI_OUTCOME_ERROR)
-        said = sgi_name_text(sgi_json_get(outcome->json, "message"), room);
-    if (outcome->status)
-        snprintf(what, sizeof what, "%.256s answered HTTP %d to %s%s",
-                 session->conn->place_name, (int)outcome->status, method,
-                 is_path ? ": is the path right? (MCP servers often use /mcp)" : "");
-    else
-        snprintf(what, sizeof what, "the server refused %s", method);
-    if (outcome->kind == SGI_OUTCOME_REFUSED && !outcome->status)
-        said = sgi_str_of(outcome->why);
-    sgi_explain(why, what, said);
 }
 
 static void was_refused(segue_session *session, const sgi_outcome *outcome)

@@ -9,6 +9,7 @@
 #include "engine/serving/resumable.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- replies ---- */
 
@@ -253,12 +254,15 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str text, sgi_json data
         sgi_send_error(reply->peer->conn, sgi_str_of(reply->id), code, text, data);
 }
 
-static void answer_wait(sgi_reply *reply, const char *text, int64_t wait_ms)
+static void answer_wait(sgi_reply *reply, const char *what, sgi_limit limit,
+                        int64_t wait_ms)
 {
-    char data[80];
-    snprintf(data, sizeof data, "{\"reason\":\"rate_limited\",\"retryAfterMs\":%lld}",
-             (long long)wait_ms);
-    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), sgi_str_of(data));
+    char data[160];
+    sgi_limit_told told = sgi_limit_tell(what, limit, "rate_limited");
+    snprintf(data, sizeof data, "%.*s,\"retryAfterMs\":%lld}", (int)strlen(told.data) - 1,
+             told.data, (long long)wait_ms);
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
+                    sgi_str_of(data));
 }
 
 void sgi_answer_not_found(sgi_reply *reply, const char *text)
@@ -266,10 +270,11 @@ void sgi_answer_not_found(sgi_reply *reply, const char *text)
     sgi_peer *peer = reply->peer;
     if (!peer)
         return;
-    int64_t wait_ms =
-        sgi_principal_miss(peer->who, peer->server->options.lookups_per_second);
+    int32_t rate = peer->server->options.lookups_per_second;
+    int64_t wait_ms = sgi_principal_miss(peer->who, rate);
     if (wait_ms)
-        answer_wait(reply, "Too many failed look-ups", wait_ms);
+        answer_wait(reply, "Too many failed look-ups",
+                    (sgi_limit){"lookups_per_second", rate}, wait_ms);
     else
         sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), (sgi_json){0});
 }
@@ -277,10 +282,11 @@ void sgi_answer_not_found(sgi_reply *reply, const char *text)
 bool sgi_answer_too_fast(sgi_reply *reply)
 {
     sgi_peer *peer = reply->peer;
-    int64_t wait_ms =
-        sgi_principal_fetch(peer->who, peer->server->options.fetches_per_second);
+    int32_t rate = peer->server->options.fetches_per_second;
+    int64_t wait_ms = sgi_principal_fetch(peer->who, rate);
     if (wait_ms) {
-        answer_wait(reply, "Too many fetches", wait_ms);
+        answer_wait(reply, "Too many fetches", (sgi_limit){"fetches_per_second", rate},
+                    wait_ms);
         sgi_reply_close(reply);
     }
     return wait_ms != 0;

@@ -19,8 +19,6 @@ static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of
 /* While the application was asked who calls, the server may have closed. */
 static const sgi_http_verdict closing = {.status = 503,
                                          .problem = "The server is closing"};
-static const sgi_http_verdict too_many_streams = {.status = 429,
-                                                  .problem = "Too many streams"};
 /* Its client sends the answer again, and may reach the server that asked. */
 static const sgi_http_verdict another_server = {
     .status = 503,
@@ -37,6 +35,13 @@ static const sgi_http_verdict partly_gone = {
     .problem = "Parts of the answer that came after the event are not kept any more "
                "(max_replay_bytes): send the request again, with its idempotency key "
                "if it has one"};
+
+static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
+{
+    return (sgi_http_verdict){.status = 503,
+                              .problem = "Too many sessions",
+                              .limit = {"max_sessions", head->max_sessions}};
+}
 
 /* ---- conversations ---- */
 
@@ -114,11 +119,12 @@ static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
     segue_status status = sgi_session_adopt(
         server, who, head->session, head->max_sessions, head->session_idle_ms, &session);
     if (status == SEGUE_E_LIMIT)
-        *verdict = (sgi_http_verdict){503, "Too many sessions", NULL};
+        *verdict = too_many_sessions(head);
     else if (status == SEGUE_E_NOMEM)
         *verdict = out_of_memory;
     else if (status != SEGUE_OK)
-        *verdict = (sgi_http_verdict){404, "There is no such session", NULL};
+        *verdict =
+            (sgi_http_verdict){.status = 404, .problem = "There is no such session"};
     return session;
 }
 
@@ -129,12 +135,12 @@ static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
     sgi_wire_session *session = NULL;
     if (!head->session.n)
         *verdict = (sgi_http_verdict){
-            400,
-            "Send MCP-Protocol-Version: 2026-07-28, or initialize and then "
-            "Mcp-Session-Id",
-            NULL};
+            .status = 400,
+            .problem = "Send MCP-Protocol-Version: 2026-07-28, or initialize and then "
+                       "Mcp-Session-Id"};
     else if (!is_known_version(head->version))
-        *verdict = (sgi_http_verdict){400, "MCP-Protocol-Version is unknown", NULL};
+        *verdict = (sgi_http_verdict){.status = 400,
+                                      .problem = "MCP-Protocol-Version is unknown"};
     else if (!(session = sgi_wire_session_find(server, who, head->session)))
         session = adopt_session(server, who, head, verdict);
     return session;
@@ -181,7 +187,7 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
         segue_status status = sgi_wire_session_new(server, who, head->max_sessions,
                                                    head->session_idle_ms, &session);
         if (status == SEGUE_E_LIMIT)
-            *verdict = (sgi_http_verdict){503, "Too many sessions", NULL};
+            *verdict = too_many_sessions(head);
         else if (status != SEGUE_OK)
             *verdict = out_of_memory;
     } else {
@@ -353,7 +359,8 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     peer = session->listening; /* an unknown id counts as none (R-975-18) */
     *event = peer ? peer->conn->replay->next - 1 : 0;
     if (peer && peer->conn->transport) {
-        *verdict = (sgi_http_verdict){409, "The session has its stream open", NULL};
+        *verdict = (sgi_http_verdict){.status = 409,
+                                      .problem = "The session has its stream open"};
         return NULL;
     }
     return peer;
@@ -385,7 +392,8 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
         return;
     }
     if (!head->session.n) {
-        *verdict = (sgi_http_verdict){405, "There is no stream to get", NULL};
+        *verdict =
+            (sgi_http_verdict){.status = 405, .problem = "There is no stream to get"};
         return;
     }
     sgi_wire_session *session = find_session(server, who, head, verdict);
@@ -395,7 +403,9 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
     if (verdict->status)
         return;
     if (!(peer && peer->got) && who->streams >= head->max_streams) {
-        *verdict = too_many_streams;
+        *verdict = (sgi_http_verdict){.status = 429,
+                                      .problem = "Too many streams",
+                                      .limit = {"max_streams", head->max_streams}};
         return;
     }
     if (!peer)

@@ -410,11 +410,12 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
 {
     char text[128];
     if (++input->bad_answers >= MAX_BAD_ANSWERS) {
+        sgi_limit_told told =
+            sgi_limit_tell("Too many answers that do not fit their question",
+                           (sgi_limit){"max_bad_answers", MAX_BAD_ANSWERS}, "limit");
         sgi_op_ref(op);
-        stop_handler(
-            op, sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
-                            SGI_STR("Too many answers that do not fit their question"),
-                            (sgi_json){0}));
+        stop_handler(op, sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
+                                     sgi_str_of(told.text), sgi_str_of(told.data)));
         sgi_op_unref(op);
         return;
     }

@@ -463,6 +463,7 @@ SEGUE_API segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in
  * Effect    the child starts when the transport is attached. Closing shuts it down by the
  *           order of the specification: close its input, wait, SIGTERM, wait, SIGKILL.
  * options   copied; user and free_user as for a callback table.
+ * error     optional detail; may be NULL.
  * Returns   SEGUE_OK, SEGUE_E_INVALID without argv.
  * Thread    any
  * Callback  allowed
@@ -470,7 +471,7 @@ SEGUE_API segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in
  */
 SEGUE_API segue_status segue_transport_spawn(segue_runtime *runtime,
                                              const segue_spawn_options *options,
-                                             segue_transport **out);
+                                             segue_transport **out, segue_error **error);
 
 /* Frees a transport that was never attached.
  *
@@ -1131,14 +1132,15 @@ typedef struct segue_item_options {
 /* Makes a server: tools, resources and prompts, and the operations they run.
  *
  * options   NULL = defaults; copied; the store is shared, not consumed.
- * Returns   SEGUE_OK.
+ * error     optional detail, such as the option that is out of range; may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID for an option that is out of range.
  * Thread    any
  * Callback  allowed
  * Since     0.1
  */
 SEGUE_API segue_status segue_server_new(segue_runtime *runtime,
                                         const segue_server_options *options,
-                                        segue_server **out);
+                                        segue_server **out, segue_error **error);
 
 /* Adds an item. Attached clients that listen are told (list_changed).
  *
