@@ -581,7 +581,25 @@ static void as_108(world *w)
     assert_null(strstr(wire_history(c), secret));
 }
 
+/* On the pipe on which it runs an error with its id would be its end. */
+static void a_wrong_token_does_not_end_the_call(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    wire_ask_plain(c, "123", "tools/call",
+                   "\"name\":\"story\",\"arguments\":{\"n\":2,\"delayMs\":400}");
+    wire_notification(c, "notifications/requests/resumePolicy");
+    wire_ask_plain(c, "123", "requests/resume", "\"resumeToken\":\"wrong.token\"");
+    const char *refusal = wire_due(c);
+    assert_code(refusal, -32602);
+    assert_at(refusal, "id", "");
+    if (world_is_here(w))
+        world_advance(w, 1000);
+    assert_true(*json_at(wire_response(c, "123"), "result.content.1"));
+}
+
 static const scenario scenarios[] = {
+    {"R-975-11 a wrong token does not end the call on its pipe",
+     a_wrong_token_does_not_end_the_call, ONE_DRIVE | NOT_HTTP, NULL},
     {"AS-94 a policy is the first word on a request", as_94, ONLY_HERE, NULL},
     {"AS-95 AS-96 a resumed request has what was not delivered", as_95, ONLY_HERE, NULL},
     {"AS-95 AS-104 AS-109 what was taken is not sent again", as_95_positions,

@@ -64,12 +64,30 @@ static const char *refusal_of(const looking *look, const sgi_op *op)
     return again ? NULL : what_became(op);
 }
 
+/* An error with an id that is in flight on this connection would be taken for the answer
+ * of that request (C-3): it has no id then. */
+static void spare_id(sgi_reply *reply)
+{
+    const sgi_peer *peer = reply->peer;
+    if (!peer || peer->is_exchange || !reply->apart ||
+        !sgi_map_find(peer->in_flight, sgi_str_of(reply->id)))
+        return;
+    reply->engine->warnings++;
+    sgi_engine_log(reply->engine, SEGUE_LOG_WARNING,
+                   "requests/resume of %.64s, which is in flight here, is refused: the "
+                   "error has no id",
+                   reply->id);
+    sgi_reply_leave_id_out(reply);
+}
+
 static void found(void *user, sgi_op *op, segue_status status)
 {
     looking *look = user;
     sgi_reply *reply = look->reply;
     const sgi_resumable *r = op ? op->resumable : NULL;
     bool known = r && sgi_resumable_knows(r, look->hash) && !strcmp(r->id, look->id);
+    if (!known || refusal_of(look, op))
+        spare_id(reply);
     if (!reply->peer) {
         sgi_reply_close(reply);
     } else if (known && refusal_of(look, op)) {

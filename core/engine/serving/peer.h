@@ -151,6 +151,8 @@ sgi_reply *sgi_reply_open_call(const sgi_inbound *in);
  * sgi_reply_place puts it in its place, false when that is taken. */
 sgi_reply *sgi_reply_open_apart(const sgi_inbound *in);
 bool sgi_reply_place(sgi_reply *reply);
+/* What is answered from here on has no id; of one that is apart, and has no place. */
+void sgi_reply_leave_id_out(sgi_reply *reply);
 void sgi_reply_close(sgi_reply *reply);
 /* The other end does not want the answer any more, or is gone. */
 void sgi_reply_cancel(sgi_reply *reply);

@@ -168,6 +168,14 @@ bool sgi_reply_place(sgi_reply *reply)
     return true;
 }
 
+void sgi_reply_leave_id_out(sgi_reply *reply)
+{
+    if (reply->id != reply->id_room)
+        sgi_text_free(sgi_engine_mem(reply->engine), reply->id);
+    reply->id = reply->id_room;
+    reply->id_room[0] = 0;
+}
+
 static void unlink_reply(sgi_reply *reply)
 {
     sgi_peer *peer = reply->peer;
