@@ -8,6 +8,7 @@ import { inspect } from "node:util";
 import {
     authorize,
     connect,
+    DisconnectedError,
     FileStorage,
     NotFoundError,
     OAuth,
@@ -127,6 +128,65 @@ test("strangers at the redirect", () =>
             await browser([])(url);
         };
         await visit(authority.url, new OAuth({ openBrowser: stranger }));
+    }));
+
+test("a user who takes his time", (context) =>
+    withAuthority(async (authority) => {
+        for (const isOwn of [false, true]) {
+            context.mock.timers.enable({ apis: ["setTimeout"] });
+            const decide = async (url: string): Promise<void> => {
+                context.mock.timers.tick(31_000); // no limit but his own counts
+                if (isOwn) authorize(await agree(url));
+                else await browser([])(url);
+            };
+            const redirectUri = isOwn ? "http://127.0.0.1:9/callback" : undefined;
+            await visit(authority.url, new OAuth({ openBrowser: decide, redirectUri }));
+            context.mock.timers.reset();
+        }
+    }));
+
+test("an outage of the authorization server", () =>
+    withAuthority(async (authority) => {
+        const auth = new OAuth({
+            grant: "client",
+            clientId: "me",
+            clientSecret: "secret-of-me",
+        });
+        const session = await connect(authority.url, { auth, maxReconnects: 2 });
+        authority.tokens.clear();
+        authority.busy = 2;
+        const task = session.stream("t");
+        await task.started();
+        assert.equal(authority.busy, 0); // what passes was waited for
+        authority.tokens.clear();
+        authority.busy = 1000;
+        await assert.rejects(task.collect(), (error: unknown) => {
+            assert.ok(error instanceof DisconnectedError);
+            return error.retryable;
+        });
+        const { token } = task;
+        assert.ok(token); // the reader has ended, and not the task
+        authority.busy = 0;
+        authority.isDone = true;
+        assert.deepEqual((await session.resume(token).result()).content, []);
+        await session.close();
+    }));
+
+test("a browser that fails later ends the call", () =>
+    withAuthority(async (authority) => {
+        const shown: string[] = [];
+        const once = async (url: string): Promise<void> => {
+            if (shown.length > 0) throw new Error("no display");
+            await browser(shown)(url);
+        };
+        const auth = new OAuth({ openBrowser: once });
+        const session = await connect(authority.url, { auth });
+        authority.tokens.clear();
+        const found = await uncaught(async () => {
+            await assert.rejects(session.call("t"), UnauthorizedError);
+        });
+        assert.match(String(found[0]), /no display/);
+        await session.close();
     }));
 
 test("a browser that cannot be opened is the error of connecting", () =>

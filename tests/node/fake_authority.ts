@@ -12,6 +12,16 @@ interface Answer {
     body?: unknown;
 }
 
+const TASKS = "io.modelcontextprotocol/tasks";
+const TASK = {
+    taskId: "T",
+    status: "working",
+    createdAt: "2026-01-01T00:00:00Z",
+    lastUpdatedAt: "2026-01-01T00:00:00Z",
+    ttlMs: null,
+    pollIntervalMs: 10,
+};
+
 /** Both of them; `url` is the endpoint of the server. */
 export class Authority {
     /** The access tokens that are good. */
@@ -20,6 +30,10 @@ export class Authority {
     headers: http.IncomingHttpHeaders = {};
     /** What tokens were asked for with, in order. */
     readonly grants: string[] = [];
+    /** So many times no token can be had. */
+    busy = 0;
+    /** The task that a tool of the server makes has ended. */
+    isDone = false;
     issuer = "";
     private readonly codes = new Map<string, Fields>();
     private readonly server = http.createServer((request, response) => {
@@ -76,6 +90,10 @@ export class Authority {
             const location = `${fields.redirect_uri}?${new URLSearchParams(back)}`;
             return { status: 302, headers: { Location: location } };
         }
+        if (pathname === "/token" && this.busy > 0) {
+            this.busy--;
+            return { status: 503 };
+        }
         return pathname === "/token" ? this.token(fields) : { status: 404 };
     }
 
@@ -118,18 +136,24 @@ export class Authority {
             return { status: 401, headers: { "WWW-Authenticate": challenge } };
         }
         if (request.method !== "POST") return { status: 405 };
-        const asked = JSON.parse(body) as { id?: unknown };
+        const asked = JSON.parse(body) as { id?: unknown; method?: string };
         const info = { name: "guarded", version: "1" };
         const result = {
             resultType: "complete",
             supportedVersions: ["2026-07-28"],
-            capabilities: { tools: {} },
+            capabilities: { tools: {}, extensions: { [TASKS]: {} } },
             serverInfo: info,
             ttlMs: 0,
             cacheScope: "private",
             _meta: { "io.modelcontextprotocol/serverInfo": info },
         };
-        return { status: 200, body: { jsonrpc: "2.0", id: asked.id, result } };
+        const end = this.isDone ? { status: "completed", result: { content: [] } } : {};
+        const results: Record<string, object> = {
+            "tools/call": { ...TASK, resultType: "task" },
+            "tasks/get": { ...TASK, resultType: "complete", ...end },
+        };
+        const told = results[asked.method ?? ""] ?? result;
+        return { status: 200, body: { jsonrpc: "2.0", id: asked.id, result: told } };
     }
 }
 

@@ -54,11 +54,54 @@ export type Target = string | URL | readonly string[] | Command | Server;
 
 const PATIENCE = 30_000;
 
+/** The limit of the first connection, which stands still while a user decides. */
+class Limit {
+    private timer: NodeJS.Timeout | undefined;
+    private ends = 0;
+
+    constructor(
+        private left: number,
+        private readonly pass: () => void,
+    ) {
+        this.goOn();
+    }
+
+    /** A user decides. */
+    hold(): void {
+        if (this.timer === undefined) return;
+        this.left = Math.max(0, this.ends - performance.now());
+        clearTimeout(this.timer);
+        this.timer = undefined;
+    }
+
+    /** He has decided. */
+    goOn(): void {
+        if (this.timer !== undefined) return;
+        this.ends = performance.now() + this.left;
+        this.timer = setTimeout(this.pass, this.left);
+    }
+}
+
+/** Tracks whose users decide, by the state that stands for the question. */
+const deciding = new Map<string, Track>();
+
+/** A user has decided: what waits for him goes on. */
+function handIn(runtime: Runtime, redirect: string): void {
+    native.runtimeAuthorize(runtime.handle, redirect);
+    const query = (redirect.split(/\?(.*)/s, 2)[1] ?? redirect).split("#", 1)[0];
+    for (const state of new URLSearchParams(query).getAll("state")) {
+        deciding.get(state)?.limit?.goOn();
+        deciding.delete(state);
+    }
+}
+
 /** The transport of a session, and what lives as long as it. */
 class Track implements Line {
     readonly runtime = Runtime.current();
     /** Rejects when the session cannot come to be for a reason of this side. */
     failed: ((error: unknown) => void) | undefined;
+    /** Of the first connection. */
+    limit: Limit | undefined;
     private redirects: Redirects | undefined;
     private attach: (() => unknown) | undefined;
     private session: Session | undefined;
@@ -175,26 +218,33 @@ class Track implements Line {
         native.transportSetOauth(
             transport,
             oauth.told(oauth.redirectUri ?? this.redirects?.url),
-            (_kind, url: string) => void this.browse(oauth, url),
+            (_kind, url: string, state: string) => void this.browse(oauth, url, state),
             oauth.assertion,
             storage ? (key) => storage.load(key) : null,
             storage ? (key, json) => storage.save(key, json) : null,
         );
     }
 
-    private async browse(oauth: OAuth, url: string): Promise<void> {
+    private async browse(oauth: OAuth, url: string, state: string): Promise<void> {
+        this.limit?.hold();
+        deciding.set(state, this);
         try {
             await oauth.browse(url);
         } catch (error) {
-            // without one nobody can agree: the connection need not wait for it
-            if (this.failed !== undefined) this.failed(error);
-            else this.runtime.report(error);
+            // nobody can agree who is not shown the URL: what waits for him ends
+            if (this.failed !== undefined) {
+                this.failed(error);
+                return;
+            }
+            this.runtime.report(error);
+            const why = { error: "no_browser", error_description: String(error), state };
+            this.cameBack(String(new URLSearchParams(why)));
         }
     }
 
     private cameBack(query: string): boolean {
         try {
-            native.runtimeAuthorize(this.runtime.handle, query);
+            handIn(this.runtime, query);
             return true;
         } catch (error) {
             if (error instanceof NotFoundError || error instanceof InvalidError)
@@ -207,6 +257,9 @@ class Track implements Line {
 
     close(): void {
         this.redirects?.close();
+        for (const [state, track] of deciding) {
+            if (track === this) deciding.delete(state);
+        }
     }
 
     async closed(): Promise<void> {}
@@ -305,10 +358,11 @@ export async function openSession(
     const onAbort = (): void => giveUp.abort(signal?.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
     track.failed = (error) => giveUp.abort(error);
-    const timer =
+    const limit =
         patience > 0
-            ? setTimeout(() => giveUp.abort(late(target, patience)), patience)
+            ? new Limit(patience, () => giveUp.abort(late(target, patience)))
             : undefined;
+    track.limit = limit;
     try {
         await track.attached();
         await session.opened(giveUp.signal);
@@ -324,8 +378,8 @@ export async function openSession(
         await session.close();
         throw error;
     } finally {
-        track.failed = undefined;
-        clearTimeout(timer);
+        track.failed = track.limit = undefined;
+        limit?.hold();
         signal?.removeEventListener("abort", onAbort);
     }
 }
@@ -399,5 +453,5 @@ export async function resume(
  * @throws InvalidError: it is none.
  */
 export function authorize(redirectUrl: string | URL): void {
-    native.runtimeAuthorize(Runtime.current().handle, String(redirectUrl));
+    handIn(Runtime.current(), String(redirectUrl));
 }
