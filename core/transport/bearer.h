@@ -38,6 +38,7 @@ typedef struct sgi_bearer_check {
     sgi_str token;       /* the request's */
     sgi_bearer_verdict verdict;
     sgi_grant *grant; /* counted; set with IN and LACKS */
+    int64_t retry_ms; /* UNCHECKED: it may come again then; 0 = as usual */
     char why[208];    /* what the caller may be told of a refusal */
     /* The verdict is there. Perhaps not on the loop thread. */
     void (*told)(struct sgi_bearer_check *check);

@@ -1,7 +1,8 @@
 /* One request and its token. A token that was found good is found again by its digest;
  * else it is checked here and now, unless its key has to be fetched, or the application
  * decides. What waits for keys is checked once more when they are there, and not a second
- * time: a key that is still missing is an invention.
+ * time: a key that is still missing is an invention. Where nobody may look now, or the
+ * look brought nothing, that is not known: the caller is told to come again.
  *
  * What a caller is told of a bad token are fixed texts: nothing of the token itself. */
 #include "transport/bearer.h"
@@ -101,13 +102,24 @@ static sgi_bearer_verdict grant_jwt(sgi_bearer_gate *gate, sgi_bearer_check *che
                             expires_ms);
 }
 
+static sgi_bearer_verdict refuse_key(sgi_bearer_check *check)
+{
+    return refuse(check, sgi_jwt_fault_text(SGI_JWT_UNKNOWN_KEY));
+}
+
+/* Nobody can say now whether there is such a key. */
+static sgi_bearer_verdict come_later(const sgi_bearer_gate *gate, sgi_bearer_check *check)
+{
+    check->retry_ms = sgi_bearer_keys_pause(&gate->keys);
+    return SGI_BEARER_UNCHECKED;
+}
+
 static sgi_bearer_verdict wait_for_keys(sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
     if (gate->waiting_count == SGI_BEARER_WAITING_MAX)
         return SGI_BEARER_UNCHECKED;
     if (!sgi_bearer_keys_miss(&gate->keys))
-        return gate->keys.loaded ? refuse(check, sgi_jwt_fault_text(SGI_JWT_UNKNOWN_KEY))
-                                 : SGI_BEARER_UNCHECKED;
+        return gate->keys.fetcher ? come_later(gate, check) : refuse_key(check);
     check->gate = gate;
     check->for_keys = true;
     gate->waiting_count++;
@@ -133,8 +145,11 @@ static sgi_bearer_verdict check_jwt(sgi_bearer_gate *gate, sgi_bearer_check *che
                                         &gate->keys.set, &gate->rules, now_ms / 1000);
     if (fault == SGI_JWT_UNKNOWN_KEY && !last)
         return wait_for_keys(gate, check);
-    if (fault == SGI_JWT_NOMEM || (fault == SGI_JWT_UNKNOWN_KEY && !gate->keys.loaded))
+    if (fault == SGI_JWT_NOMEM)
         return SGI_BEARER_UNCHECKED;
+    if (fault == SGI_JWT_UNKNOWN_KEY)
+        return sgi_bearer_keys_may_come(&gate->keys) ? come_later(gate, check)
+                                                     : refuse_key(check);
     if (fault != SGI_JWT_OK)
         return refuse(check, sgi_jwt_fault_text(fault));
     sgi_bearer_verdict verdict = grant_jwt(gate, check);
@@ -185,6 +200,7 @@ sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *che
                                     sgi_str authorization, sgi_str query)
 {
     check->grant = NULL;
+    check->retry_ms = 0;
     check->why[0] = 0;
     check->verdict = begin(gate, check, authorization, query);
     return check->verdict;

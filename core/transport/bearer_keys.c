@@ -1,6 +1,8 @@
 /* One fetch at a time. A key that is unknown may be a new one of the issuer, or an
- * invention of the caller: so it makes us fetch only every refresh_ms, however many such
- * tokens come. Until there are keys at all it may be sooner, as nobody can be served.
+ * invention of the caller: so it makes us fetch only LOOKS_MAX times in refresh_ms,
+ * however many such tokens come. One time would not do: an invention could use it up
+ * right before the keys change. Until there are keys at all it may be sooner, as nobody
+ * can be served.
  * What cannot be fetched leaves the keys as they were: an issuer that is down must not
  * lock out those who have its tokens. */
 #include "transport/bearer_keys.h"
@@ -9,7 +11,8 @@
 
 #include "wire/url.h"
 
-#define RETRY_MS 1000 /* while there are no keys */
+#define LOOKS_MAX 2
+#define RETRY_MS 1000 /* while there are no keys; once then */
 
 static sgi_engine *engine_of(const sgi_bearer_keys *keys)
 {
@@ -127,6 +130,7 @@ static void end_fetch(sgi_bearer_keys *keys, const char *problem)
     sgi_engine_timer_clear(engine_of(keys), &keys->deadline);
     if (!problem)
         problem = take_body(keys, &changed);
+    keys->answered = !problem;
     if (problem)
         sgi_engine_log(engine_of(keys), SEGUE_LOG_WARNING, "key set: %s", problem);
     sgi_buf_free(&keys->body);
@@ -146,6 +150,27 @@ static void on_deadline(sgi_timer *timer)
     end_fetch(keys, "no answer in time");
 }
 
+/* ms until looks count anew. */
+static int64_t window_left(const sgi_bearer_keys *keys)
+{
+    int64_t window =
+        keys->loaded || keys->refresh_ms < RETRY_MS ? keys->refresh_ms : RETRY_MS;
+    if (!keys->looks)
+        return 0;
+    return window - (sgi_now(&engine_of(keys)->env) - keys->looked_ms);
+}
+
+int64_t sgi_bearer_keys_pause(const sgi_bearer_keys *keys)
+{
+    int64_t left = window_left(keys);
+    return left > 0 && keys->looks >= (keys->loaded ? LOOKS_MAX : 1) ? left : 0;
+}
+
+bool sgi_bearer_keys_may_come(const sgi_bearer_keys *keys)
+{
+    return keys->fetcher && !keys->answered;
+}
+
 /* False when it cannot even begin. */
 static bool fetch(sgi_bearer_keys *keys)
 {
@@ -154,8 +179,12 @@ static bool fetch(sgi_bearer_keys *keys)
                                                  SGI_STR_INIT("application/json")};
     sgi_fetch_request request = {.headers = &accept, .header_count = 1};
     sgi_engine *engine = engine_of(keys);
-    keys->tried = true;
-    keys->tried_ms = sgi_now(&engine->env);
+    if (window_left(keys) <= 0) {
+        keys->looks = 0;
+        keys->looked_ms = sgi_now(&engine->env);
+    }
+    keys->looks++;
+    keys->answered = false;
     keys->status = 0;
     keys->failed = false;
     if (sgi_fetch_start(keys->fetcher, &request, &events, keys, &keys->fetch) !=
@@ -167,25 +196,17 @@ static bool fetch(sgi_bearer_keys *keys)
     return true;
 }
 
-static bool may_fetch(const sgi_bearer_keys *keys)
-{
-    int64_t pause =
-        keys->loaded || keys->refresh_ms < RETRY_MS ? keys->refresh_ms : RETRY_MS;
-    return keys->fetcher &&
-           (!keys->tried || sgi_now(&engine_of(keys)->env) - keys->tried_ms >= pause);
-}
-
 void sgi_bearer_keys_look(sgi_bearer_keys *keys)
 {
     if (keys->fetcher && keys->loaded && !keys->fetch &&
         sgi_now(&engine_of(keys)->env) - keys->fetched_ms >= keys->age_ms &&
-        may_fetch(keys))
+        window_left(keys) <= 0)
         fetch(keys);
 }
 
 bool sgi_bearer_keys_miss(sgi_bearer_keys *keys)
 {
-    return keys->fetch || (may_fetch(keys) && fetch(keys));
+    return keys->fetch || (keys->fetcher && !sgi_bearer_keys_pause(keys) && fetch(keys));
 }
 
 /* ---- life ---- */

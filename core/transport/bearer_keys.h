@@ -19,8 +19,9 @@ typedef struct sgi_bearer_keys {
     int32_t status;       /* of its answer */
     bool failed;
     sgi_buf body;
-    bool tried;
-    int64_t tried_ms;   /* when the newest fetch began; monotonic */
+    int32_t looks;      /* fetches since the first of the last refresh_ms, */
+    int64_t looked_ms;  /* which began then; monotonic */
+    bool answered;      /* the newest fetch brought a set */
     int64_t fetched_ms; /* ... and the newest good one ended */
     uint8_t digest[SGI_DIGEST_SIZE];
     sgi_timer deadline;
@@ -43,5 +44,9 @@ void sgi_bearer_keys_close(sgi_bearer_keys *keys);
 void sgi_bearer_keys_look(sgi_bearer_keys *keys);
 /* A key is missing: true when done will tell whether it is there now. */
 bool sgi_bearer_keys_miss(sgi_bearer_keys *keys);
+/* How long nobody looks again, in ms. */
+int64_t sgi_bearer_keys_pause(const sgi_bearer_keys *keys);
+/* A key that is not there may be there later: nobody could look, or may look now. */
+bool sgi_bearer_keys_may_come(const sgi_bearer_keys *keys);
 
 #endif

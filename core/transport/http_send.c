@@ -102,13 +102,19 @@ static const struct {
 
 #define RETRY_S 5 /* keys that cannot be had now may be had then */
 
+static int32_t retry_s(int64_t ms)
+{
+    int64_t s = (ms + 999) / 1000;
+    return s <= 0 ? RETRY_S : s > INT32_MAX ? INT32_MAX : (int32_t)s;
+}
+
 void sgi_http_send_verdict(sgi_http_conn *conn)
 {
     sgi_bearer_verdict verdict = conn->check.verdict;
     const char *why = *conn->check.why ? conn->check.why : refusals[verdict].problem;
     sgi_http_answer_head head = {.status = refusals[verdict].status};
     if (verdict == SGI_BEARER_UNCHECKED)
-        head.retry_s = RETRY_S;
+        head.retry_s = retry_s(conn->check.retry_ms);
     else
         head.challenge =
             sgi_bearer_challenge(conn->listener->bearer, verdict,

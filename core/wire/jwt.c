@@ -352,10 +352,14 @@ sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token
     sgi_str text = {token.p, parts[0].n + 1 + parts[1].n};
     if (fault == SGI_JWT_OK)
         fault = check_signature(keys, &head, text, sgi_buf_str(&jwt->signature));
+    if (fault != SGI_JWT_OK && fault != SGI_JWT_UNKNOWN_KEY)
+        return fault;
+    sgi_jwt_fault is_unknown = fault; /* or all is well */
     sgi_buf_cut(&jwt->subject, 0);
-    if (fault == SGI_JWT_OK)
-        fault = decode(parts[1], &jwt->claims);
+    fault = decode(parts[1], &jwt->claims);
     if (fault == SGI_JWT_OK)
         fault = read_object(reader, &jwt->claims, &object);
-    return fault == SGI_JWT_OK ? check_claims(jwt, object, rules, now_s) : fault;
+    if (fault == SGI_JWT_OK)
+        fault = check_claims(jwt, object, rules, now_s);
+    return fault == SGI_JWT_OK ? is_unknown : fault;
 }

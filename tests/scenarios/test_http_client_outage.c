@@ -296,6 +296,32 @@ static void the_limit_of_a_call_that_waits_for_nobody_counts(void **state)
     auth_end(&a);
 }
 
+/* A server that has just started has no keys yet to check the first token with: it asks
+ * to come again, which is no failed attempt to connect. */
+static void who_is_asked_to_come_again_does(void **state)
+{
+    (void)state;
+    auth_script a;
+    segue_session_options options;
+    auth_prepare(&a);
+    strcpy(a.stored, "{\"access_token\":\"t0\"}");
+    auth_make(&a);
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.first_attempts = 1;
+    script_connect(&a.s, &options);
+    for (int i = 0; i < 3; i++) {
+        script_say(script_expect(&a.s, "server/discover"), "503 Service Unavailable",
+                   "Retry-After: 3\r\n", "");
+        script_advance(&a.s, 2900);
+        script_expect_silence(&a.s);
+        assert_int_equal(a.s.k.closed, 0);
+        script_advance(&a.s, 1000);
+    }
+    script_discover(&a.s, SERVER_PLAIN);
+    script_until(&a.s, a.s.k.opened);
+    auth_end(&a);
+}
+
 /* The first answer may have been lost on its way, or it took too long. */
 static void a_code_that_is_no_longer_good_asks_him_again(void **state)
 {
@@ -331,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_user_who_agreed_is_not_asked_again),
         cmocka_unit_test(the_limit_of_a_call_stands_still_while_a_user_decides),
         cmocka_unit_test(the_limit_of_a_call_that_waits_for_nobody_counts),
+        cmocka_unit_test(who_is_asked_to_come_again_does),
         cmocka_unit_test(a_code_that_is_no_longer_good_asks_him_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,14 +104,31 @@ static void expect(http_caller *c, int status)
     assert_int_equal(http_caller_status(c), status);
 }
 
-static char *invention(const scene *s, int n)
+static char *invention_of(const scene *s, int n, const char *issuer, const char *audience,
+                          const char *expires)
 {
     char header[64], claims[256];
     snprintf(header, sizeof header, "{\"alg\":\"ES256\",\"kid\":\"x%d\"}", n);
     snprintf(claims, sizeof claims,
-             "{\"iss\":\"" KIT_ISSUER "\",\"aud\":\"" KIT_RESOURCE
-             "\",\"sub\":\"eve\",\"exp\":1764009999}");
+             "{\"iss\":\"%s\",\"aud\":\"%s\",\"sub\":\"eve\",\"exp\":%s}", issuer,
+             audience, expires);
     return token_sign(&s->k.key, "ES256", header, claims);
+}
+
+static char *invention(const scene *s, int n)
+{
+    return invention_of(s, n, KIT_ISSUER, KIT_RESOURCE, "1764009999");
+}
+
+/* 503, to come again after so long. */
+static void expect_later(http_caller *c, const char *seconds)
+{
+    http_reply reply;
+    http_caller_read(c, &reply);
+    assert_int_equal(reply.status, 503);
+    assert_string_equal(http_reply_header(&reply, "Retry-After"), seconds);
+    assert_string_equal(http_reply_header(&reply, "WWW-Authenticate"), "");
+    http_reply_free(&reply);
 }
 
 /* ---- the first keys ---- */
@@ -148,17 +165,12 @@ static void without_keys_nobody_can_be_checked(void **state)
                 {"200 OK", "<html>"},
                 {"302 Found", ""}};
     scene s = {0};
-    http_reply reply;
     (void)state;
     begin(&s);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         say(&s.c, s.token);
         give(&s, rows[i].status, rows[i].body);
-        http_caller_read(&s.c, &reply);
-        assert_int_equal(reply.status, 503);
-        assert_string_equal(http_reply_header(&reply, "Retry-After"), "5");
-        assert_string_equal(http_reply_header(&reply, "WWW-Authenticate"), "");
-        http_reply_free(&reply);
+        expect_later(&s.c, "1");
         say(&s.c, s.token); /* at once: nobody is asked again so soon */
         expect(&s.c, 503);
         http_stage_advance(&s.k.s, 1000);
@@ -297,9 +309,9 @@ static void a_new_key_is_fetched_when_it_is_met(void **state)
     end(&s);
 }
 
-/* However many tokens name keys that there are not: one fetch per jwks_refresh_ms, and
- * others are served meanwhile. */
-static void a_flood_of_inventions_costs_one_fetch(void **state)
+/* However many tokens name keys that there are not: two fetches per jwks_refresh_ms, and
+ * others are served meanwhile. Who comes too early is not refused: his key may be new. */
+static void a_flood_of_inventions_costs_two_fetches(void **state)
 {
     scene s = {.k = {.options = {.jwks_refresh_ms = 10000}}};
     int fetches = 0;
@@ -312,11 +324,13 @@ static void a_flood_of_inventions_costs_one_fetch(void **state)
     for (int i = 0; i < 300; i++) {
         char *token = invention(&s, i);
         say(&s.c, token);
-        if (i % 100 == 0) {
+        if (i % 100 < 2) {
             give(&s, "200 OK", s.k.set);
             fetches++;
+            expect(&s.c, 401);
+        } else {
+            expect_later(&s.c, "10");
         }
-        expect(&s.c, 401);
         assert_true(is_quiet(&s));
         free(token);
         if (i % 100 == 99) {
@@ -325,7 +339,69 @@ static void a_flood_of_inventions_costs_one_fetch(void **state)
             http_stage_advance(&s.k.s, 10000);
         }
     }
-    assert_int_equal(fetches, 3);
+    assert_int_equal(fetches, 6);
+    end(&s);
+}
+
+/* What would be refused with any key makes nobody look for one. */
+static void tokens_that_cannot_be_good_cost_no_fetch(void **state)
+{
+    scene s = {0};
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    http_stage_advance(&s.k.s, 30000);
+    char *tokens[] = {
+        invention_of(&s, 1, "https://other.example", KIT_RESOURCE, "1764009999"),
+        invention_of(&s, 2, KIT_ISSUER, "https://other.example", "1764009999"),
+        invention_of(&s, 3, KIT_ISSUER, KIT_RESOURCE, "1"),
+    };
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        say(&s.c, tokens[i]);
+        expect(&s.c, 401);
+        assert_true(is_quiet(&s));
+        free(tokens[i]);
+    }
+    end(&s);
+}
+
+/* Keys change right after an invention has been looked for. */
+static void an_invention_does_not_lock_out_a_new_key(void **state)
+{
+    scene s = {0};
+    token_key two;
+    (void)state;
+    begin(&s);
+    say(&s.c, s.token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 200);
+    http_stage_advance(&s.k.s, 30000);
+    char *token = invention(&s, 1);
+    say(&s.c, token);
+    give(&s, "200 OK", s.k.set);
+    expect(&s.c, 401);
+    token_key_make(&two, TOKEN_RSA, "two");
+    const token_key *only[] = {&two};
+    char *set = token_key_set(only, 1);
+    char *fresh = token_sign(&two, "RS256", "{\"alg\":\"RS256\",\"kid\":\"two\"}",
+                             "{\"iss\":\"" KIT_ISSUER "\",\"aud\":\"" KIT_RESOURCE
+                             "\",\"sub\":\"ada\",\"exp\":1764009999}");
+    say(&s.c, fresh);
+    give(&s, "503 Service Unavailable", ""); /* nobody can say that it is none */
+    expect_later(&s.c, "30");
+    http_stage_advance(&s.k.s, 25000);
+    say(&s.c, fresh);
+    expect_later(&s.c, "5");
+    http_stage_advance(&s.k.s, 5000);
+    say(&s.c, fresh);
+    give(&s, "200 OK", set);
+    expect(&s.c, 200);
+    free(token);
+    free(fresh);
+    free(set);
+    token_key_free(&two);
     end(&s);
 }
 
@@ -356,6 +432,7 @@ static void old_keys_are_fetched_anew(void **state)
     give(&s, "200 OK", "{\"keys\":[]}"); /* all keys were withdrawn */
     http_stage_run(&s.k.s);
     say(&s.c, s.token);
+    give(&s, "200 OK", "{\"keys\":[]}"); /* a look is left for who has a key */
     expect(&s.c, 401);
     end(&s);
 }
@@ -482,7 +559,9 @@ int main(void)
         cmocka_unit_test(the_end_may_come_while_keys_are_fetched),
         cmocka_unit_test(those_who_wait_are_bounded),
         cmocka_unit_test(a_new_key_is_fetched_when_it_is_met),
-        cmocka_unit_test(a_flood_of_inventions_costs_one_fetch),
+        cmocka_unit_test(a_flood_of_inventions_costs_two_fetches),
+        cmocka_unit_test(tokens_that_cannot_be_good_cost_no_fetch),
+        cmocka_unit_test(an_invention_does_not_lock_out_a_new_key),
         cmocka_unit_test(old_keys_are_fetched_anew),
         cmocka_unit_test(a_file_is_read_again_when_told),
         cmocka_unit_test(good_tokens_are_remembered_within_bounds),

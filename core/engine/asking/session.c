@@ -390,11 +390,19 @@ static void note_works(segue_session *session)
         session->attempts = 0;
 }
 
+/* How often it may be tried again. first_attempts is for a server that is not there, and
+ * not for one that asks to come again. */
+static int32_t most_attempts(const segue_session *session)
+{
+    bool is_asked = sgi_session_patience(session, 0) > 0;
+    int32_t first = session->was_open || is_asked ? 0 : session->options.first_attempts;
+    return first ? first - 1 : session->options.max_reconnects;
+}
+
 void sgi_session_lost(segue_session *session, const char *why)
 {
     note_works(session);
-    int32_t first = session->was_open ? 0 : session->options.first_attempts;
-    int32_t most = first ? first - 1 : session->options.max_reconnects;
+    int32_t most = most_attempts(session);
     int64_t now = sgi_now(&session->engine->env);
     int64_t ms =
         sgi_backoff_wait(&reconnecting, session->attempts, &session->engine->env);
