@@ -340,6 +340,100 @@ static void with_a_hole(void **state)
     kit_end(&k);
 }
 
+/* As with responses: what came stays with the error. */
+static void a_cut_leaves_what_was_notified(void **state)
+{
+    kit k = {0};
+    const char *call, *token;
+    (void)state;
+    record *r = begin_modern(&k, &call, &token);
+    say_piece(&k, token, "0", CONTENT(BLOCK("x")));
+    say_piece(&k, token, "1", CONTENT(BLOCK("a")) ",\"_meta\":{\"dev.segue/replace\":1}");
+    say_piece(&k, token, "2", CONTENT(BLOCK("b")));
+    kit_cut(&k);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_end(&k);
+}
+
+static void an_error_leaves_what_was_notified(void **state)
+{
+    kit k = {0};
+    const char *call, *token;
+    (void)state;
+    record *r = begin_modern(&k, &call, &token);
+    say_piece(&k, token, "0", CONTENT(BLOCK("a")));
+    kit_error(&k, call, -32603, NULL);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_at(r->result, "content", "[" BLOCK("a") "]");
+    kit_end(&k);
+}
+
+static void notified_more_than_may_be(void **state)
+{
+    kit k = {0};
+    segue_session_options options;
+    char seq[16];
+    (void)state;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.max_result_bytes = 100;
+    kit_begin_modern(&k, &options, SERVER_PLAIN);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    const char *token = json_at(call, "params._meta.partialResultToken");
+    for (int i = 0; i < 9 && !r->completed; i++) {
+        snprintf(seq, sizeof seq, "%d", i);
+        say_piece(&k, token, seq, CONTENT(BLOCK("a")));
+    }
+    assert_int_equal(r->status, SEGUE_E_LIMIT);
+    assert_string_equal(r->message, "the result is too large: max_result_bytes is 100");
+    kit_expect(&k, "notifications/cancelled");
+    kit_end(&k);
+}
+
+/* ---- pieces without content ---- */
+
+/* R-776-29: their number in a row has a bound, and they do not keep a call alive. */
+static void empty_pieces(int modern, int bounded)
+{
+    kit k = {0};
+    const char *call, *token = "";
+    char seq[16];
+    record *r = modern ? begin_modern(&k, &call, &token) : begin(&k, &call);
+    if (bounded)
+        k.session->max_empty_pieces = 3;
+    for (int i = 0; i < 40 && !r->completed; i++) {
+        snprintf(seq, sizeof seq, "%d", i);
+        const char *content = i < 2 ? CONTENT(BLOCK("a")) : CONTENT("");
+        if (modern)
+            say_piece(&k, token, seq, content);
+        else
+            kit_result(&k, call, "%s,\"_meta\":{\"hasMore\":true}", content);
+        if (!bounded)
+            kit_advance(&k, 10000);
+    }
+    assert_int_equal(r->status, bounded ? SEGUE_E_LIMIT : SEGUE_E_TIMEOUT);
+    if (bounded)
+        assert_non_null(strstr(r->message, "max_empty_pieces is 3"));
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("a") "]");
+    kit_expect(&k, "notifications/cancelled");
+    kit_end(&k);
+}
+
+static void empty_pieces_have_a_bound(void **state)
+{
+    (void)state;
+    empty_pieces(0, 1);
+    empty_pieces(1, 1);
+}
+
+static void empty_pieces_are_silence(void **state)
+{
+    (void)state;
+    empty_pieces(0, 0);
+    empty_pieces(1, 0);
+}
+
 static void malformed_notifications(void **state)
 {
     static const char *const seqs[] = {"-1", "0.5", "\"0\"", "null", "1e300"};
@@ -379,6 +473,12 @@ int main(void)
         cmocka_unit_test(switched_off),
         NAMED("AS-91 notifications beside the request", notified),
         NAMED("AS-91 a piece that is lost leaves the result whole", with_a_hole),
+        NAMED("AS-88 a cut leaves what was notified", a_cut_leaves_what_was_notified),
+        NAMED("AS-85 an error leaves what was notified",
+              an_error_leaves_what_was_notified),
+        NAMED("R-776-29 notified more than may be", notified_more_than_may_be),
+        NAMED("R-776-29 empty pieces have a bound", empty_pieces_have_a_bound),
+        NAMED("R-776-29 empty pieces are silence", empty_pieces_are_silence),
         NAMED("AS-91 unknown tokens and numbers that are none are dropped",
               malformed_notifications),
     };

@@ -84,6 +84,7 @@ bool sgi_follow_2025_more(sgi_emitter *emitter, sgi_json result)
     if (request->phase == SGI_PHASE_WAIT && (!is_part || !reply.named.n))
         return false;
     emitter->begun = true;
+    sgi_emitter_touch(emitter);
     if (request->phase == SGI_PHASE_WAIT) {
         sgi_follow_2025_answer(request, result);
     } else {

@@ -177,7 +177,6 @@ static bool is_one_of_several(sgi_emitter *emitter, sgi_json result)
     segue_session *session = emitter->session;
     if (!emitter->more || !result.n)
         return false;
-    sgi_emitter_touch(emitter);
     sgi_session_ref(session);
     bool taken = emitter->more(emitter, result);
     sgi_session_unref(session);

@@ -61,6 +61,8 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
                          "the taskId cannot be kept");
         return;
     }
+    sgi_pieces_free(
+        request); /* they end with the task (R-776-20), whose stream has all */
     request->phase = SGI_PHASE_FOLLOW;
     request->tries.method = "tasks/get";
     keep_meta(request, meta);

@@ -24,6 +24,7 @@ void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter)
     request->next_piece = 0; /* they begin anew: those that were shown are counted off */
     request->piece_count = 0;
     request->broken = false;
+    request->empty_pieces = 0;
     sgi_pieces_free(request);
     request->adds_token = modern && is_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
                           !sgi_json_get(meta, "partialResultToken").n;
@@ -49,6 +50,10 @@ void sgi_pieces_write_extra(const segue_request *request, sgi_buf *out, int64_t 
 void sgi_pieces_free(segue_request *request)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);
+    if (request->phase == SGI_PHASE_WAIT) { /* PN's come again, too */
+        sgi_fold_free(&request->fold);
+        sgi_fold_init(&request->fold, &request->engine->env);
+    }
     if (!request->merge)
         return;
     sgi_merge_free(request->merge);
@@ -210,11 +215,36 @@ static bool keep_pace(segue_request *request)
     return true;
 }
 
+/* One that has no content is no sign of life: the time limit goes on, and there are not
+ * very many in a row (R-776-29). False: the request has ended. */
+static bool is_alive(segue_request *request, sgi_json list, sgi_json structured)
+{
+    sgi_json block;
+    size_t at = 0;
+    int32_t most = request->session->max_empty_pieces;
+    bool has_content = structured.n || (sgi_json_kind_of(list) == SGI_JSON_ARRAY &&
+                                        sgi_json_next_item(list, &at, &block));
+    if (has_content) {
+        request->empty_pieces = 0;
+        if (request->calling)
+            sgi_emitter_touch(request->calling);
+    } else if (++request->empty_pieces > most) {
+        refuse_limit(request, "too many pieces of the result in a row have no content",
+                     (sgi_limit){"max_empty_pieces", most});
+        return false;
+    }
+    return true;
+}
+
 bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
+    const char *list = sgi_pieces_list(request);
     if (!has_more(result))
         return false;
+    if (!is_alive(request, sgi_json_get(result, list ? list : "content"),
+                  sgi_json_get(result, "structuredContent")))
+        return true;
     if (sgi_json_kind_of(sgi_json_get(result, "isError")) == SGI_JSON_TRUE)
         request->engine->warnings++; /* only the last may say that (R-776-5) */
     if (skips(request, result))
@@ -269,28 +299,55 @@ static bool is_next(segue_request *request, sgi_json seq)
     return !request->broken;
 }
 
+/* What was shown is kept for the error that the call may end in; its result has it, too.
+ * False: the request has ended. */
+static bool keep_notified(segue_request *request, sgi_json block)
+{
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    if (request->options.discard)
+        return true;
+    sgi_fold_segment(&request->fold, block);
+    if (sgi_fold_size(&request->fold) > limit) {
+        refuse_limit(request, "the result is too large",
+                     (sgi_limit){"max_result_bytes", (int64_t)limit});
+        return false;
+    }
+    return true;
+}
+
+static void take_replacement(segue_request *request, sgi_json params)
+{
+    int64_t voided;
+    sgi_json meta = sgi_json_get(params, "_meta");
+    if (!sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) || voided <= 0)
+        return;
+    if ((uint64_t)voided <= request->piece_count)
+        sgi_fold_replace(&request->fold);
+    if ((uint64_t)voided < request->next_segment)
+        sgi_deliver_void(request, (uint64_t)voided);
+}
+
 void sgi_pieces_notified(segue_request *request, sgi_json params)
 {
     sgi_json content = sgi_json_get(params, "content");
     sgi_json block;
-    int64_t voided;
-    sgi_emitter_touch(request->calling);
-    if (!is_next(request, sgi_json_get(params, "seq")))
+    if (!is_alive(request, content, (sgi_json){0}) ||
+        !is_next(request, sgi_json_get(params, "seq")))
         return;
     if (content.n && sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
         request->engine->warnings++;
         request->broken = true;
         return;
     }
-    if (sgi_json_int(sgi_json_get(sgi_json_get(params, "_meta"), "dev.segue/replace"),
-                     &voided) &&
-        voided > 0 && (uint64_t)voided < request->next_segment)
-        sgi_deliver_void(request, (uint64_t)voided);
-    for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);)
+    take_replacement(request, params);
+    for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);) {
+        if (!keep_notified(request, block))
+            return;
         if (++request->piece_count >= request->next_segment) {
             sgi_tries_good(&request->tries);
             sgi_deliver_segment(request, request->next_segment++, 0, block);
         }
+    }
     if (!keep_pace(request))
         request->broken = true;
 }

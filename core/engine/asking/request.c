@@ -448,7 +448,8 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
         sgi_tries_cut_off(&request->tries, outcome);
     else
         sgi_request_fail(request,
-                         request->merge ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
+                         request->merge || request->fold.count ? SEGUE_E_INCOMPLETE
+                                                               : SEGUE_E_DISCONNECTED,
                          request->session->conn->exchanging && outcome->why
                              ? outcome->why
                              : "the connection broke before the answer came");
@@ -484,7 +485,7 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
         }
         sgi_cache_refused(request, outcome->json);
         sgi_task_handle_refused(request, outcome->json);
-        if (request->merge)
+        if (request->merge || request->fold.count)
             sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
         else if (!sgi_tool_lookup(request, outcome->json) &&
                  !sgi_task_calls_reform(request, outcome->json))

@@ -181,6 +181,7 @@ struct segue_request {
     struct sgi_merge *merge;       /* P: of the answers so far; NULL = one is all */
     int64_t next_piece;            /* PN: the number that is to come */
     uint64_t piece_count;          /* ... blocks that came with this exchange */
+    int32_t empty_pieces;          /* in a row, P or PN, that had no content */
     uint64_t holes;                /* ... pieces that did not come, */
     bool broken;                   /* ... so the others wait for the result */
     TAILQ_HEAD(, sgi_question) questions;

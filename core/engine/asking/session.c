@@ -114,6 +114,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->engine = engine;
     session->options = *options;
     session->ready.run = deliver;
+    session->max_empty_pieces = SGI_EMPTY_PIECES_MAX;
     if (options->dialects_on & SEGUE_DIALECT_RESUMABLE)
         session->last_id = first_id(engine);
     TAILQ_INIT(&session->requests);

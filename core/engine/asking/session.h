@@ -31,6 +31,9 @@ typedef enum sgi_stage {
 /* Answers to the server under way, and other messages without an answer. */
 #define SGI_TELLING_MAX 64
 
+/* Pieces of one result that come in a row and have no content. */
+#define SGI_EMPTY_PIECES_MAX 10000
+
 struct segue_session {
     sgi_handle handle;
     sgi_engine *engine;
@@ -75,9 +78,10 @@ struct segue_session {
     sgi_tool_headers tools;
     sgi_tool_schemas tool_schemas;
     sgi_cache cache;
-    sgi_map in_flight; /* emitters by id */
-    sgi_map streams;   /* requests by the task they stream */
-    bool left_stream;  /* one was left: events of it may still be under way */
+    int32_t max_empty_pieces; /* SGI_EMPTY_PIECES_MAX; tests make it small */
+    sgi_map in_flight;        /* emitters by id */
+    sgi_map streams;          /* requests by the task they stream */
+    bool left_stream;         /* one was left: events of it may still be under way */
     TAILQ_HEAD(, segue_request) requests;
     int32_t late_calls;             /* see late_task.h */
     int32_t request_count;          /* without the one that */
