@@ -1,5 +1,6 @@
 /* X: tasks of the extension io.modelcontextprotocol/tasks, as a raw client sees them:
  * how a task begins, what tasks/get says in each state, cancel, time to live. */
+#include "support/legacy_wire.h"
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -85,6 +86,35 @@ static void legacy_capability_is_none(world *w)
     assert_at(r, "result.capabilities.tasks", "");
     assert_non_null(strstr(json_at(r, "result.capabilities.extensions"),
                            "\"io.modelcontextprotocol/tasks\":{"));
+}
+
+/* R-2557-17: what a client has made under 2025-11-25 it finds again, in the shape of then,
+ * when it speaks 2026-07-28 and has declared nothing newer. */
+static void tasks_of_2025_are_shown_to_their_clients(world *w)
+{
+    char params[128];
+    wire *old = legacy_connect(w, "Ada", NULL);
+    wire *c = world_connect(w, "Ada");
+    wire *other = world_connect(w, "Bob");
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"",
+             legacy_make_task(old, "1", "hang", NULL, NULL));
+    const char *r = wire_do(c, "1", "tasks/get", params, CAPS_LEGACY);
+    assert_at(r, "result.resultType", "\"complete\"");
+    assert_at(r, "result.status", "\"working\"");
+    assert_at(r, "result.pollInterval", "1000");
+    assert_at(r, "result.pollIntervalMs", "");
+    assert_code(wire_do(other, "2", "tasks/get", params, CAPS_LEGACY), -32602);
+    assert_code(wire_do(c, "3", "tasks/get", params, NULL), -32021);
+    assert_code(wire_do(c, "4", "tasks/get", params, CAPS_TASKS), -32602);
+    assert_code(wire_do(c, "5", "tasks/stream", params, CAPS_LEGACY), -32021);
+    assert_code(wire_do(c, "6", "tasks/update", params, CAPS_LEGACY), -32021);
+    r = wire_do(c, "7", "tasks/cancel", params, CAPS_LEGACY);
+    assert_at(r, "result.status", "\"cancelled\"");
+    assert_code(wire_do(c, "8", "tasks/cancel", params, CAPS_LEGACY), -32602);
+    /* one of the extension is for who has that */
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"",
+             wire_make_task(c, "9", "hang", NULL, NULL));
+    assert_code(wire_do(c, "10", "tasks/get", params, CAPS_LEGACY), -32021);
 }
 
 static void task_param_is_ignored(world *w)
@@ -381,6 +411,8 @@ static const scenario scenarios[] = {
     {"AS-35 declared on one call counts for that call", declared_once_counts_once, 0,
      NULL},
     {"AS-36 the legacy capability counts as none", legacy_capability_is_none, 0, NULL},
+    {"R-2557-17 tasks of 2025-11-25 are shown to their clients",
+     tasks_of_2025_are_shown_to_their_clients, ONLY_HERE, NULL},
     {"AS-37 params.task is ignored", task_param_is_ignored, 0, NULL},
     {"AS-40 R-2557-18 tasks/get equals the golden file of each state",
      golden_of_each_state, 0, NULL},

@@ -92,6 +92,7 @@ void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 /* -32021 for the tasks extension. */
 void sgi_answer_missing_tasks(const sgi_inbound *in);
+void sgi_reply_missing_tasks(sgi_reply *reply);
 
 /* ---- Z ---- */
 

@@ -87,8 +87,11 @@ sgi_op *sgi_task_found(sgi_reply *reply, sgi_op *op, segue_status status,
         return NULL;
     if (op && sgi_task_is_visible(reply->peer, op, dialect))
         return op;
+    bool is_newer = dialect == &sgi_dialect_tasks_2025 && reply->modern;
     if (!op && status != SEGUE_E_NOT_FOUND)
         sgi_reply_refuse(reply, SGI_UNREADABLE, status);
+    else if (is_newer && sgi_task_is_visible(reply->peer, op, &sgi_dialect_tasks_ext))
+        sgi_reply_missing_tasks(reply); /* it is there, for who has the extension */
     else
         sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     return NULL;

@@ -97,9 +97,11 @@ void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op)
 static void answer_task(sgi_reply *reply, const sgi_op *op)
 {
     sgi_sending sending;
-    if (!sgi_reply_result(&sending, reply, NULL))
+    if (!sgi_reply_result(&sending, reply, "complete"))
         return;
     sgi_tasks_2025_write(&sending.w, op, reply->peer);
+    if (reply->modern)
+        sgi_send_meta(&sending, op->server);
     sgi_send_end(&sending);
 }
 

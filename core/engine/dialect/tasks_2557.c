@@ -13,6 +13,7 @@
  * that it stays good when the server is begun anew, and at every server of that store. */
 #include "engine/dialect/dialect.h"
 #include "engine/log/reader.h"
+#include "engine/serving/ask_wire.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/task.h"
 #include "engine/refusal.h"
@@ -82,12 +83,34 @@ static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
     write_state(w, op);
 }
 
+/* A question names its task, as each message about one does; the handler's own _meta
+ * stays. */
+static void write_inputs(sgi_jw *w, const sgi_op *op)
+{
+    const sgi_input *input;
+    sgi_jw_key(w, "inputRequests");
+    sgi_jw_open(w, '{');
+    TAILQ_FOREACH(input, &op->inputs, link) {
+        if (!sgi_input_is_open(op, input))
+            continue;
+        sgi_jw_key(w, input->key);
+        sgi_jw_open(w, '{');
+        sgi_jw_member_string(w, "method", sgi_str_of(input->method));
+        sgi_jw_key(w, "params");
+        sgi_jw_open(w, '{');
+        sgi_ask_write_params(w, op, input);
+        sgi_jw_close(w, '}');
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
 void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     sgi_state state = sgi_op_state(op);
     write_head(w, op, state);
     if (state == SGI_STATE_INPUT_REQUIRED)
-        sgi_task_write_inputs(w, op);
+        write_inputs(w, op);
     if (state == SGI_STATE_FAILED)
         sgi_jw_member_raw(w, "error", (sgi_str){op->final_data, op->final_len});
     if (state == SGI_STATE_COMPLETED && fold) {

@@ -44,11 +44,19 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- requests ---- */
 
+#define MISSING "Missing required client capability"
+#define MISSING_DATA                                                                     \
+    "{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"
+
 void sgi_answer_missing_tasks(const sgi_inbound *in)
 {
-    sgi_answer_error(in, SGI_RPC_MISSING_CAPABILITY, "Missing required client capability",
-                     "{\"requiredCapabilities\":{\"extensions\":"
-                     "{\"io.modelcontextprotocol/tasks\":{}}}}");
+    sgi_answer_error(in, SGI_RPC_MISSING_CAPABILITY, MISSING, MISSING_DATA);
+}
+
+void sgi_reply_missing_tasks(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_MISSING_CAPABILITY, SGI_STR(MISSING),
+                    SGI_STR(MISSING_DATA));
 }
 
 static void send_task(void *user, sgi_op *op, const sgi_fold *fold)

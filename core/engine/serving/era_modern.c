@@ -117,11 +117,13 @@ static uint32_t elicitation_caps(sgi_json elicitation)
 uint32_t sgi_read_caps(sgi_json capabilities)
 {
     static const sgi_str names[] = {
-        SGI_STR_INIT("elicitation"),    SGI_STR_INIT("sampling"),   SGI_STR_INIT("roots"),
-        SGI_STR_INIT("partialResults"), SGI_STR_INIT("extensions"),
+        SGI_STR_INIT("elicitation"), SGI_STR_INIT("sampling"),
+        SGI_STR_INIT("roots"),       SGI_STR_INIT("partialResults"),
+        SGI_STR_INIT("tasks"),       SGI_STR_INIT("extensions"),
     };
     static const uint32_t meanings[] = {SGI_CAP_ELICITATION, SGI_CAP_SAMPLING,
-                                        SGI_CAP_ROOTS, SGI_CAP_PARTIAL};
+                                        SGI_CAP_ROOTS, SGI_CAP_PARTIAL,
+                                        SGI_CAP_TASKS_2025};
     enum { NAMES = sizeof names / sizeof *names, CAPS = NAMES - 1 };
     sgi_json found[NAMES];
     uint32_t caps = 0;
@@ -179,7 +181,7 @@ static bool read_context(sgi_inbound *in)
     }
     in->caps = sgi_read_caps(capabilities);
     if (in->peer->stranger)
-        in->caps &= ~(uint32_t)SGI_CAP_TASKS; /* R-2557-53 */
+        in->caps &= ~(uint32_t)(SGI_CAP_TASKS | SGI_CAP_TASKS_2025); /* R-2557-53 */
     return true;
 }
 
@@ -194,16 +196,32 @@ static bool read_level(sgi_inbound *in)
     return false;
 }
 
+/* A client that has only the tasks of 2025-11-25 may look at those, and cancel them
+ * (R-2557-17); NULL: it may not. */
+static const sgi_method *find_older(const sgi_inbound *in, sgi_str name)
+{
+    bool may = in->caps & SGI_CAP_TASKS_2025 &&
+               in->peer->server->dialects & SGI_DIALECT_L &&
+               (sgi_str_eq(name, SGI_STR("tasks/get")) ||
+                sgi_str_eq(name, SGI_STR("tasks/cancel")));
+    return may ? sgi_dialect_method(SGI_DIALECT_L, name) : NULL;
+}
+
 void sgi_modern_request(sgi_inbound *in, sgi_str name)
 {
     in->version = SGI_VERSION_2026_07_28;
     if (!read_context(in))
         return;
     const sgi_method *method = find_method(in->peer->server, name);
+    if (method && (method->caps & in->caps) != method->caps) {
+        method = find_older(in, name);
+        if (!method) {
+            sgi_answer_missing_tasks(in);
+            return;
+        }
+    }
     if (!method)
         sgi_answer_error(in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);
-    else if ((method->caps & in->caps) != method->caps)
-        sgi_answer_missing_tasks(in);
     else if (read_level(in))
         method->run(in);
 }

@@ -37,7 +37,7 @@ class Form(Generic[T]):
         self.schema: dict[str, Any]
         self._decode: Callable[[bytes], Any]
         if isinstance(tp, dict):
-            self.schema, self._decode = tp, msgspec.json.decode
+            self.schema, self._decode = tp, lambda content: _decode_form(tp, content)
             return
         if not schema.is_object_type(tp):
             tp, self._wraps = msgspec.defstruct("Answer", [("value", tp)]), True
@@ -48,6 +48,67 @@ class Form(Generic[T]):
         """Raises `msgspec.ValidationError` where an answer does not fit."""
         made: Any = self._decode(content)
         return made.value if self._wraps else made  # type: ignore[no-any-return]
+
+
+# ---- the JSON Schema of a form
+
+
+def _decode_form(form: dict[str, Any], content: bytes) -> Any:
+    """What a form may ask for is checked (client/elicitation, "Requested Schema"); what
+    else a schema says is not looked at."""
+    given = msgspec.json.decode(content)
+    given = {} if given is None else given  # so some clients write that there is none
+    if not isinstance(given, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{_kind(given)}`")
+    for name in form.get("required", ()):
+        if name not in given:
+            raise msgspec.ValidationError(f"Object missing required field `{name}`")
+    for name, field in form.get("properties", {}).items():
+        problem = _problem(field, given[name]) if name in given else None
+        if problem:
+            raise msgspec.ValidationError(f"{problem} - at `$.{name}`")
+    return given
+
+
+def _kind(value: Any) -> str:
+    """Its type in JSON. A number is an integer when it is whole: 3.0 as well."""
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
+    kinds = {dict: "object", list: "array", str: "string", bool: "boolean"}
+    return kinds.get(type(value), "integer" if isinstance(value, int) else "null")
+
+
+def _problem(field: dict[str, Any], value: Any) -> str | None:
+    kind, wanted = _kind(value), field.get("type")
+    if wanted not in ("string", "number", "integer", "boolean", "array"):
+        return None
+    if kind != wanted and not (wanted == "number" and kind == "integer"):
+        return f"Expected `{wanted}`, got `{kind}`"
+    if wanted == "array":
+        parts = (_problem({"type": "string", **field.get("items", {})}, one) for one in value)
+        return next(filter(None, parts), None) or _beyond(
+            len(value), field, "minItems", "maxItems", "Number of items"
+        )
+    if wanted == "string":
+        for name in ("enum", "oneOf", "anyOf"):
+            options = [one.get("const") if isinstance(one, dict) else one
+                       for one in field.get(name, ())]
+            if options and value not in options:
+                return f"Invalid choice `{value}`"
+        return _beyond(len(value), field, "minLength", "maxLength", "Length")
+    if wanted == "boolean":
+        return None
+    return _beyond(value, field, "minimum", "maximum", "Value")
+
+
+def _beyond(
+    size: float, field: dict[str, Any], least: str, most: str, what: str
+) -> str | None:
+    if size < field.get(least, size):
+        return f"{what} must be >= {field[least]}"
+    if size > field.get(most, size):
+        return f"{what} must be <= {field[most]}"
+    return None
 
 
 class ElicitAnswer(msgspec.Struct):
