@@ -162,6 +162,28 @@ static void a_server_without_the_method_is_told_by_its_code(void **state)
     }
 }
 
+/* 2026-07-28 has no word for it: the task goes on. */
+static void a_question_of_an_unknown_method_gets_an_error(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_TASKS);
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "input_required") ",\"inputRequests\":{\"q\":{\"method\":"
+                                           "\"future/ask\",\"params\":{}}}");
+    assert_int_equal(
+        segue_request_answer_error(r->request, "q", -32601, "unknown", NULL, 0, NULL),
+        SEGUE_OK);
+    kit_run(&k);
+    const char *update = kit_expect(&k, "tasks/update");
+    assert_at(update, "params.inputResponses",
+              "{\"q\":{\"error\":{\"code\":-32601,\"message\":\"unknown\"}}}");
+    kit_result(&k, update, "\"resultType\":\"complete\"");
+    kit_result(&k, kit_expect(&k, "tasks/get"), DONE);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
 /* ---- tasks/stream ---- */
 
 static void a_stream_that_is_refused_is_polled_and_tried_again(void **state)
@@ -393,6 +415,50 @@ static void a_look_that_is_no_json_is_told_as_that(void **state)
     script_end(&s);
 }
 
+/* ---- ends ---- */
+
+static int32_t state_after(kit *k, segue_task *task, const char *answer)
+{
+    segue_request_events events;
+    record *r = kit_record(k, &events);
+    assert_int_equal(segue_task_get(task, &events, &r->request), SEGUE_OK);
+    kit_result(k, kit_expect(k, "tasks/get"), "%s", answer);
+    assert_int_equal(r->status, SEGUE_OK);
+    return segue_task_get_state(task);
+}
+
+/* R-2557-47 */
+static void an_end_stays_the_end(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_task *task;
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    assert_int_equal(segue_task_attach(k.session, "T", &task, NULL), SEGUE_OK);
+    assert_int_equal(state_after(&k, task, TASK("T", "working")), SEGUE_TASK_WORKING);
+    assert_int_equal(state_after(&k, task, DONE), SEGUE_TASK_COMPLETED);
+    assert_int_equal(state_after(&k, task, TASK("T", "working")), SEGUE_TASK_COMPLETED);
+    assert_int_equal(state_after(&k, task, TASK("T", "cancelled")), SEGUE_TASK_COMPLETED);
+    segue_task_free(task);
+    kit_end(&k);
+}
+
+/* What is said in a stream after the end is not told. */
+static void no_status_follows_the_end(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin(&k, 0, SERVER_STREAMS);
+    const char *stream = kit_expect(&k, "tasks/stream");
+    event(&k, 0, "dev.segue.status", "{\"status\":\"completed\"}");
+    event(&k, 1, "dev.segue.status", "{\"status\":\"working\"}");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_non_null(strstr(r->log, "status completed -\n"));
+    assert_null(strstr(strstr(r->log, "status completed"), "status working"));
+    kit_end(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +467,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_does_not_fit_is_asked_for_anew),
         cmocka_unit_test(an_answer_for_a_lost_task_tells_that_it_is_lost),
         cmocka_unit_test(a_server_without_the_method_is_told_by_its_code),
+        cmocka_unit_test(a_question_of_an_unknown_method_gets_an_error),
         cmocka_unit_test(a_stream_that_is_refused_is_polled_and_tried_again),
         cmocka_unit_test(a_stream_that_breaks_is_polled),
         cmocka_unit_test(a_hole_that_stays_is_asked_for_once),
@@ -409,6 +476,8 @@ int main(void)
         cmocka_unit_test(a_look_that_fails_is_made_again),
         cmocka_unit_test(a_look_that_stays_refused_ends_the_request),
         cmocka_unit_test(a_look_that_is_no_json_is_told_as_that),
+        NAMED("R-2557-47 an end stays the end", an_end_stays_the_end),
+        NAMED("R-2557-47 no status follows the end", no_status_follows_the_end),
     };
     return cmocka_run_group_tests_name("client_tries", tests, NULL, NULL);
 }

@@ -102,6 +102,14 @@ static sgi_json declared(const segue_session *session, sgi_json method)
     return (sgi_json){0};
 }
 
+bool sgi_asked_is_known(sgi_str method)
+{
+    for (size_t i = 0; i < ASKABLE; i++)
+        if (sgi_str_eq(method, sgi_str_of(askable[i].method)))
+            return true;
+    return false;
+}
+
 bool sgi_asked_may_come(const segue_session *session)
 {
     sgi_json capabilities = sgi_buf_str(&session->capabilities);

@@ -31,6 +31,8 @@ void sgi_asked_go(segue_session *session);
 void sgi_asked_lost(segue_session *session, sgi_str id);
 /* asked_owner.c: whom a question is for, that names this task or none; NULL = nobody. */
 segue_request *sgi_asked_owner(segue_session *session, sgi_json task_id);
+/* Is it the method of a question that a revision has? */
+bool sgi_asked_is_known(sgi_str method);
 /* The application has declared that it can be asked something. */
 bool sgi_asked_may_come(const segue_session *session);
 /* Somebody is thinking about one. */

@@ -151,6 +151,7 @@ static segue_status add(segue_request *request, sgi_str key, sgi_str method,
               sgi_defaults_keep(&question->defaults, request->session, method, params) &&
               tell(request, key, method, params);
     if (ok) {
+        question->is_unknown = !sgi_asked_is_known(method);
         TAILQ_INSERT_TAIL(&request->questions, question, link);
         request->question_count++;
         return SEGUE_OK;
@@ -187,8 +188,39 @@ sgi_question *sgi_question_find(segue_request *request, const char *key)
     return question && question->state == SGI_QUESTION_OPEN ? question : NULL;
 }
 
+/* What a server hears that asks for something that nobody knows. */
+static segue_status answer_unknown(segue_request *request, const char *key,
+                                   sgi_json error)
+{
+    sgi_buf answer;
+    sgi_buf_init(&answer, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_on(&answer);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, "error", error);
+    sgi_jw_close(&w, '}');
+    segue_status status = answer.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_request_answer(request, key, sgi_buf_str(&answer));
+    sgi_buf_free(&answer);
+    return status;
+}
+
+static segue_status answer_without_error(segue_request *request, const char *key,
+                                         sgi_json error)
+{
+    const sgi_question *question = sgi_question_find(request, key);
+    if (!question)
+        return SEGUE_E_NOT_FOUND;
+    if (question->is_unknown)
+        return answer_unknown(request, key, error);
+    return question->form
+               ? sgi_request_answer(request, key, SGI_STR("{\"action\":\"cancel\"}"))
+               : SEGUE_E_UNSUPPORTED;
+}
+
 /* 2026-07-28 has results for answers, and no errors. For a form that is not filled in
- * there is a word; that a model, or the roots, cannot be asked has none. */
+ * there is a word; that a model, or the roots, cannot be asked has none. A question of
+ * an unknown method has no result that could be right, and gets the error. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data)
 {
@@ -206,15 +238,10 @@ segue_status sgi_request_answer_error(segue_request *request, const char *key,
     segue_status status = error.failed
                               ? SEGUE_E_NOMEM
                               : sgi_asked_answer_error(request, key, sgi_buf_str(&error));
+    if (status == SEGUE_E_NOT_FOUND)
+        status = answer_without_error(request, key, sgi_buf_str(&error));
     sgi_buf_free(&error);
-    if (status != SEGUE_E_NOT_FOUND)
-        return status;
-    const sgi_question *question = sgi_question_find(request, key);
-    if (!question)
-        return SEGUE_E_NOT_FOUND;
-    return question->form
-               ? sgi_request_answer(request, key, SGI_STR("{\"action\":\"cancel\"}"))
-               : SEGUE_E_UNSUPPORTED;
+    return status;
 }
 
 /* ---- rounds ---- */

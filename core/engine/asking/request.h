@@ -67,6 +67,7 @@ typedef struct sgi_question {
     sgi_tries tries;       /* of its answer: tasks/update */
     char *form;            /* it asks a person: its params; NULL = another question */
     size_t form_len;
+    bool is_unknown; /* it is of a method that no revision has */
 } sgi_question;
 
 /* So many questions may be asked of one request. */
@@ -600,6 +601,8 @@ segue_status sgi_task_attach(segue_session *session, const char *text, segue_tas
 segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec *spec,
                                  sgi_str token, segue_task **out);
 void sgi_task_handle_unref(segue_task *task);
+/* What is said of the task. An end that was said stays (R-2557-47). */
+void sgi_task_handle_state(segue_task *task, int32_t state);
 /* May a request that was made from one be sent in this session? Else it ends. */
 bool sgi_task_handle_fits(segue_request *request);
 /* What was asked of it was refused, or it ended so: what that tells of its state. */

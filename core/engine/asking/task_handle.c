@@ -144,6 +144,12 @@ segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options
 
 /* ---- what it remembers ---- */
 
+void sgi_task_handle_state(segue_task *task, int32_t state)
+{
+    if (!sgi_task_state_is_terminal(task->state))
+        task->state = state;
+}
+
 /* The words of SEP-975 (R-975-22), which has one for two of ours. */
 static int32_t state_of_request(sgi_json result)
 {
@@ -166,7 +172,7 @@ void sgi_task_handle_note(segue_request *request, sgi_json result)
                         : sgi_task_state_of(sgi_json_get(result, "status"));
     if (state == SEGUE_TASK_UNKNOWN)
         return;
-    task->state = state;
+    sgi_task_handle_state(task, state);
     if (!task->resume_token)
         sgi_task_echo_note(request, result, true);
 }
@@ -183,11 +189,11 @@ void sgi_task_handle_refused(segue_request *request, sgi_json error)
     sgi_json_int(sgi_json_get(error, "code"), &code);
     if (sgi_json_string_is(reason, SGI_STR("cancelled")) ||
         sgi_json_string_is(reason, SGI_STR("expired")))
-        task->state = SEGUE_TASK_CANCELLED;
+        sgi_task_handle_state(task, SEGUE_TASK_CANCELLED);
     else if (sgi_json_string_is(reason, SGI_STR("completed")))
-        task->state = SEGUE_TASK_COMPLETED;
+        sgi_task_handle_state(task, SEGUE_TASK_COMPLETED);
     else if (request->resume_token && code != SGI_RPC_INVALID_PARAMS &&
              code != SGI_RPC_METHOD_NOT_FOUND &&
              !sgi_json_string_is(reason, SGI_STR("elsewhere")))
-        task->state = SEGUE_TASK_FAILED;
+        sgi_task_handle_state(task, SEGUE_TASK_FAILED);
 }

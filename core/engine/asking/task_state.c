@@ -49,10 +49,12 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     sgi_inbox_head head = {.kind = SGI_RECORD_STATUS, .number = message.n > 0};
     if (state == SEGUE_TASK_UNKNOWN)
         state = request->state;
+    if (sgi_task_state_is_terminal(request->state) && state != request->state)
+        return; /* an end is for ever (R-2557-47) */
     bool changed = state != request->state;
     request->state = state;
     if (request->task)
-        request->task->state = state;
+        sgi_task_handle_state(request->task, state);
     if ((!changed && !message.n) || !request->events.on_status ||
         sgi_deliver_is_full(request))
         return;

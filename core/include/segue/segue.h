@@ -2149,7 +2149,8 @@ SEGUE_API segue_status segue_request_answer(segue_request *request, const char *
 /* Answers a question of on_input by saying that there is no answer, for instance because
  * the model that was to be asked failed. Before 2026-07-28 the server gets this JSON-RPC
  * error. 2026-07-28 has no errors here: a question to a person (elicitation/create) is
- * answered {"action":"cancel"}; for another, answer it after all, or cancel the request.
+ * answered {"action":"cancel"}; for a model or the roots, answer it after all, or cancel
+ * the request. A question of a method that nobody knows is answered {"error":{...}}.
  *
  * code      of the error, such as -1 (a person refused) or -32603.
  * message   one line, UTF-8. data: any JSON value, or NULL.

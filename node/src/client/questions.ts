@@ -31,7 +31,7 @@ const INVALID_PARAMS = -32602;
  * Thrown by a callback that does not answer: the server gets `code` and the message.
  *
  * Where the revision has no errors as answers (2026-07-28), a form is cancelled, and for
- * other questions the request is.
+ * a model or the roots the request is. A question of an unknown method gets the error.
  */
 export class Refused extends Error {
     /** The JSON-RPC code. */

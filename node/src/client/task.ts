@@ -112,6 +112,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly name: string | undefined;
     private readonly givenId: string | undefined;
     private closing: (() => Promise<void>) | undefined;
+    private end: TaskStatus | undefined;
 
     /** @internal */
     constructor(session: Conversation, source: Source, name?: string) {
@@ -183,13 +184,19 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Asks the server: of a task, or of a call that can be resumed.
+     * Asks the server: of a task, or of a call that can be resumed. An end that it told
+     * once stays the answer.
      *
      * @throws StateError: it is neither.
      * @throws RemoteError: the server does not know it.
      */
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
-        return readStatus(await this.ask(native.taskGet, options.signal));
+        const told = readStatus(await this.ask(native.taskGet, options.signal));
+        if (this.end !== undefined && told.status !== this.end.status) {
+            return this.end; // what comes later is older, or wrong
+        }
+        if (told.isFinal) this.end = told;
+        return told;
     }
 
     /**

@@ -28,7 +28,7 @@ class Refused(Exception):
     """Raised by a callback that does not answer: the server gets `code` and the message.
 
     Where the revision has no errors as answers (2026-07-28), a form is cancelled, and for
-    other questions the request is.
+    a model or the roots the request is. A question of an unknown method gets the error.
     """
 
     def __init__(self, message: str = "the user refused", code: int = -1) -> None:

@@ -125,6 +125,7 @@ class Task(Reader):
         super().__init__(begin, finish, "detach")
         self._session = session
         self._name = name  # an id, or a token
+        self._end: TaskStatus | None = None
         self._id = task_id_of(name) if name and is_token(name) else name
 
     @property
@@ -152,13 +153,19 @@ class Task(Reader):
         return self.result().__await__()
 
     async def status(self) -> TaskStatus:
-        """Asks the server: of a task, or of a call that can be resumed.
+        """Asks the server: of a task, or of a call that can be resumed. An end that it
+        told once stays the answer.
 
         Raises:
             StateError: It is neither.
             RemoteError: The server does not know it.
         """
-        return _read_status(await self._ask(_segue.task_get))
+        told = _read_status(await self._ask(_segue.task_get))
+        if self._end is not None and told.status != self._end.status:
+            return self._end  # what comes later is older, or wrong
+        if told.is_final:
+            self._end = told
+        return told
 
     async def cancel(self) -> None:
         """Asks the server to end it, and waits until it has said so, 5 s at most. No
