@@ -84,7 +84,9 @@ def test_an_answer_that_stays_refused_ends_the_call() -> None:
 
     async def work() -> None:
         async with misled(answer, on_elicit=on_elicit, max_reconnects=2) as session:
-            with pytest.raises(segue.RemoteError, match="tasks/update failed 3 times") as it:
+            with pytest.raises(
+                segue.RemoteError, match="tasks/update failed 3 times"
+            ) as it:
                 await session.call("t")
             assert it.value.code == -32603
             assert heard.count("tasks/update") == 3

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import segue
+from segue.server import forms
 from server_worlds import ServerWorld, nothing_left, run, world  # noqa: F401
 
 # ruff: noqa: F811
@@ -402,3 +403,78 @@ def test_questions_to_models_and_for_roots(world: ServerWorld) -> None:
         assert (await session.call("sync_think")).text == "1 heard1"
 
     world.run(server, work, on_sample=sample, roots=["file:///w"])
+
+
+MISFIT = "Expected `string`, got `integer` - at `$.name`"
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 3},
+        "age": {"type": "integer", "minimum": 1, "maximum": 9},
+        "size": {"type": "number"},
+        "sure": {"type": "boolean"},
+        "color": {"type": "string", "enum": ["red", "blue"]},
+        "day": {"type": "string", "oneOf": [{"const": "mo"}, {"const": "tu"}]},
+        "some": {
+            "type": "array",
+            "items": {"anyOf": [{"const": "a"}, {"const": "b"}]},
+            "minItems": 1,
+            "maxItems": 2,
+        },
+    },
+    "required": ["name"],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"name": "Ada", "age": 3.0, "size": 3, "sure": True, "other": None}, None),
+        ({"name": "Ada", "color": "red", "day": "tu", "some": ["a", "b"]}, None),
+        ({}, "Object missing required field `name`"),
+        ([], "Expected `object`, got `array`"),
+        ({"name": None}, r"Expected `string`, got `null` - at `\$.name`"),
+        ({"name": "A"}, "Length must be >= 2"),
+        ({"name": "Adam"}, "Length must be <= 3"),
+        ({"name": "Ada", "age": 3.5}, r"Expected `integer`, got `number` - at `\$.age`"),
+        ({"name": "Ada", "age": True}, "Expected `integer`, got `boolean`"),
+        ({"name": "Ada", "age": 0}, "Value must be >= 1"),
+        ({"name": "Ada", "age": 10}, "Value must be <= 9"),
+        ({"name": "Ada", "size": "3"}, "Expected `number`, got `string`"),
+        ({"name": "Ada", "sure": 1}, "Expected `boolean`, got `integer`"),
+        ({"name": "Ada", "color": "green"}, "Invalid choice `green`"),
+        ({"name": "Ada", "day": "we"}, "Invalid choice `we`"),
+        ({"name": "Ada", "some": "a"}, "Expected `array`, got `string`"),
+        ({"name": "Ada", "some": ["c"]}, "Invalid choice `c`"),
+        ({"name": "Ada", "some": [1]}, "Expected `string`, got `integer`"),
+        ({"name": "Ada", "some": []}, "Number of items must be >= 1"),
+        ({"name": "Ada", "some": ["a", "b", "a"]}, "Number of items must be <= 2"),
+    ],
+)
+def test_an_answer_to_a_schema_fits_it(given: Any, problem: str | None) -> None:
+    form = forms.Form[Any](FORM)
+    assert form.schema == FORM
+    if problem is None:
+        assert form.decode(msgspec.json.encode(given)) == given
+    else:
+        with pytest.raises(msgspec.ValidationError, match=problem):
+            form.decode(msgspec.json.encode(given))
+
+
+def test_a_misfit_to_a_schema_is_no_answer(world: ServerWorld) -> None:
+    if world.era == "modern":
+        return  # our client sends no misfit there
+    server = segue.Server("misfits")
+
+    @server.tool
+    async def ask(ctx: segue.Context) -> str:
+        try:
+            return f"got {(await ctx.elicit('Who?', FORM)).content}"
+        except msgspec.ValidationError as error:
+            return str(error)
+
+    async def work(session: Any) -> None:
+        assert (await session.call("ask")).text == MISFIT
+
+    misfit = {"action": "accept", "content": {"name": 3}}
+    world.run(server, work, on_elicit=lambda _: misfit)

@@ -339,6 +339,16 @@ static void an_event_without_payload_is_told(void **state)
 
 #define HTML "Content-Type: text/html\r\n"
 
+static heard *next_of(http_script *s, const char *method)
+{
+    int64_t until = script_deadline();
+    while (!script_next(s)) {
+        script_advance(s, 50);
+        script_check(until, "the next request", __FILE__, __LINE__);
+    }
+    return script_expect(s, method);
+}
+
 static void answer_badly(heard *h, int how)
 {
     if (how == 0)
@@ -347,6 +357,25 @@ static void answer_badly(heard *h, int how)
         script_say(h, "404 Not Found", "", "");
     else
         script_error(h, "200 OK", -32603, NULL);
+}
+
+/* A task of 2025-11-25; is_ended: and it is looked at first. */
+static record *begin_2025(http_script *s, bool is_ended)
+{
+    segue_session_options options = kit_legacy_options();
+    options.max_reconnects = LIMIT;
+    script_begin(s, &options);
+    script_initialize_with(s, "one", SERVER_2025);
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+    record *r = kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/list"),
+                  "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":"
+                  "\"required\"}}]");
+    script_result(script_expect(s, "tools/call"), CREATED_2025("T"));
+    script_until(s, r->token[0]);
+    if (is_ended)
+        script_result(next_of(s, "tasks/get"), TASK_2025("T", "completed"));
+    return r;
 }
 
 static record *begin_http(http_script *s, int32_t max_reconnects)
@@ -361,12 +390,7 @@ static record *begin_http(http_script *s, int32_t max_reconnects)
 
 static heard *next_get(http_script *s)
 {
-    int64_t until = script_deadline();
-    while (!script_next(s)) {
-        script_advance(s, 50);
-        script_check(until, "the next request", __FILE__, __LINE__);
-    }
-    return script_expect(s, "tasks/get");
+    return next_of(s, "tasks/get");
 }
 
 static void a_look_that_fails_is_made_again(void **state)
@@ -399,6 +423,45 @@ static void a_look_that_stays_refused_ends_the_request(void **state)
         assert_int_equal(r->status, ends[how]);
         assert_non_null(
             strstr(r->message, "tasks/get failed 4 times in a row (max_reconnects: 3)"));
+        script_end(&s);
+    }
+}
+
+/* 2025-11-25: 404 says that the wire session is gone, which is begun anew. An error in
+ * tasks/result is that of the task. */
+static void a_look_of_2025_that_fails_is_made_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method;
+        int how;
+    } rows[] = {{"tasks/get", 0}, {"tasks/get", 2}, {"tasks/result", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        http_script s;
+        bool is_ended = !strcmp(rows[i].method, "tasks/result");
+        record *r = begin_2025(&s, is_ended);
+        for (int n = 0; n < LIMIT; n++)
+            answer_badly(next_of(&s, rows[i].method), rows[i].how);
+        if (!is_ended)
+            script_result(next_get(&s), TASK_2025("T", "completed"));
+        script_result(next_of(&s, "tasks/result"), "\"content\":[]");
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, SEGUE_OK);
+        script_end(&s);
+    }
+}
+
+static void a_look_of_2025_that_stays_refused_ends_the_request(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how += 2) {
+        http_script s;
+        record *r = begin_2025(&s, false);
+        for (int i = 0; i <= LIMIT; i++)
+            answer_badly(next_get(&s), how);
+        script_until(&s, r->completed);
+        assert_int_equal(r->status, how ? SEGUE_E_REMOTE : SEGUE_E_REFUSED);
+        assert_non_null(strstr(r->message, "tasks/get failed 4 times in a row"));
         script_end(&s);
     }
 }
@@ -475,6 +538,8 @@ int main(void)
         cmocka_unit_test(an_event_without_payload_is_told),
         cmocka_unit_test(a_look_that_fails_is_made_again),
         cmocka_unit_test(a_look_that_stays_refused_ends_the_request),
+        cmocka_unit_test(a_look_of_2025_that_fails_is_made_again),
+        cmocka_unit_test(a_look_of_2025_that_stays_refused_ends_the_request),
         cmocka_unit_test(a_look_that_is_no_json_is_told_as_that),
         NAMED("R-2557-47 an end stays the end", an_end_stays_the_end),
         NAMED("R-2557-47 no status follows the end", no_status_follows_the_end),

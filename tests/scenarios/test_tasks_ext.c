@@ -88,7 +88,7 @@ static void legacy_capability_is_none(world *w)
                            "\"io.modelcontextprotocol/tasks\":{"));
 }
 
-/* R-2557-17: what a client has made under 2025-11-25 it finds again, in the shape of then,
+/* R-2557-17: a client finds again what it made under 2025-11-25, in the shape of then,
  * when it speaks 2026-07-28 and has declared nothing newer. */
 static void tasks_of_2025_are_shown_to_their_clients(world *w)
 {

@@ -60,6 +60,14 @@ void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
 /* Of an outcome that is ERROR: its code. Of any other: 0. */
 int64_t sgi_outcome_code(const sgi_outcome *outcome);
 
+/* A status of HTTP that a proxy, or a server that starts, may give for something that is
+ * there. */
+static inline bool sgi_outcome_may_pass(const sgi_outcome *outcome)
+{
+    return outcome->kind == SGI_OUTCOME_REFUSED &&
+           (outcome->status == 404 || outcome->status >= 500);
+}
+
 /* What an outcome that is REFUSED means for the application. */
 static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {

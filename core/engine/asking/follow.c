@@ -196,8 +196,7 @@ static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
     bool is_said =
         outcome->kind == SGI_OUTCOME_ERROR || outcome->kind == SGI_OUTCOME_TIMEOUT;
     if (outcome->kind == SGI_OUTCOME_RESULT)
-        sgi_request_fail(request, SEGUE_E_PROTOCOL,
-                         "the answer to tasks/get is no JSON-RPC response");
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, SGI_LOOK_MALFORMED);
     else if (code == SGI_RPC_INVALID_PARAMS)
         sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
                                "the server does not know the task", outcome->json);

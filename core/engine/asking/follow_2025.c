@@ -236,11 +236,12 @@ static void take_look(segue_request *request, sgi_json task)
 
 /* The server does not know the task: a stream is incomplete then, and what is left of it
  * is asked for once (R-1905-41). */
-static void take_unknown(segue_request *request)
+static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = request->task_2025;
     if (!task->some) {
-        sgi_request_fail(request, SEGUE_E_TASK_LOST, "the server does not know the task");
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
+                               "the server does not know the task", error);
     } else if (task->unknown) {
         sgi_request_fail(request, SEGUE_E_INCOMPLETE,
                          "the server does not know the task any more");
@@ -252,27 +253,24 @@ static void take_unknown(segue_request *request)
     }
 }
 
-static void take_look_error(segue_request *request, sgi_json error)
+static void try_again(segue_request *request, const sgi_outcome *outcome)
 {
-    int64_t code = 0;
-    sgi_json_int(sgi_json_get(error, "code"), &code);
-    if (code == SGI_RPC_INVALID_PARAMS)
-        take_unknown(request);
-    else if (code == SGI_RPC_METHOD_NOT_FOUND)
-        sgi_request_fail(request, SEGUE_E_PROTOCOL,
-                         "the server cannot be asked for a task");
-    else
-        back_off(request, sgi_task_retry_after(error));
+    sgi_tries_failed(&request->tries, outcome);
+    request->task_2025->backing_off = sgi_tries_wait(&request->tries);
 }
 
-static void cut_off(segue_request *request, const sgi_outcome *outcome)
+static void take_look_failure(segue_request *request, const sgi_outcome *outcome)
 {
-    if (outcome->kind == SGI_OUTCOME_TIMEOUT) {
-        back_off(request, 0);
-    } else {
-        sgi_tries_cut_off(&request->tries, outcome);
-        request->task_2025->backing_off = sgi_tries_wait(&request->tries);
-    }
+    int64_t code = sgi_outcome_code(outcome);
+    if (outcome->kind == SGI_OUTCOME_RESULT)
+        sgi_request_fail(request, SEGUE_E_PROTOCOL, SGI_LOOK_MALFORMED);
+    else if (code == SGI_RPC_INVALID_PARAMS)
+        take_unknown(request, outcome->json);
+    else if (sgi_follow_is_unable(code))
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server cannot be asked for a task", outcome->json);
+    else
+        try_again(request, outcome);
 }
 
 static void looked(sgi_emitter *emitter, const sgi_outcome *outcome)
@@ -281,15 +279,12 @@ static void looked(sgi_emitter *emitter, const sgi_outcome *outcome)
     request->getting = NULL;
     if (!sgi_2025_is_live(request))
         return;
-    if (outcome->kind == SGI_OUTCOME_RESULT) {
+    if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
         take_look(request, outcome->json);
         return;
     }
     request->look_due = request->task_2025->why == SGI_WHY_LOOK;
-    if (outcome->kind == SGI_OUTCOME_ERROR)
-        take_look_error(request, outcome->json);
-    else
-        cut_off(request, outcome);
+    take_look_failure(request, outcome);
 }
 
 static void look(segue_request *request)
@@ -374,8 +369,8 @@ static void take_pull_error(segue_request *request, sgi_json error)
     } else if (task->unknown || request->state == SEGUE_TASK_CANCELLED) {
         sgi_2025_fail(request, error);
     } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
-        sgi_request_fail(request, SEGUE_E_PROTOCOL,
-                         "the server cannot be asked for a task's result");
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server cannot be asked for a task's result", error);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         stop_pulling(request);
         request->look_due = true; /* is it the number that it refuses, or the task? */
@@ -424,7 +419,10 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
         sgi_follow_cancelled(request);
     } else {
         task->pull_due = !task->is_fetch;
-        cut_off(request, outcome);
+        if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&
+            ++task->tries >= TRIES_MAX)
+            stop_pulling(request); /* the result may come whole */
+        try_again(request, outcome);
     }
 }
 

@@ -62,7 +62,7 @@ static void answered(sgi_emitter *emitter, const sgi_outcome *outcome)
         end(request, "cancelled");
     else if (outcome->kind == SGI_OUTCOME_ERROR)
         was_refused(request, outcome->json);
-    else if (outcome->kind == SGI_OUTCOME_LOST)
+    else if (outcome->kind == SGI_OUTCOME_LOST || sgi_outcome_may_pass(outcome))
         try_again(request, 0);
     else
         end_unconfirmed(request);

@@ -325,6 +325,7 @@ void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
 void sgi_follow_end(segue_request *request);
 
+#define SGI_LOOK_MALFORMED "the answer to tasks/get is no JSON-RPC response"
 /* Looks at the task now, whatever was to be waited for. */
 void sgi_follow_look(segue_request *request);
 /* Sends tasks/get, unless one is under way: then another follows it. */

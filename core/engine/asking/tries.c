@@ -108,13 +108,6 @@ void sgi_tries_cut_off(sgi_tries *tries, const sgi_outcome *outcome)
 
 /* ---- failed ---- */
 
-/* What a proxy, or a server that starts, says of a task that is there. */
-static bool may_pass(const sgi_outcome *outcome)
-{
-    return outcome->kind != SGI_OUTCOME_REFUSED || outcome->status == 404 ||
-           outcome->status >= 500;
-}
-
 static void explain(const sgi_outcome *outcome, char why[SGI_WHY_MAX])
 {
     char room[SGI_NAME_MAX];
@@ -165,7 +158,9 @@ void sgi_tries_failed(sgi_tries *tries, const sgi_outcome *outcome)
     segue_request *request = tries->request;
     int64_t asked = 0;
     char why[SGI_WHY_MAX];
-    if (outcome->kind == SGI_OUTCOME_LOST || !may_pass(outcome)) {
+    bool is_final =
+        outcome->kind == SGI_OUTCOME_REFUSED && !sgi_outcome_may_pass(outcome);
+    if (outcome->kind == SGI_OUTCOME_LOST || is_final) {
         sgi_tries_cut_off(tries, outcome);
         return;
     }

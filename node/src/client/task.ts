@@ -112,7 +112,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly name: string | undefined;
     private readonly givenId: string | undefined;
     private closing: (() => Promise<void>) | undefined;
-    private end: TaskStatus | undefined;
+    private lastStatus: TaskStatus | undefined;
 
     /** @internal */
     constructor(session: Conversation, source: Source, name?: string) {
@@ -130,7 +130,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     /** @internal Throws if it has failed before anything came of it. */
     throwIfFailed(): void {
         const outcome = this.flow?.outcome;
-        if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.end(this.flow);
+        if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.lastStatus(this.flow);
     }
 
     /** @internal Ends the session with the task. */
@@ -192,10 +192,10 @@ export class Task extends Reader implements AsyncIterable<Segment> {
      */
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
         const told = readStatus(await this.ask(native.taskGet, options.signal));
-        if (this.end !== undefined && told.status !== this.end.status) {
-            return this.end; // what comes later is older, or wrong
+        if (this.lastStatus !== undefined && told.status !== this.lastStatus.status) {
+            return this.lastStatus; // what comes later is older, or wrong
         }
-        if (told.isFinal) this.end = told;
+        if (told.isFinal) this.lastStatus = told;
         return told;
     }
 

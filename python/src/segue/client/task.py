@@ -125,7 +125,7 @@ class Task(Reader):
         super().__init__(begin, finish, "detach")
         self._session = session
         self._name = name  # an id, or a token
-        self._end: TaskStatus | None = None
+        self._last: TaskStatus | None = None
         self._id = task_id_of(name) if name and is_token(name) else name
 
     @property
@@ -161,10 +161,10 @@ class Task(Reader):
             RemoteError: The server does not know it.
         """
         told = _read_status(await self._ask(_segue.task_get))
-        if self._end is not None and told.status != self._end.status:
-            return self._end  # what comes later is older, or wrong
+        if self._last is not None and told.status != self._last.status:
+            return self._last  # what comes later is older, or wrong
         if told.is_final:
-            self._end = told
+            self._last = told
         return told
 
     async def cancel(self) -> None:

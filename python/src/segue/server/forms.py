@@ -85,14 +85,18 @@ def _problem(field: dict[str, Any], value: Any) -> str | None:
     if kind != wanted and not (wanted == "number" and kind == "integer"):
         return f"Expected `{wanted}`, got `{kind}`"
     if wanted == "array":
-        parts = (_problem({"type": "string", **field.get("items", {})}, one) for one in value)
+        parts = (
+            _problem({"type": "string", **field.get("items", {})}, one) for one in value
+        )
         return next(filter(None, parts), None) or _beyond(
             len(value), field, "minItems", "maxItems", "Number of items"
         )
     if wanted == "string":
         for name in ("enum", "oneOf", "anyOf"):
-            options = [one.get("const") if isinstance(one, dict) else one
-                       for one in field.get(name, ())]
+            options = [
+                one.get("const") if isinstance(one, dict) else one
+                for one in field.get(name, ())
+            ]
             if options and value not in options:
                 return f"Invalid choice `{value}`"
         return _beyond(len(value), field, "minLength", "maxLength", "Length")
