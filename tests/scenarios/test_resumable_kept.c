@@ -290,6 +290,111 @@ static void a_replacement_before_a_note_is_told(world *w)
               w->place == WORLD_HTTP ? "\"replace\"" : "");
 }
 
+/* ---- another server ---- */
+
+static world other; /* B; the world of the scenario is A, which runs the call */
+
+#define NOTES 200
+
+static void tell_notes(world *w, int from, int to)
+{
+    for (int i = from; i <= to; i++) {
+        segue_call_progress(held, i, NOTES,
+                            "a message of some forty bytes, or a few more", NULL);
+        world_run(w);
+        world_run(&other);
+    }
+}
+
+/* B knows the call from its beginning. Its owner drops notes from the log, which B has
+ * read and keeps no more, and B makes the answer of what the store still has. */
+static void a_log_is_shortened_by_another_server(world *w)
+{
+    other = (world){.tune = w->tune, .furnish = w->furnish};
+    world_begin_beside(w, &other);
+    wire *a = legacy_connect(w, NULL, CAPS_Z);
+    wire *b = legacy_connect(&other, NULL, CAPS_Z);
+    call_for_token(a, "held", "", ",\"_meta\":{\"progressToken\":7}");
+    world_run(w);
+    segue_call_send_text(held, "one", 3, NULL);
+    tell_notes(w, 1, 10);
+    wire_cut(a);
+    assert_at(status_of(b), "result.status", "\"processing\"");
+    tell_notes(w, 11, NOTES);
+    segue_call_send_text(held, "two", 3, NULL);
+    segue_call_complete(held, NULL, NULL);
+    segue_call_free(held);
+    world_run(w);
+    world_run(&other);
+    ask_resume(b);
+    const char *r = wire_response(b, "123");
+    assert_at(r, "result.content.0.text", "\"one\"");
+    assert_at(r, "result.content.1.text", "\"two\"");
+    assert_int_equal(other.log_count, 0);
+    world_end(&other);
+}
+
+static void say_piece(world *w, const char *text)
+{
+    static char padded[3000];
+    memset(padded, '.', sizeof padded - 1);
+    memcpy(padded, text, strlen(text));
+    segue_call_send_text(held, padded, strlen(padded), NULL);
+    world_run(w);
+    world_run(&other);
+}
+
+/* A client that has so many pieces, and over HTTP the events up to this one, comes. */
+static void go_on(wire *c, const char *event, int has)
+{
+    if (c->w->place != WORLD_HTTP) {
+        ask_behind(c, has);
+        return;
+    }
+    wire_after(c, event);
+    ask_resume(c);
+}
+
+/* A replacement was told with the piece behind it. Its owner has dropped that piece, as
+ * its client has it: the next piece, which B brings, is added to it. */
+static void a_replacement_is_not_told_again_by_another_server(world *w)
+{
+    char event[128];
+    next_piece = 1;
+    other = (world){.tune = w->tune, .furnish = w->furnish};
+    world_begin_beside(w, &other);
+    wire *a = legacy_connect(w, NULL, CAPS_Z);
+    wire *b = legacy_connect(&other, NULL, CAPS_Z);
+    call_for_token(a, "held", "", PIECES);
+    world_run(w);
+    say_piece(w, "one");
+    segue_call_replace(held, NULL);
+    say_piece(w, "two");
+    assert_at(status_of(b), "result.status", "\"processing\"");
+    take_pieces(a);
+    snprintf(event, sizeof event, "%s", wire_last_event(a));
+    wire_cut(a);
+    a = legacy_connect(w, NULL, CAPS_Z);
+    go_on(a, event, 2);
+    world_run(w);
+    say_piece(w, "three");
+    take_pieces(a);
+    snprintf(event, sizeof event, "%s", wire_last_event(a));
+    say_piece(w, "four");
+    wire_cut(a);
+    world_run(w);
+    go_on(b, event, 3);
+    world_run(&other);
+    const char *piece = wire_response(b, "123");
+    if (strncmp(json_at(piece, "result.content.0.text"), "\"four.", 6) != 0)
+        fail_msg("%s", piece);
+    assert_at(piece, "result._meta.mergeStrategy", "");
+    segue_call_complete(held, NULL, NULL);
+    segue_call_free(held);
+    world_run(w);
+    world_end(&other);
+}
+
 /* ---- what died with the client ---- */
 
 /* The pieces of one answer after the other, to the last; the number of the first. */
@@ -358,9 +463,14 @@ static void what_has_a_key_comes_again(world *w)
     assert_int_equal(world_runs(w, "story"), 1);
 }
 
-static const scenario replacements[] = {
+static const scenario holders[] = {
     {"AS-110 R-776-11 a replacement before a note is told",
      a_replacement_before_a_note_is_told, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-109 R-975-19 a log is shortened by another server",
+     a_log_is_shortened_by_another_server, ONLY_HERE | ONE_DRIVE, tune_small},
+    {"AS-110 R-776-11 a replacement is not told again by another server",
+     a_replacement_is_not_told_again_by_another_server, ONLY_HERE | ONE_DRIVE,
+     tune_small},
 };
 
 static const scenario scenarios[] = {
@@ -386,7 +496,8 @@ static const scenario rooms[] = {
 int main(void)
 {
     int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
-    failed += scenarios_run_prepared(replacements, 1, with_a_holder);
+    failed +=
+        scenarios_run_prepared(holders, sizeof holders / sizeof *holders, with_a_holder);
     return failed +
            scenarios_run_prepared(rooms, sizeof rooms / sizeof *rooms, with_faults);
 }

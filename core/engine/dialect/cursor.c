@@ -5,7 +5,7 @@ void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *)
     sgi_fold_init(&cursor->fields, &op->engine->env);
     cursor->fields.only_objects = op->only_objects;
     cursor->voided = cursor->replaced = cursor->from = cursor->has = 0;
-    cursor->mute = cursor->counts = false;
+    cursor->mute = cursor->counts = cursor->just_voided = false;
     cursor->other = NULL;
     sgi_reader_init(&cursor->reader, op, 0, ready);
 }
@@ -17,10 +17,13 @@ void sgi_cursor_end(sgi_cursor *cursor)
 }
 
 /* A replacement is told with the segment behind it: a note between the two may be what
- * was delivered last. Of what was dropped a segment was the last. */
-static bool is_told(const sgi_cursor *cursor, const sgi_entry *replacement)
+ * was delivered last. That segment may have left the log since, here or at another
+ * server: then the first that is met has another number. */
+static void meet_segment(sgi_cursor *cursor, uint64_t number)
 {
-    return cursor->reader.op->drop_upto[SGI_DROP_SEGMENTS] > replacement->seq;
+    if (cursor->just_voided && number > cursor->voided + 1)
+        cursor->voided = 0;
+    cursor->just_voided = false;
 }
 
 /* What stands between segments; false when a message must end before it. */
@@ -33,7 +36,8 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
             return false;
         sgi_fold_replace(&cursor->fields);
         cursor->replaced = entry->segment;
-        cursor->voided = is_told(cursor, entry) ? 0 : entry->segment;
+        cursor->voided = entry->segment;
+        cursor->just_voided = true;
     } else if (cursor->other &&
                (entry->kind == SGI_ENTRY_NOTIFY || entry->kind == SGI_ENTRY_INPUT_ASK)) {
         if (!fresh)
@@ -60,6 +64,10 @@ const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
             cursor->voided = 0; /* it was told with this one */
         sgi_reader_advance(&cursor->reader);
     }
+    if (entry)
+        meet_segment(cursor, entry->segment);
+    else if (sgi_reader_at_end(&cursor->reader))
+        meet_segment(cursor, cursor->reader.op->next_seg);
     return entry;
 }
 

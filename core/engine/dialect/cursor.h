@@ -10,6 +10,7 @@ typedef struct sgi_cursor {
     sgi_fold fields; /* members beside the content, as far as was read */
     uint64_t
         voided; /* segments up to here were replaced, which is to be said; 0 = none */
+    bool just_voided;  /* no segment behind these was met */
     uint64_t replaced; /* so many were replaced so far */
     uint64_t from;     /* entries that stand up to here were sent before */
     bool counts;       /* not so segments: */

@@ -41,12 +41,6 @@ void sgi_op_drop_failed(sgi_op *op)
     memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);
 }
 
-bool sgi_op_may_lack(const sgi_op *op, uint64_t seq)
-{
-    return seq <= op->drop_upto[SGI_DROP_SEGMENTS] ||
-           seq <= op->drop_upto[SGI_DROP_NOTES] || seq <= op->drop_upto[SGI_DROP_MARKS];
-}
-
 bool sgi_op_is_whole(const sgi_op *op)
 {
     return op->drop_upto[SGI_DROP_SEGMENTS] <= op->voided_seq;

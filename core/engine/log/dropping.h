@@ -18,11 +18,9 @@ segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t du
 void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq);
 void sgi_op_drop_failed(sgi_op *op);
 
-/* An entry is behind a gap: it may be. */
-bool sgi_op_may_lack(const sgi_op *op, uint64_t seq);
 /* Is there still all that the result is made of? */
 bool sgi_op_is_whole(const sgi_op *op);
-/* Such an operation may have gaps when it comes back from the store. */
+/* The store's log of such an operation may have gaps. */
 bool sgi_op_may_have_gaps(const sgi_op *op);
 
 /* It is a task whose events are shown: from here on within the limits of its server.

@@ -144,6 +144,8 @@ typedef struct folding {
     sgi_fold fold;
     sgi_folded_fn done;
     void *user;
+    uint64_t next_segment;
+    bool lacks;   /* a segment that is not void */
     bool running; /* inside fold_more: a chunk that arrives at once must not nest */
 } folding;
 
@@ -179,6 +181,21 @@ static void end_folding(folding *f, bool ok)
     sgi_op_unref(op);
 }
 
+/* Whoever runs the operation, perhaps another server, may have dropped entries from its
+ * log. The numbers of its segments tell whether the result lacks one. False when an entry
+ * is missing that nobody drops. */
+static bool count_entry(folding *f, const sgi_entry *entry)
+{
+    bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
+    if (is_segment)
+        f->lacks |= entry->segment != f->next_segment;
+    else if (entry->kind == SGI_ENTRY_REPLACE)
+        f->lacks = false;
+    if (is_segment || entry->kind == SGI_ENTRY_REPLACE)
+        f->next_segment = entry->segment + 1;
+    return entry->seq == f->reader.seq + 1 || sgi_op_may_have_gaps(f->reader.op);
+}
+
 static void fold_more(sgi_reader *reader)
 {
     folding *f = SGI_OWNER(reader, folding, reader);
@@ -187,14 +204,13 @@ static void fold_more(sgi_reader *reader)
         return;
     f->running = true;
     while (!reader->failed && (entry = sgi_reader_next(reader))) {
-        reader->failed =
-            entry->seq != reader->seq + 1 && !sgi_op_may_lack(reader->op, entry->seq - 1);
+        reader->failed = !count_entry(f, entry);
         fold_entry(&f->fold, entry);
         sgi_reader_advance(reader);
     }
     f->running = false;
     if (sgi_reader_at_end(reader) || reader->failed)
-        end_folding(f, !reader->failed);
+        end_folding(f, !reader->failed && !f->lacks);
 }
 
 /* A plain operation has its whole log in the tail: no reader, and the content is put
@@ -233,6 +249,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     }
     f->done = done;
     f->user = user;
+    f->next_segment = 1;
     sgi_fold_init(&f->fold, &op->engine->env);
     set_form(&f->fold, op);
     sgi_reader_init(&f->reader, op, 0, fold_more);
