@@ -63,14 +63,15 @@ static bool is_place(sgi_str text)
            (url.https || sgi_url_is_loopback(&url));
 }
 
-static bool are_servers(sgi_str list)
+/* How many; 0 when one is none. */
+static int count_servers(sgi_str list)
 {
     sgi_str one;
     int count = 0;
     for (; sgi_scopes_next(&list, &one); count++)
         if (!is_place(one))
-            return false;
-    return count > 0;
+            return 0;
+    return count;
 }
 
 static bool is_plain(const char *text)
@@ -91,10 +92,15 @@ static const char *problem_of(const segue_bearer_options *o)
 {
     int ways = (o->on_bearer != NULL) + (o->jwks != NULL) + (o->jwks_file != NULL) +
                (o->jwks_url != NULL);
-    if (!are_servers(sgi_str_of(o->authorization_servers)))
+    int servers = count_servers(sgi_str_of(o->authorization_servers));
+    if (!servers)
         return "authorization_servers are https URLs without query, one at least";
     if (ways != 1)
         return "tokens are checked by one of on_bearer, jwks, jwks_file and jwks_url";
+    if (servers > 1 && !o->on_bearer)
+        return "authorization_servers names several, and a key set is that of one "
+               "issuer: "
+               "name one, or check tokens by on_bearer";
     if (!is_plain(o->scopes_supported) || !is_plain(o->required_scopes) ||
         !are_implied(o->implied_scopes))
         return "scopes are words without quotes and backslashes";

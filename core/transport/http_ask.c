@@ -458,6 +458,8 @@ static void refused(sgi_http_ask *ask)
         return;
     if (ask->status == 404 && ask->in_session) {
         sgi_ask_forgotten(ask->conn, ask->streams, body);
+    } else if (!ask->streams && ask->status == 401) {
+        sgi_http_ask_unauthorized(ask);
     } else if (!ask->streams) {
         sgi_ask_refused(ask->conn, ask->status, body);
     } else if (sgi_ask_may_pass(ask->status)) {

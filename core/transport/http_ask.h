@@ -122,6 +122,8 @@ void sgi_http_ask_note(sgi_http_ask *ask, const sgi_fetch *fetch);
 /* It was refused, and may be let in when it comes again: what that takes is under way, or
  * nothing helps and the exchange is gone. */
 bool sgi_http_ask_again(sgi_http_ask *ask);
+/* 401 stays: the engine is told what the server says of it. */
+void sgi_http_ask_unauthorized(sgi_http_ask *ask);
 /* A flow is through: those that waited go, or end. */
 void sgi_http_ask_admit(sgi_http_client *client);
 

@@ -11,6 +11,8 @@
  * once. */
 #include "transport/http_ask.h"
 
+#include "wire/challenge.h"
+
 #define FLOWS_MAX 3
 
 bool sgi_http_ask_wants_token(sgi_http_ask *ask)
@@ -29,11 +31,11 @@ bool sgi_http_ask_wants_token(sgi_http_ask *ask)
 void sgi_http_ask_note(sgi_http_ask *ask, const sgi_fetch *fetch)
 {
     sgi_http_auth *auth = ask->client->auth;
-    if (!auth)
-        return;
     sgi_buf_reset(&ask->challenge, 0);
     if (ask->status == 401 || ask->status == 403)
         sgi_fetch_add_headers(fetch, "www-authenticate", &ask->challenge);
+    if (!auth)
+        return;
     if (ask->status < 400)
         ask->flows = 0;
     if (ask->status < 300)
@@ -50,6 +52,33 @@ static bool ask_application(sgi_http_ask *ask)
     sgi_buf_reset(&ask->body, 0);
     sgi_header_hook_ask(ask->client->hook, ask->client, ask->status);
     return true;
+}
+
+/* Of the challenge, behind a colon; what is not plain is left out. */
+static size_t add_said(sgi_http_ask *ask, const char *name, char *text, size_t room)
+{
+    sgi_buf said;
+    size_t n = 0;
+    sgi_buf_init(&said, ask->challenge.mem);
+    if (sgi_challenge_find(sgi_buf_str(&ask->challenge), name, &said) && said.len) {
+        text[n++] = ':';
+        text[n++] = ' ';
+        for (size_t i = 0; i < said.len && n + 1 < room; i++)
+            if (said.p[i] >= ' ' && said.p[i] <= '~')
+                text[n++] = said.p[i];
+    }
+    text[n] = 0;
+    sgi_buf_free(&said);
+    return n;
+}
+
+void sgi_http_ask_unauthorized(sgi_http_ask *ask)
+{
+    char text[400] = "it asks for authorization";
+    size_t n = strlen(text);
+    n += add_said(ask, "error", text + n, 100);
+    add_said(ask, "error_description", text + n, sizeof text - n);
+    sgi_ask_unauthorized(ask->conn, ask->status, text);
 }
 
 static void shut_out(sgi_http_ask *ask, const char *why)

@@ -275,14 +275,26 @@ static sgi_jwt_fault check_audience(sgi_json value, sgi_str audiences, sgi_buf *
     return ok ? SGI_JWT_OK : SGI_JWT_AUDIENCE;
 }
 
-/* A NUL would end the name early for whoever reads it as a C string. */
+/* A NUL would end the name early for whoever reads it as a C string, and other control
+ * characters would forge lines of a log. Those beyond ASCII begin with C2 in UTF-8. */
+static bool has_controls(sgi_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        uint8_t c = (uint8_t)text.p[i];
+        uint8_t next = i + 1 < text.n ? (uint8_t)text.p[i + 1] : 0;
+        if (c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0))
+            return true;
+    }
+    return false;
+}
+
 static sgi_jwt_fault read_subject(sgi_json value, sgi_buf *subject)
 {
     bool ok = sgi_json_decode(value, subject);
     if (subject->failed)
         return SGI_JWT_NOMEM;
     return ok && subject->len && subject->len <= SGI_JWT_SUBJECT_MAX &&
-                   !memchr(subject->p, 0, subject->len)
+                   !has_controls(sgi_buf_str(subject))
                ? SGI_JWT_OK
                : SGI_JWT_SUBJECT;
 }

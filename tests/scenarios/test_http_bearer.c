@@ -268,6 +268,15 @@ static void ask_for(http_caller *c, const char *method, const char *path, int st
     "\"bearer_methods_supported\":[\"header\"],\"resource_name\":\"My \\\"server\\\"\"," \
     "\"resource_documentation\":\"https://docs.example\"}"
 
+/* Metadata is shown without a token. */
+static void on_bearer(void *user, segue_transport *transport, segue_bearer *bearer)
+{
+    (void)user;
+    (void)transport;
+    (void)bearer;
+    fail();
+}
+
 static void metadata_is_for_everybody(void **state)
 {
     static const char *const paths[] = {"/.well-known/oauth-protected-resource",
@@ -275,6 +284,7 @@ static void metadata_is_for_everybody(void **state)
                                         "/.well-known/oauth-protected-resource/inner"};
     bearer_kit k = {
         .options = {.authorization_servers = KIT_ISSUER "  https://b.example/x ",
+                    .on_bearer = on_bearer,
                     .scopes_supported = "read write",
                     .resource_name = "My \"server\"",
                     .documentation = "https://docs.example"},

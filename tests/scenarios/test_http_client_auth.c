@@ -285,9 +285,14 @@ static void without_options_a_refusal_is_one(void **state)
     (void)state;
     http_script s;
     script_begin(&s, NULL);
-    auth_refuse(script_expect(&s, "server/discover"), "401 Unauthorized", "Bearer");
+    auth_refuse(script_expect(&s, "server/discover"), "401 Unauthorized",
+                "Bearer error=\"invalid_token\", error_description=\"it has expired\"");
     script_until(&s, s.k.closed);
     assert_int_equal(s.k.closed_status, SEGUE_E_UNAUTHORIZED);
+    assert_non_null(strstr(s.k.closed_message,
+                           " HTTP 401 to server/discover: it asks for "
+                           "authorization: invalid_token: it has "
+                           "expired"));
     script_end(&s);
 }
 

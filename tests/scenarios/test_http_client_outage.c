@@ -157,6 +157,29 @@ static void the_token_of_a_task_outlives_the_error_of_its_reader(void **state)
     }
 }
 
+/* Whoever logs in meanwhile may be another user, whose task it is not. */
+static void a_task_that_another_user_does_not_have_says_so(void **state)
+{
+    (void)state;
+    for (int is_other = 0; is_other < 2; is_other++) {
+        auth_script a;
+        record *r = begin_task(&a);
+        if (is_other) {
+            refuse(&a, script_expect(&a.s, "tasks/get"));
+            script_say(auth_expect(&a, "POST", "/token"), "400 Bad Request", "",
+                       "{\"error\":\"invalid_grant\"}");
+            script_until(&a.s, a.asked == 2);
+            auth_agree(&a);
+            auth_token(&a, "t2", "");
+        }
+        script_error(script_expect(&a.s, "tasks/get"), "200 OK", -32602, NULL);
+        script_until(&a.s, r->completed);
+        assert_int_equal(r->status, SEGUE_E_TASK_LOST);
+        assert_int_equal(strstr(r->message, "somebody has logged in") != NULL, is_other);
+        auth_end(&a);
+    }
+}
+
 /* The stream of 2025-11-25 on which the server speaks first. */
 static void a_stream_is_opened_again(void **state)
 {
@@ -352,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_call_waits_for_its_token),
         cmocka_unit_test(a_reader_of_a_task_waits_for_its_token),
         cmocka_unit_test(the_token_of_a_task_outlives_the_error_of_its_reader),
+        cmocka_unit_test(a_task_that_another_user_does_not_have_says_so),
         cmocka_unit_test(a_stream_is_opened_again),
         cmocka_unit_test(the_answer_to_a_call_is_taken_up_again),
         cmocka_unit_test(a_user_who_agreed_is_not_asked_again),

@@ -349,6 +349,16 @@ static void issuer_and_subject_are_required(void **state)
                   SGI_JWT_SUBJECT);
     expect_claims(&b, "{\"iss\":\"" ISSUER "\",\"sub\":\"a\\u0000b\"" AUD "," TIMES "}",
                   SGI_JWT_SUBJECT);
+    static const char *const controls[] = {"\\n", "\\r", "\\u001b", "\\u007f", "\\u0085"};
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++) {
+        snprintf(longest, sizeof longest,
+                 "{\"iss\":\"" ISSUER "\",\"sub\":\"a%sb\"" AUD "," TIMES "}",
+                 controls[i]);
+        expect_claims(&b, longest, SGI_JWT_SUBJECT);
+    }
+    expect_claims(&b,
+                  "{\"iss\":\"" ISSUER "\",\"sub\":\"\\u00a0\\u00e9\"" AUD "," TIMES "}",
+                  SGI_JWT_OK);
     for (int more = 0; more < 2; more++) {
         snprintf(longest, sizeof longest,
                  "{\"iss\":\"" ISSUER "\",\"sub\":\"%0*d\"" AUD "," TIMES "}",

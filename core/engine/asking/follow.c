@@ -198,8 +198,8 @@ static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_RESULT)
         sgi_request_fail(request, SEGUE_E_PROTOCOL, SGI_LOOK_MALFORMED);
     else if (code == SGI_RPC_INVALID_PARAMS)
-        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
-                               "the server does not know the task", outcome->json);
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown(request),
+                               outcome->json);
     else if (sgi_follow_is_unable(code))
         sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
                                "the server cannot be asked for a task", outcome->json);

@@ -240,11 +240,10 @@ static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = request->task_2025;
     if (!task->some) {
-        sgi_request_fail_error(request, SEGUE_E_TASK_LOST,
-                               "the server does not know the task", error);
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown(request),
+                               error);
     } else if (task->unknown) {
-        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
-                         "the server does not know the task any more");
+        sgi_request_fail(request, SEGUE_E_INCOMPLETE, sgi_task_unknown(request));
     } else {
         task->unknown = true;
         sgi_2025_drop_why(request);

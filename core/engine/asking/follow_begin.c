@@ -55,6 +55,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
     bool plain = text.failed || !memchr(text.p, 0, text.len);
     if (plain && !text.failed)
         request->task_id = sgi_text_dup(mem, sgi_buf_str(&text));
+    request->credentials = request->session->conn->credentials;
     sgi_buf_free(&text);
     if (!request->task_id) {
         sgi_request_fail(request, plain ? SEGUE_E_NOMEM : SEGUE_E_PROTOCOL,

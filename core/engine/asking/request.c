@@ -114,6 +114,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
     request->delivered_segment = request->next_segment - 1;
     request->void_segments = request->delivered_void = spec->void_segments;
     request->birth = spec->birth;
+    request->credentials = session->conn->credentials;
     request->look_due = spec->next_event > 0; /* what was asked before? */
     request->partial =
         spec->next_event > 0 || (spec->birth == SGI_BIRTH_2025 && spec->next_segment > 1);

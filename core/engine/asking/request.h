@@ -142,6 +142,7 @@ struct segue_request {
     /* the task */
     char *task_id;
     sgi_birth birth;
+    uint32_t credentials; /* of the conversation, when it was made or come back to */
     char *meta; /* JSON: the _meta of the answer that made it; NULL = there was none */
     size_t meta_len;
     struct sgi_task_2025 *task_2025; /* while it is one of those (follow_2025.c) */
@@ -418,6 +419,9 @@ void sgi_task_note_status(segue_request *request, sgi_json object);
 void sgi_task_note_poll(segue_request *request, sgi_json task); /* and its ttl */
 /* Its time to live is over, as far as is known here. */
 bool sgi_task_is_overdue(const segue_request *request);
+/* What an error says of a task that its server does not know: a user who has logged in
+ * since may be another one, whose task it is not. */
+const char *sgi_task_unknown(const segue_request *request);
 /* What is said of the task is older than what is known: a terminal state is for ever,
  * else lastUpdatedAt tells (R-2557-47). */
 bool sgi_task_is_stale(segue_request *request, sgi_json task);

@@ -254,3 +254,11 @@ bool sgi_task_is_another(const segue_request *request, sgi_json task)
     sgi_json id = sgi_json_get(task, "taskId");
     return id.n && !sgi_json_string_is(id, sgi_str_of(request->task_id));
 }
+
+const char *sgi_task_unknown(const segue_request *request)
+{
+    return request->credentials == request->session->conn->credentials
+               ? "the server does not know the task"
+               : "the server does not know the task; somebody has logged in since it was "
+                 "begun: if it was another user, the task is not theirs";
+}

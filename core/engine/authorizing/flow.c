@@ -183,10 +183,15 @@ void sgi_flow_accepted(sgi_flow *flow, uint64_t serial)
     flow->accepted |= serial && serial == flow->serial;
 }
 
-static sgi_flow_verdict refuse(sgi_flow *flow, const char *why)
+/* With what the server says. */
+static sgi_flow_verdict refuse(sgi_flow *flow, sgi_str challenge, const char *why)
 {
+    char said[SGI_FLOW_SHOWN + 1] = "";
+    if (sgi_challenge_find(challenge, "error_description",
+                           sgi_ft_begin(flow, SGI_FT_SCRATCH)))
+        sgi_flow_show(sgi_ft(flow, SGI_FT_SCRATCH), said);
     flow->status = SEGUE_E_UNAUTHORIZED;
-    snprintf(flow->why, sizeof flow->why, "%s", why);
+    snprintf(flow->why, sizeof flow->why, "%s%s%s", why, *said ? ": " : "", said);
     return SGI_FLOW_NO;
 }
 
@@ -218,11 +223,12 @@ sgi_flow_verdict sgi_flow_refused(sgi_flow *flow, int32_t status, sgi_str challe
         sgi_flow_drop_token(flow);
     }
     if (serial && serial == flow->vain)
-        return refuse(flow, "the server refuses the token that was just granted");
+        return refuse(flow, challenge,
+                      "the server refuses the token that was just granted");
     sgi_challenge_find(challenge, "scope", sgi_ft_begin(flow, SGI_FT_WANTED));
     if (is_lack &&
         sgi_scopes_cover(sgi_ft(flow, SGI_FT_ASKED), sgi_ft(flow, SGI_FT_WANTED)))
-        return refuse(flow,
+        return refuse(flow, challenge,
                       "the server wants scopes that were asked for and not granted");
     note_metadata(flow, challenge);
     if (sgi_flow_is_out_of_memory(flow))
