@@ -52,6 +52,17 @@ void sgi_send_open_events(sgi_conn *conn)
     sgi_conn_tell(conn);
 }
 
+void sgi_send_nothing(sgi_conn *conn)
+{
+    sgi_send_open_events(conn);
+    if (conn->frames == SGI_FRAMES_OPEN) {
+        conn->frames = SGI_FRAMES_BODY;
+        conn->http_status = 202;
+    }
+    conn->answered = true;
+    sgi_conn_tell(conn);
+}
+
 static void begin_event(sgi_conn *conn)
 {
     if (conn->frames == SGI_FRAMES_EVENTS && conn->replay &&

@@ -57,6 +57,9 @@ void sgi_send_text(sgi_conn *conn, sgi_str message);
 
 /* The answer becomes an event stream, if that is still open. */
 void sgi_send_open_events(sgi_conn *conn);
+/* The exchange ends without an answer, as its request was withdrawn: a stream ends, and
+ * what is none is accepted (202). */
+void sgi_send_nothing(sgi_conn *conn);
 /* What stands before and after each message that is not one of these functions' work. */
 sgi_str sgi_frame_head(const sgi_conn *conn);
 sgi_str sgi_frame_tail(const sgi_conn *conn);

@@ -68,15 +68,10 @@ static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
     unlink_batch(conn, batch);
     if (!batch->asks) {
         /* notifications and answers only: nothing comes back */
-    } else if (conn->frames == SGI_FRAMES_EVENTS) {
-        conn->answered = true;
-        sgi_conn_tell(conn);
-    } else if (batch->kept.len) {
+    } else if (batch->kept.len && conn->frames != SGI_FRAMES_EVENTS) {
         sgi_send_array(conn, sgi_buf_str(&batch->kept));
-    } else if (conn->frames != SGI_FRAMES_LINES && conn->transport) {
-        sgi_conn_close(conn); /* an exchange needs an end */
     } else if (conn->frames != SGI_FRAMES_LINES) {
-        conn->answered = true;
+        sgi_send_nothing(conn); /* an exchange needs an end */
     }
     free_batch(sgi_engine_mem(conn->engine), batch);
 }

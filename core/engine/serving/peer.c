@@ -157,14 +157,14 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     if (!node)
         return;
     sgi_reply *reply = SGI_OWNER(node, sgi_reply, node);
-    /* an exchange needs an end; who withdrew the request ignores it (2025-11-25
-     * basic/utilities/cancellation) */
+    /* an exchange needs an end, and the request gets no answer (2025-11-25
+     * basic/utilities/cancellation; R-776-26); a batch ends with what is left of it */
     if (reply->peer->is_exchange) {
         sgi_op *op = sgi_call_of(reply);
         if (op)
             sgi_asks_withdraw(op); /* while there is a stream to do it on */
-        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
-                        SGI_STR("The request was cancelled"), (sgi_json){0});
+        if (!reply->peer->conn->batches)
+            sgi_send_nothing(reply->peer->conn);
     }
     sgi_reply_cancel(reply);
 }
