@@ -130,7 +130,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     /** @internal Throws if it has failed before anything came of it. */
     throwIfFailed(): void {
         const outcome = this.flow?.outcome;
-        if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.lastStatus(this.flow);
+        if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.end(this.flow);
     }
 
     /** @internal Ends the session with the task. */
