@@ -118,6 +118,7 @@ static void a_request_is_given_up(const struct way *way)
     assert_true(way->polled || k.retries >= asked);
     if (options.max_reconnects) {
         assert_in_range(asked, options.max_reconnects, 3 * options.max_reconnects);
+        assert_non_null(strstr(r->message, "failed 4 times in a row (max_reconnects"));
     } else {
         assert_true(asked > 4);
         assert_true(k.clock_ms - begun > 5000);
@@ -170,19 +171,25 @@ static void what_gets_on_is_asked_more_often(void **state)
 static void a_server_that_never_stays_is_given_up(void **state)
 {
     (void)state;
-    kit k = {.can_reopen = 1};
-    int died = 0;
-    set_options(&ways[1]);
-    ways[1].open(&k);
-    for (; died < TRIES_MAX && !k.closed; died++) {
-        kit_cut(&k);
-        kit_advance(&k, 40000);
-        if (!k.closed)
-            ways[1].reopen(&k);
+    for (int most = 0; most <= 3; most += 3) {
+        kit k = {.can_reopen = 1};
+        int died = 0;
+        set_options(&ways[1]);
+        options.max_reconnects = most;
+        ways[1].open(&k);
+        for (; died < TRIES_MAX && !k.closed; died++) {
+            kit_cut(&k);
+            kit_advance(&k, most ? 3000 : 40000);
+            if (!k.closed)
+                ways[1].reopen(&k);
+        }
+        assert_int_equal(k.closed_status, SEGUE_E_DISCONNECTED);
+        assert_true(died > 2 && died <= 21);
+        assert_non_null(
+            strstr(k.closed_message, most ? "failed 4 times in a row (max_reconnects)"
+                                          : "(reconnect_timeout_ms)"));
+        kit_end(&k);
     }
-    assert_int_equal(k.closed_status, SEGUE_E_DISCONNECTED);
-    assert_true(died > 2 && died <= 21);
-    kit_end(&k);
 }
 
 /* One that answers, or stays for a while, may end as often as it likes. */

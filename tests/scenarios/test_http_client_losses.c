@@ -88,8 +88,10 @@ static void a_list_that_stays_lost_fails_the_call(void **state)
     lose(script_expect(&s, "tools/list"), 0);
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
-    assert_string_equal(r->message, "tools/list, which says whether the tool runs as a "
-                                    "task, failed: HTTP status 502");
+    assert_string_equal(r->message,
+                        "tools/call failed 2 times in a row (max_reconnects: 1): "
+                        "tools/list, which says whether the tool runs as a task, failed: "
+                        "HTTP status 502");
     r = kit_call(&s.k, "t");
     script_result(script_expect(&s, "tools/list"), TASK_TOOL);
     ends_as_a_task(&s, r);

@@ -373,6 +373,16 @@ static void try_later(segue_session *session, int64_t ms, const char *why)
     sgi_engine_timer(session->engine, &session->timer, ms, try_again);
 }
 
+static void end_attempts(segue_session *session, const char *why)
+{
+    char text[SGI_WHY_MAX];
+    snprintf(text, sizeof text, "the connection failed %d times in a row (%s): %.1900s",
+             (int)session->attempts,
+             session->was_open ? "max_reconnects" : "max_reconnects or first_attempts",
+             why);
+    sgi_session_failed(session, SEGUE_E_DISCONNECTED, session->attempts > 1 ? text : why);
+}
+
 static void out_of_reach(segue_session *session, const char *why)
 {
     char text[SGI_WHY_MAX];
@@ -420,8 +430,10 @@ void sgi_session_lost(segue_session *session, const char *why)
     sgi_hosting_cut(session, why);
     if (session->agreed)
         ; /* begins again with what carries it */
-    else if (++session->attempts > most || !session->conn->can_reopen)
+    else if (!session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
+    else if (++session->attempts > most)
+        end_attempts(session, why);
     else if (left <= 0)
         out_of_reach(session, why);
     else if (asked > ms) /* the server is there, and wants to be left alone */

@@ -91,6 +91,21 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
     sgi_tries_later(tries, ms);
 }
 
+/* The text for the last of several failures in a row. */
+static void explain_row(const sgi_tries *tries, const char *why, char *text, size_t room)
+{
+    snprintf(text, room, "%s failed %d times in a row (max_reconnects: %d): %.2000s",
+             tries->method, (int)tries->failures + 1,
+             (int)tries->request->session->options.max_reconnects, why);
+}
+
+static void end_lost(sgi_tries *tries, const char *why)
+{
+    char text[SGI_WHY_MAX + 128];
+    explain_row(tries, why ? why : "no answer", text, sizeof text);
+    sgi_request_fail(tries->request, SEGUE_E_DISCONNECTED, tries->failures ? text : why);
+}
+
 void sgi_tries_cut_off(sgi_tries *tries, const sgi_outcome *outcome)
 {
     segue_request *request = tries->request;
@@ -101,7 +116,7 @@ void sgi_tries_cut_off(sgi_tries *tries, const sgi_outcome *outcome)
     else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
         return; /* asked again when it is */
     else if (are_over(tries))
-        sgi_request_fail(request, SEGUE_E_DISCONNECTED, outcome->why);
+        end_lost(tries, outcome->why);
     else
         lose(tries, outcome);
 }
@@ -146,9 +161,7 @@ static void give_up(sgi_tries *tries, const sgi_outcome *outcome, const char *wh
                  tries->method, (int)tries->failures + 1, (int)most);
         sgi_request_fail_error(tries->request, status, text, outcome->json);
     } else {
-        snprintf(text, sizeof text,
-                 "%s failed %d times in a row (max_reconnects: %d): %s", tries->method,
-                 (int)tries->failures + 1, (int)most, why);
+        explain_row(tries, why, text, sizeof text);
         sgi_request_fail(tries->request, status, text);
     }
 }
