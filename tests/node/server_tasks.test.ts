@@ -6,8 +6,19 @@ import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, RemoteError, Server, stores } from "segue-mcp";
-import { Gate, inEachWorld, serve } from "./server_worlds.js";
+import {
+    connect,
+    IncompleteError,
+    RemoteError,
+    type Result,
+    RpcError,
+    SegueError,
+    Server,
+    type Session,
+    stores,
+    ToolError,
+} from "segue-mcp";
+import { Gate, inEachWorld, serve, type World } from "./server_worlds.js";
 
 inEachWorld("what may become a task", async (world) => {
     const server = new Server({ name: "policies" });
@@ -145,3 +156,98 @@ test("listeners of one server share its tasks; stats tell of them", async () => 
     await other.close();
     await server.close();
 });
+
+/** Tools that end behind two segments, in three ways. */
+function failing(): Server {
+    const server = new Server({ name: "fails" });
+    const ends = {
+        error: () => {
+            throw new RpcError(-32603, "broken", { a: 1 });
+        },
+        tool: () => {
+            throw new ToolError("oops");
+        },
+        never: () => new Promise<void>(() => undefined),
+    };
+    for (const [name, end] of Object.entries(ends)) {
+        server.tool(name, { task: "may", pollMs: 50 }, async function* () {
+            yield "one";
+            await sleep(10); // it is a task by now
+            yield "two";
+            await end();
+        });
+    }
+    return server;
+}
+
+const KINDS = ["call", "stream", "start"] as const;
+
+async function failureOf(
+    session: Session,
+    kind: (typeof KINDS)[number],
+    tool: string,
+    options = {},
+): Promise<SegueError> {
+    try {
+        if (kind === "call") await session.call(tool, {}, options);
+        else if (kind === "stream") {
+            for await (const _ of session.stream(tool, {}, options));
+        } else await (await session.start(tool, {}, options)).result();
+    } catch (error) {
+        assert.ok(error instanceof SegueError, String(error));
+        return error;
+    }
+    throw new Error("it did not fail");
+}
+
+const partialOf = (error: SegueError): string => (error.partial as Result).text;
+
+for (const way of ["pair", "http"] as const) {
+    for (const era of ["legacy", "modern"] as const) {
+        test(`AS-11 how it failed behind segments [${way}, ${era}]`, async () => {
+            await serve({ way, era }, failing(), async (session) => {
+                await session.listTools();
+                for (const kind of KINDS) {
+                    const error = await failureOf(session, kind, "error");
+                    assert.deepEqual([error.rpcCode, error.data], [-32603, { a: 1 }]);
+                    assert.match(error.message, /broken/);
+                    assert.equal(partialOf(error), "onetwo");
+                    const told = await failureOf(session, kind, "tool");
+                    assert.ok(told instanceof ToolError);
+                    assert.equal(told.message, "oops");
+                    assert.equal(told.result?.text, "onetwooops");
+                }
+            });
+        });
+    }
+
+    const legacy: World = { way, era: "legacy" };
+    test(`AS-9 expiry is the same error everywhere [${way}]`, async () => {
+        await serve(legacy, failing(), async (session) => {
+            await session.listTools();
+            for (const kind of ["stream", "start"] as const) {
+                const error = await failureOf(session, kind, "never", { ttlMs: 100 });
+                assert.ok(error instanceof IncompleteError);
+                assert.match(error.message, /Task TTL expired/);
+                assert.deepEqual([error.rpcCode, partialOf(error)], [-32603, "onetwo"]);
+            }
+        });
+    });
+
+    test(`AS-1 what is done at once is no task [${way}]`, async () => {
+        const server = new Server({ name: "quick", firstTurnMs: 60_000 });
+        server.tool("plain", { task: "may" }, () => "done");
+        server.tool("async", { task: "may" }, async () => {
+            await Promise.resolve();
+            return "done";
+        });
+        await serve(legacy, server, async (session) => {
+            await session.listTools();
+            for (const tool of ["plain", "async"]) {
+                const task = await session.start(tool);
+                assert.equal((await task.result()).text, "done");
+                assert.equal(task.id, undefined, tool);
+            }
+        });
+    });
+}

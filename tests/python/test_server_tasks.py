@@ -369,3 +369,95 @@ def test_tasks_that_have_not_begun_are_left_to_the_next_server(
         assert len(after.begun) == 5
 
     run(work)
+
+
+WAYS = ["pair", "http"]
+
+
+def failing() -> segue.Server:
+    server = segue.Server("fails")
+
+    @server.tool(task="may", poll=0.05, ttl=3600)
+    async def fails(how: str) -> AsyncIterator[str]:
+        yield "one"
+        await asyncio.sleep(0.01)  # it is a task by now
+        yield "two"
+        if how == "error":
+            raise segue.McpError(-32603, "broken", {"a": 1})
+        if how == "tool":
+            raise segue.ToolError("oops")
+        await asyncio.Event().wait()
+
+    return server
+
+
+async def failure_of(session: Any, kind: str, how: str, **options: Any) -> Any:
+    with pytest.raises(segue.Error) as caught:
+        if kind == "call":
+            await session.call("fails", {"how": how})
+        elif kind == "start":
+            await (await session.start("fails", {"how": how}, **options)).result()
+        else:
+            async for _ in session.stream("fails", {"how": how}, **options):
+                pass
+    return caught.value
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_how_it_failed_behind_segments(nothing_left: None, way: str, era: str) -> None:
+    """AS-11, over both transports: the error has its code, and what there was; of a tool
+    that failed the message is its own."""
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        for kind in ("call", "stream", "start"):
+            error = await failure_of(session, kind, "error")
+            assert (error.code, error.data) == (-32603, {"a": 1}), kind
+            assert "broken" in str(error) and error.partial.text == "onetwo", kind
+            told = await failure_of(session, kind, "tool")
+            assert isinstance(told, segue.ToolError) and str(told) == "oops", kind
+            assert told.result is not None and told.result.text == "onetwooops"
+
+    ServerWorld(way, era).run(failing(), work)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_expiry_is_the_same_error_everywhere(nothing_left: None, way: str) -> None:
+    """AS-9, over both transports."""
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        for kind in ("stream", "start"):
+            error = await failure_of(session, kind, "never", ttl=0.1)
+            assert isinstance(error, segue.IncompleteError), kind
+            assert (error.code, error.partial.text) == (-32603, "onetwo"), kind
+            assert "Task TTL expired" in str(error), kind
+
+    ServerWorld(way, "legacy").run(failing(), work)
+
+
+@pytest.mark.parametrize("thread", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_done_at_once_is_no_task(
+    nothing_left: None, way: str, is_async: bool, thread: bool
+) -> None:
+    """AS-1: any tool that ends in its first turn is answered with its result."""
+    server = segue.Server("quick", options={"first_turn_ms": 60_000})
+
+    async def late() -> str:
+        return "done"
+
+    server.tool(name="quick", task="may", thread=thread)(
+        late if is_async else lambda: "done"
+    )
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        for _ in range(5):
+            task = await session.start("quick")
+            assert (await task.result()).text == "done"
+            assert task.id is None
+
+    ServerWorld(way, "legacy").run(server, work)

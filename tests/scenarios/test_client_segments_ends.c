@@ -313,6 +313,40 @@ static void a_failure_ends_in_a_result_with_is_error(void **state)
     }
 }
 
+#define TOLD                                                                             \
+    "\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"T\"},"            \
+    "\"dev.segue/error\":{\"code\":-32603,\"message\":\"oh\",\"data\":{\"a\":1}}}"
+
+/* The last answer of a server of this library has the error itself: its code is kept, and
+ * its text is no part of what there is. */
+static void an_error_behind_segments_keeps_its_code(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {
+        "\"partial-content\":[" SEG(2, "b") "," SEG(3, "oh") "]",
+        "\"partial-content\":[" SEG(3, "oh") "]", "\"content\":[" BLOCK("oh") "]"};
+    for (int i = 0; i < 3; i++) {
+        kit k = {0};
+        const char *call;
+        record *r = segments_begin_task(&k, NULL, &call);
+        if (i < 2)
+            kit_result(&k, call, PART(SEG(1, "a")));
+        kit_result(&k, call, "%s,\"isError\":true,\"isComplete\":true," TOLD, ends[i]);
+        if (i == 1) { /* a hole: it is filled before */
+            kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "failed"));
+            kit_result(&k, segments_expect_pull(&k, "1"),
+                       BAD_END(SEG(2, "b") "," SEG(3, "oh")));
+            kit_error(&k, segments_expect_pull(&k, ""), -32603, NULL);
+        }
+        assert_int_equal(r->status, i < 2 ? SEGUE_E_INCOMPLETE : SEGUE_E_REMOTE);
+        assert_int_equal(r->rpc_code, -32603);
+        if (!i)
+            assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
 /* The answer to the fetch of a task that failed may be the error alone: what it has in
  * segments is pulled before. */
 static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
@@ -397,6 +431,8 @@ int main(void)
         cmocka_unit_test(a_stream_whose_task_is_gone_is_incomplete),
         NAMED("AS-10 a stream that is cancelled", cancelled_by_somebody),
         cmocka_unit_test(a_pulled_bad_end_is_looked_into),
+        NAMED("AS-11 an error behind segments keeps its code",
+              an_error_behind_segments_keeps_its_code),
         NAMED("AS-11 a failure ends in a result with isError",
               a_failure_ends_in_a_result_with_is_error),
         cmocka_unit_test(what_failed_is_pulled_before_its_error_is_fetched),

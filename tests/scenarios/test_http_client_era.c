@@ -387,6 +387,21 @@ static void the_era_of_a_handshake_server_is_remembered(void **state)
     script_end(&s);
 }
 
+/* That its application chose an era says nothing of its server. */
+static void an_era_that_was_chosen_is_not_remembered(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = options_of(SEGUE_ERA_LEGACY);
+    script_begin(&s, &options);
+    script_initialize(&s, NULL);
+    script_say(script_expect(&s, "GET"), "405 Method Not Allowed", "", "");
+    again(&s);
+    script_discover(&s, SERVER_PLAIN);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_refusal_that_passes_is_told),
         cmocka_unit_test(an_announcement_without_answer_holds_nobody_up),
         cmocka_unit_test(the_era_of_a_handshake_server_is_remembered),
+        cmocka_unit_test(an_era_that_was_chosen_is_not_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -324,6 +324,8 @@ static void failed_with_an_error(world *w)
               "[{\"type\":\"text\",\"text\":\"Protocol level failure\"}]");
     assert_at(r.last, "result.isError", "true");
     assert_at(r.last, "result.isComplete", "true");
+    assert_non_null(strstr(r.last, "\"dev.segue/error\":{\"code\":-32603,\"message\":"
+                                   "\"Protocol level failure\",\"data\":{"));
     assert_code(legacy_task(c, "2", "tasks/result", r.task, NULL), -32603);
 }
 

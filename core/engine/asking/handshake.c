@@ -112,10 +112,10 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
 }
 
 /* Which era the server spoke last: where it was the handshakes', the next session begins
- * with it. */
+ * with it. A session that was told which era to speak has learnt nothing. */
 static void remember(segue_session *session, bool legacy)
 {
-    if (session->conn->exchanging)
+    if (session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)
         sgi_places_note(&session->engine->places, session->conn->place, legacy);
     session->guessed = false;
 }

@@ -71,8 +71,7 @@ static void end_with(segue_request *request, segue_status status, const char *wh
 
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error)
 {
-    if (request->phase != SGI_PHASE_DONE)
-        end_with(request, SEGUE_E_REMOTE, what, error);
+    sgi_request_fail_error(request, SEGUE_E_REMOTE, what, error);
 }
 
 /* What was received so far, merged, goes with the error. */

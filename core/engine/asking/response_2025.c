@@ -57,6 +57,7 @@ void sgi_response_read(sgi_json result, sgi_response *reply)
         .task = found[2],
         .complete = sgi_json_kind_of(found[3]) == SGI_JSON_TRUE,
         .is_error = sgi_json_kind_of(found[4]) == SGI_JSON_TRUE,
+        .error = sgi_json_get(found[5], "dev.segue/error"),
         .fell_back = sgi_json_get(found[5], META "fallback-mode").n > 0,
     };
     if (sgi_json_int(sgi_json_get(found[5], "dev.segue/replace"), &voided) &&

@@ -22,6 +22,7 @@ typedef struct sgi_response {
     bool complete;
     bool is_error;
     bool fell_back;  /* a task, as the server has no mode that was asked for */
+    sgi_json error;  /* that ended it, from a server of this library; or empty */
     uint64_t voided; /* segments up to this one do not count for the result */
 } sgi_response;
 

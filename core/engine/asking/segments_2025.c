@@ -12,7 +12,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
     const sgi_task_2025 *task = request->task_2025;
     if (request->state == SEGUE_TASK_CANCELLED)
         sgi_follow_cancelled(request);
-    else if (task->some)
+    else if (task && task->some)
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, NULL, error);
     else
         sgi_request_finish_error(request, NULL, error);
@@ -51,6 +51,13 @@ void sgi_2025_drop_why(segue_request *request)
     request->look_due = false;
 }
 
+/* The last answer has the error itself, beside its text. */
+static bool is_told(const sgi_response *reply)
+{
+    return reply->complete && reply->is_error &&
+           sgi_json_kind_of(reply->error) == SGI_JSON_OBJECT;
+}
+
 /* What is no tool has no results that are errors: it is asked why it failed. */
 static bool is_failure(const segue_request *request, const sgi_response *reply)
 {
@@ -60,6 +67,10 @@ static bool is_failure(const segue_request *request, const sgi_response *reply)
 void sgi_2025_finish(segue_request *request, const sgi_response *reply)
 {
     sgi_buf cleaned;
+    if (is_told(reply)) {
+        sgi_2025_fail(request, reply->error);
+        return;
+    }
     if (is_failure(request, reply)) {
         request->task_2025->tracker.complete = true;
         ask_why(request);
@@ -204,8 +215,8 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     /* A push whose last segment is the error says it all (R-1905-44). Without one the
      * task may have been cancelled, or have failed as a whole; what is no tool has no
      * results that are errors, so there it has. */
-    if (reply->is_error && (pulled || is_empty || !request->is_call) &&
-        task->why == SGI_WHY_KNOWN)
+    bool is_whole = !pulled && !is_empty && request->is_call && !is_told(reply);
+    if (reply->is_error && !is_whole && task->why == SGI_WHY_KNOWN)
         ask_why(request);
 }
 
@@ -222,10 +233,21 @@ void sgi_2025_note(segue_request *request, sgi_json task)
         sgi_task_note_status(request, task);
 }
 
+/* Nothing is missing before the error, whose text is the last segment, if it has one. */
+static bool is_told_behind_all(const segue_request *request, const sgi_response *reply,
+                               sgi_json last)
+{
+    const sgi_tracker *tracker = &request->task_2025->tracker;
+    uint64_t number = last.n ? sgi_response_number(last) : 0;
+    return is_told(reply) && !sgi_tracker_has_hole(tracker) &&
+           number <= sgi_tracker_prefix(tracker) + 1;
+}
+
 bool sgi_2025_take(segue_request *request, const sgi_response *reply, bool pulled)
 {
     sgi_json id = sgi_json_get(reply->named, "taskId");
-    sgi_json segment;
+    sgi_json segment = {0};
+    size_t at = 0;
     bool is_ours = !id.n || sgi_json_string_is(id, sgi_str_of(request->task_id));
     bool is_good =
         reply->kind == SGI_RESPONSE_TASK ||
@@ -240,10 +262,16 @@ bool sgi_2025_take(segue_request *request, const sgi_response *reply, bool pulle
     if (reply->kind == SGI_RESPONSE_TASK)
         return true;
     take_void(request, reply->voided);
-    for (size_t at = 0; sgi_json_next_item(reply->segments, &at, &segment);)
-        if (sgi_2025_is_live(request))
-            take_segment(request, segment);
-    if (sgi_2025_is_live(request) && reply->complete)
+    bool more = sgi_json_next_item(reply->segments, &at, &segment);
+    while (more && sgi_2025_is_live(request)) {
+        sgi_json here = segment;
+        more = sgi_json_next_item(reply->segments, &at, &segment);
+        if (more || !is_told_behind_all(request, reply, here))
+            take_segment(request, here);
+    }
+    if (sgi_2025_is_live(request) && is_told_behind_all(request, reply, segment))
+        sgi_2025_fail(request, reply->error);
+    else if (sgi_2025_is_live(request) && reply->complete)
         take_end(request, reply, pulled);
     return true;
 }

@@ -69,6 +69,18 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
     return true;
 }
 
+/* The error that ended the call, for clients of this library: the segments only have its
+ * text. */
+static void add_error(sgi_buf *meta, const sgi_op *op)
+{
+    if (op->final != SGI_FINAL_ERROR && op->final != SGI_FINAL_EXPIRED)
+        return;
+    if (meta->len)
+        sgi_buf_add_char(meta, ',');
+    sgi_buf_add_lit(meta, "\"dev.segue/error\":");
+    sgi_buf_add(meta, op->final_data, op->final_len);
+}
+
 static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool complete)
 {
     const sgi_op *op = push->cursor.reader.op;
@@ -82,6 +94,8 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
         sgi_buf_add_lit(&meta, "\"dev.segue/replace\":");
         sgi_buf_add_uint(&meta, push->cursor.voided);
     }
+    if (complete || sgi_segments_are_cut(op))
+        add_error(&meta, op);
     if (complete) {
         sgi_fold_write_fields(&push->cursor.fields, &sending->w, sgi_buf_str(&meta));
     } else if (meta.len) {

@@ -72,8 +72,6 @@ export type TaskOptions = Pick<
 const CALL = "tools/call";
 const NONE: CallOptions = {};
 const WINDOW = 1024;
-/** Characters of an error's message, where there is less to say. */
-const WHY_MOST = 500;
 /** Of an idempotency key: one that is guessed finds the work of somebody else. */
 const KEY_LEAST = 16;
 const KEY_MOST = 128;
@@ -313,14 +311,12 @@ export class Calls extends Conversation {
 }
 
 /**
- * Why a tool failed. One that streamed says it behind all that it had sent, which may be
- * much and was read: then the last text is the reason. `result` has all of it.
+ * Why a tool failed: its last text. A tool that streamed says it behind all that it had
+ * sent, which is output and no reason. `result` has all of it.
  */
 function why(result: Result): string {
-    const whole = result.text;
-    if (whole.length <= WHY_MOST) return whole;
     const last = result.content.findLast((block) => block.type === "text");
-    return (last as TextContent | undefined)?.text ?? whole;
+    return (last as TextContent | undefined)?.text ?? "";
 }
 
 /** The tool that was called last, as JSON. */

@@ -22,7 +22,6 @@ __all__ = ["Calls"]
 Arguments = Mapping[str, Any]
 
 _WINDOW = 1024  # segments that may wait for their reader
-_WHY_MOST = 500  # characters of an error's message, where there is less to say
 _CALL = "tools/call"
 # Of an idempotency key: one that is guessed finds the work of somebody else.
 _KEY_LEAST, _KEY_MOST = 16, 128
@@ -333,8 +332,7 @@ def _set_key(options: _segue.RequestOptions, key: str | None) -> None:
 
 
 def _why(result: Result) -> str:
-    """Why a tool failed. One that streamed says it behind all that it had sent, which may
-    be much and was read: then the last text is the reason. `result` has all of it."""
+    """Why a tool failed: its last text. A tool that streamed says it behind all that it
+    had sent, which is output and no reason. `result` has all of it."""
     texts = [block.text for block in result.content if isinstance(block, Text)]
-    whole = "".join(texts)
-    return whole if len(whole) <= _WHY_MOST or not texts else texts[-1]
+    return texts[-1] if texts else ""
