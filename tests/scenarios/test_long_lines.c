@@ -170,6 +170,33 @@ static void an_event_that_is_too_long_is_not_asked_for_without_end(void **state)
     kit_end(&k);
 }
 
+/* No event behind it shows that it is missing: what was merged is not the result. */
+static void a_last_event_that_cannot_be_read_is_in_the_result(void **state)
+{
+    (void)state;
+    for (int is_long = 0; is_long < 2; is_long++) {
+        kit k = {0};
+        begin_modern(&k, SERVER_STREAMS);
+        record *r = kit_call(&k, "t");
+        kit_result(&k, kit_expect(&k, "tools/call"), CREATED("t1"));
+        const char *stream = kit_expect(&k, "tasks/stream");
+        kit_segment(&k, "t1", 0, 1, "a");
+        if (is_long) {
+            begin_line(
+                &k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\"", 0);
+            end_line(&k, "\n");
+        } else {
+            kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event");
+        }
+        kit_result(&k, stream, FINAL);
+        kit_result(&k, kit_expect(&k, "tasks/get"), "%s," RESULT,
+                   TASK("t1", "completed"));
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_int_equal(r->segments, 2);
+        kit_end(&k);
+    }
+}
+
 /* The server waits for an answer of the client, and gets one. */
 static void a_question_that_is_too_long_is_answered(void **state)
 {
@@ -285,6 +312,8 @@ int main(void)
              a_handshake_fails_when_its_answer_is_too_long),
         CASE("an event that is too long is not asked for without end",
              an_event_that_is_too_long_is_not_asked_for_without_end),
+        CASE("a last event that cannot be read is in the result",
+             a_last_event_that_cannot_be_read_is_in_the_result),
         CASE("a question that is too long is answered",
              a_question_that_is_too_long_is_answered),
         CASE("a request that is too long is refused by its id",

@@ -27,6 +27,13 @@ void sgi_requests_closed(segue_session *session, segue_status status, const char
     }
 }
 
+void sgi_requests_lack(segue_session *session)
+{
+    segue_request *request;
+    TAILQ_FOREACH(request, &session->requests, link)
+        request->partial |= request->streaming != NULL;
+}
+
 /* The token of a call is good for as long as the task that it became lives (2025-11-25
  * basic/utilities/tasks): its own exchange may be over by then. */
 static segue_request *find_by_call(segue_session *session, sgi_json token)

@@ -290,6 +290,8 @@ void sgi_request_go(segue_request *request);
 
 void sgi_requests_opened(segue_session *session);
 void sgi_requests_closed(segue_session *session, segue_status status, const char *text);
+/* What could not be read may have been an event of a stream: each result is fetched. */
+void sgi_requests_lack(segue_session *session);
 /* false: the notification belongs to no request. */
 bool sgi_requests_notified(segue_session *session, sgi_str method,
                            const sgi_message *msg);

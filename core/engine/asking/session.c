@@ -229,6 +229,8 @@ static void message(void *self, const sgi_message *msg)
             sgi_emitter_malformed(emitter);
         else if (msg->is_call)
             sgi_asked_malformed(session, msg);
+        if (!msg->id.n)
+            sgi_requests_lack(session);
     }
 }
 
@@ -237,6 +239,7 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
     segue_session *session = self;
     (void)rpc_code;
     sgi_engine_log(session->engine, SEGUE_LOG_WARNING, "the server sent: %s", problem);
+    sgi_requests_lack(session);
 }
 
 static bool batch(void *self, sgi_str text)
