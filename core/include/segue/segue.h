@@ -1877,7 +1877,9 @@ typedef struct segue_session_options {
                                      over HTTP, where such servers refuse it: there so
                                      long notifications/initialized is waited for */
     int64_t request_timeout_ms; /* of one exchange on the wire; default 60000 */
-    int32_t max_reconnects;     /* in a row; 0 = default 20, -1 = none */
+    int32_t max_reconnects;     /* in a row; so often tasks/get, tasks/update and
+                                   tasks/result that fail are sent again, too, each by
+                                   itself; 0 = default 20, -1 = none */
     int64_t max_result_bytes;   /* collected for one request; default 64 MiB */
     int32_t max_requests;       /* in flight; default 4096 */
     int32_t no_idempotency;     /* 1 = never send an idempotency key */

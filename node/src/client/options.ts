@@ -90,7 +90,8 @@ export interface ConnectOptions extends AnswerOptions {
     /** A server that says nothing to `server/discover` for so long, over stdio, is one of
      * the handshake eras; in milliseconds, default 5,000. */
     probeTimeoutMs?: number | undefined;
-    /** Attempts in a row to connect again, -1 = none; default 20. */
+    /** Attempts in a row to connect again, -1 = none; default 20. So often `tasks/get`,
+     * `tasks/update` and `tasks/result` that fail are sent again, each by itself. */
     maxReconnects?: number | undefined;
     /** So long, in milliseconds, a server that is lost is tried to be reached again, over
      * HTTP by each request; then that ends with a `DisconnectedError`. `Infinity` = as

@@ -64,7 +64,8 @@ class ConnectOptions(TypedDict, total=False):
         request_timeout: Of one exchange on the wire; default 60.
         probe_timeout: A server that says nothing to `server/discover` for so long, over
             stdio, is one of the handshake eras; default 5.
-        max_reconnects: Attempts in a row, -1 = none; default 20.
+        max_reconnects: Attempts in a row, -1 = none; default 20. So often `tasks/get`,
+            `tasks/update` and `tasks/result` that fail are sent again, each by itself.
         reconnect_timeout: So long a server that is lost is tried to be reached again,
             over HTTP by each request; then that ends with a `DisconnectedError`, which
             has the token. `math.inf` = as long as `max_reconnects` allows; default 60.
