@@ -58,8 +58,8 @@ typedef struct sgi_bearer {
 typedef enum sgi_frames {
     SGI_FRAMES_LINES = 0, /* one per line */
     SGI_FRAMES_OPEN,      /* the answer of an HTTP exchange: its first message decides */
-    SGI_FRAMES_BODY,      /* ... it is one message */
-    SGI_FRAMES_EVENTS     /* ... it is a stream of server-sent events */
+    SGI_FRAMES_BODY,      /* the answer is one message */
+    SGI_FRAMES_EVENTS     /* the answer is a stream of server-sent events */
 } sgi_frames;
 
 typedef struct sgi_replay sgi_replay;
@@ -99,10 +99,10 @@ struct sgi_conn {
 
     /* asking over HTTP (ask_http.c) */
     bool exchanging;        /* of a session: each message travels by itself */
-    uint64_t place;         /* ... to this endpoint, */
-    const char *place_name; /* ... as people know it; the transport's */
-    uint32_t credentials;   /* ... how often it was another who says so */
-    sgi_exchange *exchange; /* ... as one of these */
+    uint64_t place;         /* the endpoint it asks */
+    const char *place_name; /* the URL of the endpoint; the transport's */
+    uint32_t credentials;   /* how often the credentials changed */
+    sgi_exchange *exchange; /* of a conversation that is an exchange; else NULL */
 };
 
 sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,

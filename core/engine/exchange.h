@@ -217,32 +217,33 @@ bool sgi_ask_is_over(const sgi_conn *conn);
 bool sgi_ask_waits(const sgi_conn *conn);
 /* The head of what came back. */
 void sgi_ask_heard(sgi_conn *conn, int32_t status);
-/* What comes back: messages by sgi_conn_message while sgi_conn_wants_input, signs of life
- * (comments) here, */
+/* What comes back is said by one of these functions. Messages go to sgi_conn_message
+ * while sgi_conn_wants_input; a sign of life (a comment) comes here. */
 void sgi_ask_alive(sgi_conn *conn);
-/* ... what stood in the event with this id: said behind its message, */
+/* The message that was given last stood in the event with this id. */
 void sgi_ask_position(sgi_conn *conn, sgi_str event);
-/* ... with it for how long the server asks to be left alone: said before the end, */
+/* How long the server asks to be left alone; said before the end. */
 void sgi_ask_wait(sgi_conn *conn, int64_t ms);
-/* ... a status that brings no answer, with its body, */
+/* A status that brings no answer, with its body. */
 void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body);
-/* ... 404, with its body, to what named a wire session: a message, or (taken) the stream
- * of the answer to one that had been taken, */
+/* 404, with its body, to what named a wire session: a message, or (taken) the stream of
+ * the answer to a message that had been taken. */
 void sgi_ask_forgotten(sgi_conn *conn, bool taken, sgi_str body);
-/* ... JSON to the end that was given by sgi_conn_message and did not answer, */
+/* The JSON body was given to sgi_conn_message and did not answer. */
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
-/* ... no answer, and none to be had by trying again (certificates, redirects), */
+/* There is no answer, and trying again brings none (certificates, redirects). */
 void sgi_ask_denied(sgi_conn *conn, const char *why);
-/* ... an answer that is larger than a message may be, */
+/* The answer is larger than max_message_bytes. */
 void sgi_ask_too_large(sgi_conn *conn);
-/* ... 401 or 403, and no token to be had that helps, */
+/* Status 401 or 403, and no token can be had that helps. */
 void sgi_ask_unauthorized(sgi_conn *conn, int32_t status, const char *why);
-/* ... or none to be had now: it was not done, and may be sent again; before the end, */
+/* No token can be had now. The request was not done, and may be sent again; said before
+ * the end. */
 void sgi_ask_put_off(sgi_conn *conn);
-/* ... nothing, as it cannot have reached the server: said before the end, */
+/* It cannot have reached the server; said before the end. */
 void sgi_ask_unsent(sgi_conn *conn);
-/* ... or the end: sgi_conn_lost, which means nothing to an exchange that is over. Then
- * the reference is given back, after which the exchange is not touched. */
+/* The end itself is said by sgi_conn_lost, which means nothing to an exchange that is
+ * over. Then this gives the reference back, and the exchange is not touched again. */
 void sgi_ask_release(sgi_conn *conn);
 /* While it is held its time stands still: it waits for a token. */
 void sgi_ask_hold(sgi_conn *conn, bool held);

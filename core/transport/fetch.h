@@ -69,10 +69,12 @@ typedef struct sgi_fetch_request {
     sgi_buf *body;    /* of a POST: taken on success, then empty; may be NULL */
     bool lasting;     /* a stream without a foreseeable end */
     bool public_only; /* a peer has named the URL: no connection is made to an
-                                    address that is not public, ... */
-    const sgi_address *excepted; /* ... but for this one, which may be NULL; when it is
-                                    of this machine, all of this machine are */
-    bool once; /* may not be acted on twice: a pooled connection that dies when some
+                                    address that is not public */
+    const sgi_address
+        *excepted; /* a connection is made to this address all the same; when
+                                    it is of this machine, to all of this machine; NULL =
+                                    to none */
+    bool once;     /* may not be acted on twice: a pooled connection that dies when some
                       of the body has left is a fault, else it is sent again; one that was
                       idle for more than 3 s is not used */
 } sgi_fetch_request;

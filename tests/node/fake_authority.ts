@@ -30,7 +30,7 @@ export class Authority {
     headers: http.IncomingHttpHeaders = {};
     /** What tokens were asked for with, in order. */
     readonly grants: string[] = [];
-    /** So many times no token can be had. */
+    /** How many times no token can be had. */
     busy = 0;
     /** The task that a tool of the server makes has ended. */
     isDone = false;

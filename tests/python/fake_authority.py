@@ -37,7 +37,7 @@ class Authority:
         tokens: The access tokens that are good.
         headers: Of the last request to the endpoint.
         grants: What tokens were asked for with, in order.
-        busy: So many times no token can be had.
+        busy: How many times no token can be had.
         is_silent: Who has a good token gets no answer.
         is_done: The task that a tool of the server makes has ended.
     """

@@ -244,7 +244,7 @@ static void what_was_sent_without_a_key_has_no_token(void **state)
     }
 }
 
-/* ... and so does one whose server is another by now. */
+/* A token is of no use where the server takes no keys any more. */
 static void a_token_needs_a_server_with_keys(void **state)
 {
     (void)state;

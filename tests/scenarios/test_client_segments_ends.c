@@ -38,8 +38,8 @@ static void a_broken_stream_is_pulled(void **state)
     kit_end(&k);
 }
 
-/* ... and when its task asks something, the question is asked for: a server may ask only
- * where somebody waits for the result. The tool goes on when it has its answer. */
+/* When the task of a broken stream asks something, its result is pulled: a server may ask
+ * only where somebody waits for the result. The tool goes on when it has its answer. */
 static void a_broken_stream_that_asks_is_waited_for(void **state)
 {
     (void)state;

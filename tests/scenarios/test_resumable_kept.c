@@ -344,7 +344,7 @@ static void say_piece(world *w, const char *text)
     world_run(&other);
 }
 
-/* A client that has so many pieces, and over HTTP the events up to this one, comes. */
+/* A client comes that has this number of pieces, and over HTTP the events up to this. */
 static void go_on(wire *c, const char *event, int has)
 {
     if (c->w->place != WORLD_HTTP) {

@@ -306,7 +306,7 @@ static int count_cut(stage *s)
     return cut;
 }
 
-/* p99 of quick calls beside so many streams; the first `slow` do not read meanwhile. */
+/* p99 of quick calls beside other streams; the first `slow` do not read meanwhile. */
 static int64_t measure(int streams, int slow)
 {
     static int64_t times[PROBES];

@@ -516,7 +516,8 @@ static void who_is_away_for_less_than_a_lease_goes_on(world *w)
     end();
 }
 
-/* ... and for longer: B takes it over, and A, back again, is fenced and follows. */
+/* A is out of reach for longer than its lease: B takes the task over, and A, back again,
+ * is fenced and follows. */
 static void who_is_away_for_a_lease_is_fenced(world *w)
 {
     begin(w);

@@ -48,7 +48,7 @@ typedef struct app {
     segue_runtime *runtime;
     segue_session *session;
     segue_request *request;
-    int stop_at; /* it handles no more than so many; 0 = all */
+    int stop_at; /* the most segments that it handles; 0 = all */
     uint64_t first, last;
     int handled;
     int completed;

@@ -193,7 +193,7 @@ def check_files(paths):
 
 
 def shares_of(paths, count):
-    """The files in so many shares of about one size. Those of one program stay together:
+    """The files in `count` shares of about one size. Those of one program stay together:
     what it said first may be in another file."""
     programs = {}
     for path in paths:

@@ -47,14 +47,14 @@ heard *auth_expect(auth_script *a, const char *method, const char *path);
 void auth_refuse(heard *h, const char *status, const char *challenge);
 /* Plays the metadata of the resource; issuer: this server. */
 void auth_resource(auth_script *a);
-/* ... and that of the authorization server. */
+/* The same, and the metadata of the authorization server. */
 void auth_metadata(auth_script *a);
 void auth_register(auth_script *a);
 /* server/discover is refused, and all up to the browser. */
 void auth_discover(auth_script *a);
-/* The browser comes back with a code, */
+/* The browser comes back with a code. */
 void auth_agree(auth_script *a);
-/* ... or with an error. */
+/* The browser comes back with an error. */
 void auth_decline(auth_script *a);
 /* Answers the token endpoint; members: further ones. */
 void auth_token(auth_script *a, const char *token, const char *members);

@@ -152,11 +152,11 @@ typedef struct composition_plan {
     int batch;                 /* steps of a handler's turn, at most */
     uint32_t piece;            /* bytes of a turn of the line, at most */
     uint32_t room;             /* bytes that the line holds: how slow its reader may be */
-    uint32_t slowness;         /* a turn in so many moves anything */
+    uint32_t slowness;         /* one turn in this many moves anything */
     int cuts, kills, restarts; /* still to come */
-    int repeats, reorders;     /* one in so many; 0 = none */
+    int repeats, reorders;     /* one in this many; 0 = none */
     int64_t max_queue;         /* of the server */
-    size_t read_bytes;         /* ... of a log, that it reads back at once; 0 = usual */
+    size_t read_bytes;         /* of a log that it reads back at once; 0 = usual */
     bool keeps;                /* the store keeps what nobody needs any more */
     int64_t credit;
     bool discard;

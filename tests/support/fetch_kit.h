@@ -16,8 +16,8 @@ typedef struct fetch_rig {
     char url[200];
     bool once;                   /* of the next request */
     bool lasting;                /* likewise */
-    bool public_only;            /* likewise, ... */
-    const sgi_address *excepted; /* ... but for this one */
+    bool public_only;            /* likewise */
+    const sgi_address *excepted; /* the address that public_only lets pass */
     char named[200];             /* its URL; "" = the fetcher's */
 } fetch_rig;
 

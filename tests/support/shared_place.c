@@ -7,8 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#define FIRST_FINAL 8 /* kinds of entry from here on end an operation, */
-#define LAST_FINAL 11 /* ... up to here */
+/* The first and the last kind of entry that end an operation. */
+#define FIRST_FINAL 8
+#define LAST_FINAL 11
 
 typedef struct undo {
     int32_t kind;

@@ -20,7 +20,7 @@ typedef struct shared_op {
     segue_store_entry *entries;
     size_t count, cap;
     uint64_t posted; /* letters that ever came */
-    uint64_t told;   /* ... that its owner was shown */
+    uint64_t told;   /* letters that its owner was shown */
     int gone;        /* deleted in the commit under way */
     unsigned made;   /* by which commit of the place */
 } shared_op;

@@ -23,7 +23,7 @@ typedef struct shared_options {
 segue_status shared_store_new(shared_place *place, const shared_options *options,
                               shared_store **self, segue_store **out);
 
-/* The next commits, so many, answer SEGUE_E_STORE; applied = they are done all the
+/* The next `commits` commits answer SEGUE_E_STORE; applied = they are done all the
  * same. */
 void shared_store_fail(shared_store *self, int commits, int applied);
 /* 1 = it reaches the place no more: everything fails, and its lease lapses. */

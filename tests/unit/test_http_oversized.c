@@ -23,7 +23,7 @@ static heard *begin_call(http_script *s, record **r)
     return script_expect(s, "tools/call");
 }
 
-/* So many bytes that are no end of anything, unless the call has ended before. */
+/* Pushes `count` bytes that are no end of anything, unless the call has ended before. */
 static void push_bytes(heard *h, size_t count, const record *r)
 {
     char bytes[1000];

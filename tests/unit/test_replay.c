@@ -42,7 +42,7 @@ static void expect(uint64_t after, const char *text)
     assert_string_equal(out.p, text);
 }
 
-/* So many are gone, and it is said before what there is. */
+/* `gone` events are gone, and that is said before what there is. */
 static void expect_gone(uint64_t after, int gone, const char *text)
 {
     char all[64];

@@ -106,7 +106,7 @@ void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
 /* The server answered with something that is neither. */
 void sgi_emitter_malformed(sgi_emitter *emitter);
-/* ... with more than a message may have. */
+/* The answer is larger than max_message_bytes. */
 void sgi_emitter_too_large(sgi_emitter *emitter);
 /* Its exchange came to an end that is no message. why NULL = the status says it. */
 void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);

@@ -167,13 +167,13 @@ struct segue_request {
     bool behind; /* the inbox is full, callbacks are due: the session reads no more */
     uint64_t next_event;
     uint64_t gap;     /* E: next_event when a hole before it was asked for again */
-    uint64_t gap_end; /* ... the last event that came behind that hole */
+    uint64_t gap_end; /* E: the last event that came behind that hole */
     uint64_t next_segment;
-    uint64_t void_segments; /* so many were thrown away by the last replace */
+    uint64_t void_segments; /* segments that the last replace threw away */
     bool end_seen;          /* E: tasks/get was ahead of the stream */
     uint64_t streamed;      /* E: the last segment of its stream */
-    bool counts;            /* ... which was seen from its first event on */
-    uint64_t void_before;   /* ... of which so many were shown to be */
+    bool counts;            /* E: the stream was seen from its first event on */
+    uint64_t void_before;   /* those of void_segments that were shown as void */
     bool unsure;            /* events were passed over, see follow_events.c */
     bool partial;           /* the fold lacks what came before the cursor of a token */
     sgi_fold fold;
@@ -195,8 +195,8 @@ struct segue_request {
     int64_t resume_due_ms; /* monotonic: not before */
     char *last_event;      /* over HTTP: of the last message that was taken, or NULL */
     bool taken_over;       /* it was another process's */
-    uint64_t gone;    /* ... and the server keeps no segment up to this one any more, */
-    uint64_t handled; /* ... of which the other process has handled so many */
+    uint64_t gone;         /* the server keeps no segment up to this one any more */
+    uint64_t handled;      /* segments that the other process has handled */
     bool has_progress;
     double last_progress;
 
@@ -209,7 +209,7 @@ struct segue_request {
     int64_t credit;           /* -1 = no limit */
     uint64_t delivered_event; /* event + 1 of the last segment whose delivery has begun */
     uint64_t delivered_segment;
-    uint64_t delivered_void; /* so many it has been told to be void */
+    uint64_t delivered_void; /* segments that it was told to be void */
     uint64_t dropped;
     bool replace_due; /* the next segment replaces those before it */
 
@@ -218,7 +218,7 @@ struct segue_request {
     sgi_buf result;
     segue_error *error;
     bool completed; /* on_complete has begun */
-    bool given_up;  /* ... when the end was known: its segments wait for no credit */
+    bool given_up;  /* by the application, after the end: segments wait for no credit */
     /* Of one that the engine itself made: told of the end, under the lock, and in place
      * of the events (hosting/asker.h). */
     void (*ended)(segue_request *request);
@@ -277,7 +277,7 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
 void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
                             sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
-/* ... for a limit of this side. */
+/* It fails because it exceeds a limit of this side. */
 void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
                             sgi_limit limit);
 

@@ -45,12 +45,12 @@ struct segue_session {
     sgi_stage stage;
     bool user_closed;
     int32_t attempts; /* to connect, in a row */
-    int64_t lost_ms;  /* ... since then; monotonic */
+    int64_t lost_ms;  /* when this row of attempts began; monotonic */
     bool was_open;
     sgi_timer timer;       /* probe, or the next attempt */
     int64_t user_ms;       /* since when a user decides about a token; monotonic, 0 = none
                               does */
-    int64_t wait_until_ms; /* so long the server asked to be left alone; monotonic */
+    int64_t wait_until_ms; /* the server asked to be left alone until then; monotonic */
     int64_t last_id;
     /* a question that is asked as a task: its ids begin with this (hosting/asker.h) */
     sgi_question_id question;
@@ -62,16 +62,16 @@ struct segue_session {
     int32_t unheard;             /* times in a row that it brought nothing */
     int32_t ids_reused;          /* ids that the server gave two questions */
     int32_t telling;             /* exchanges that nobody waits for */
-    bool answers_due;            /* ... were too many: answers wait (asked.c) */
+    bool answers_due;            /* telling was at its limit: answers wait (asked.c) */
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
-    int32_t renewals;            /* ... in a row that answered nothing but that */
-    int64_t opened_ms;           /* when it was opened last, */
-    bool answered;               /* ... and a request has been answered since */
+    int32_t renewals;            /* wire sessions in a row that answered nothing else */
+    int64_t opened_ms;           /* when it was opened last */
+    bool answered;               /* a request has been answered since then */
     bool guessed;      /* the era under trial is the one its server spoke last */
-    bool probed_again; /* ... and server/discover was sent once more */
-    struct sgi_emitter *probing; /* server/discover is under way, */
-    struct sgi_emitter *shaking; /* ... initialize is; over a byte stream perhaps both */
+    bool probed_again; /* server/discover was sent once more */
+    struct sgi_emitter *probing; /* server/discover is under way */
+    struct sgi_emitter *shaking; /* initialize is; over a byte stream perhaps both are */
     char *
         refusal; /* what the server said to initialize, while it is waited for; or NULL */
     bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */
@@ -101,9 +101,9 @@ struct segue_session {
     /* log messages of the handshake eras (log_wish.c) */
     bool has_logging;
     int32_t log_level;           /* in force; SGI_LOG_LEVELS = none is */
-    struct sgi_emitter *wishing; /* logging/setLevel is under way, */
-    int32_t wish_level;          /* ... for this level, */
-    int32_t wish_session;        /* ... in this wire session */
+    struct sgi_emitter *wishing; /* logging/setLevel is under way */
+    int32_t wish_level;          /* the level that it sets */
+    int32_t wish_session;        /* the wire session that it was sent in */
 
     /* tasks of 2025-11-25 (task_calls.c) */
     bool has_task_calls; /* the server takes tools/call as a task */

@@ -20,8 +20,8 @@
 
 /* Larger answers are none. */
 #define SGI_FLOW_BODY_MAX ((size_t)256 * 1024)
-/* Of the scopes that metadata offers so many entries are looked at, and so many bytes of
- * scopes are asked for; what a server names beyond is not. */
+/* The most entries of scopes_supported that are looked at, and the most bytes of scopes
+ * that are asked for. The rest is ignored. */
 #define SGI_FLOW_OFFERED_MAX 1000
 #define SGI_FLOW_SCOPES_MAX ((size_t)8 * 1024)
 #define SGI_FLOW_WHY_SIZE 320

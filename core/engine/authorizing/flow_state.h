@@ -142,7 +142,7 @@ void sgi_ft_clear(sgi_flow *flow, sgi_flow_text which);
 void sgi_flow_done(sgi_flow *flow);
 void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* ... without one now, and perhaps with one later. */
+/* It ends without a token now; a later try may get one. */
 void sgi_flow_put_off(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* True when some text could not be kept: the flow has failed then. */

@@ -11,10 +11,10 @@ typedef struct sgi_cursor {
     uint64_t
         voided; /* segments up to here were replaced, which is to be said; 0 = none */
     bool just_voided;  /* no segment behind these was met */
-    uint64_t replaced; /* so many were replaced so far */
+    uint64_t replaced; /* segments that were replaced so far */
     uint64_t from;     /* entries that stand up to here were sent before */
-    bool counts;       /* not so segments: */
-    uint64_t has;      /* ... those up to this number are not shown */
+    bool counts;       /* segments go by their number instead: */
+    uint64_t has;      /* segments up to this number are not shown */
     bool mute;         /* no segment is shown */
     /* What else stands in the log is a message of its own; NULL = it is passed over. */
     void (*other)(struct sgi_cursor *cursor, const sgi_entry *entry);

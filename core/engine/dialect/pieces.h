@@ -58,7 +58,7 @@ void sgi_pieces_of(sgi_reply *reply, sgi_op *op, bool again);
 /* The operation is not the one that there is: they are still wanted. */
 void sgi_pieces_leave(sgi_reply *reply);
 /* The same for the channel of a request that can be resumed (Z): from where its client
- * has all. has: so many segments it says to have; NULL = what is confirmed counts.
+ * has all. has: the number of segments it says to have; NULL = what is confirmed.
  * Without memory the conversation closes: its client comes again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
 /* Somebody carries its conversation again. */

@@ -7,7 +7,7 @@
  *
  * A request stands in the table of its server, under its id (question_id.h), until it is
  * answered, withdrawn, or the session ends: then its question is asked anew wherever its
- * operation is waited for. So many of a session are out at most, others wait.
+ * operation is waited for. The number that is out in a session is bounded; others wait.
  *
  * An answer is taken for the question that its id names, and for no other: in the session
  * that was asked, or from the same principal when the question is in the store. One that

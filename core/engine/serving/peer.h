@@ -109,7 +109,7 @@ struct sgi_reply {
 sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who);
 /* A message of the client. */
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
-/* ... that is a response. */
+/* The same for a response. */
 sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
 /* What it was sent as, with its parts looked up; false when it cannot be answered. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);

@@ -91,7 +91,7 @@ void sgi_resumable_adopt(sgi_resumable *r, const sgi_resumable *fresh);
 segue_status sgi_resumable_note(sgi_op *op, sgi_str message);
 /* An entry joins its log. */
 void sgi_resumable_note_entry(sgi_resumable *r, const sgi_entry *entry);
-/* Its log is to take so many bytes more: what may go goes. */
+/* Makes room in its log for more bytes, by dropping what may be dropped. */
 void sgi_resumable_make_room(sgi_resumable *r, size_t bytes, size_t limit);
 /* A message that ends at this position is about to be written on its channel. */
 void sgi_resumable_mark(sgi_reply *reply, uint64_t seq);

@@ -113,12 +113,12 @@ struct segue_server {
     struct sgi_op_list followed_ops; /* seen longest ago first */
     LIST_HEAD(, sgi_rebuilding) rebuilds;
     uint64_t errand_number; /* of the last */
-    size_t errands;         /* that are not done, */
-    size_t errand_bytes;    /* ... and what they hold; see errands.h */
+    size_t errands;         /* that are not done */
+    size_t errand_bytes;    /* that they hold; see errands.h */
     sgi_map rounds;         /* of plain calls that wait for input, by id */
     sgi_map asks;           /* requests to clients that are out, by id; see asks.c */
-    size_t late_answers;    /* that are looked for in the store, */
-    size_t late_bytes;      /* ... and what they hold; see late_answer.h */
+    size_t late_answers;    /* that are looked for in the store */
+    size_t late_bytes;      /* that they hold; see late_answer.h */
     sgi_seal seal;          /* of what clients bring back */
     uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */
     size_t ended_count;

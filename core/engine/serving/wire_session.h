@@ -50,8 +50,8 @@ void sgi_wire_session_end(sgi_wire_session *session);
  * answered. */
 void sgi_wire_sessions_end(segue_server *server);
 
-/* A new exchange of the session, which keeps so many bytes of events for a client that
- * comes again (replay.h); NULL when out of memory. */
+/* A new exchange of the session, which keeps at most max_replay bytes of events for a
+ * client that comes again (replay.h); NULL when out of memory. */
 sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
                                     void *transport);
 /* The exchange that sent this event; NULL when there is none, or it is not kept any

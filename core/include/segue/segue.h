@@ -1405,7 +1405,7 @@ struct segue_bearer_options {
     int32_t access_tokens_only; /* 1 = only type "at+jwt"; else also "JWT", and none */
     int64_t leeway_ms;          /* clocks may be apart; default 30000, -1 = not at all */
     int64_t jwks_age_ms;        /* keys are fetched anew when so old; default 600000 */
-    int64_t jwks_refresh_ms;    /* ... and for one that is unknown at most twice in this
+    int64_t jwks_refresh_ms;    /* an unknown key has them fetched at most twice in this
                                    time; default 30000 */
     int32_t max_tokens; /* good ones that are remembered; default 1000, -1 = none */
 };

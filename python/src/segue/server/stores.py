@@ -29,7 +29,7 @@ class Store:
             process.
         busy_timeout: SQLite: seconds that another process may hold the file (5).
         timeout: Redis: seconds of a call, connecting and repeating in it (5).
-        lease: Redis: after so many seconds of silence others take over (10).
+        lease: Redis: seconds of silence after which others take over (10).
         max_bytes: memory: payloads that are kept at most (256 MiB).
         max_principal_operations: kept of one principal at most; no bound by default.
         max_principal_bytes: the same in bytes, with their logs.
