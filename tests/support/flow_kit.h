@@ -86,7 +86,7 @@ void flow_enter(flow_kit *k, const char *token);
 void flow_assert_token(flow_kit *k, const char *token);
 /* It is through without success, and says this somewhere. */
 void flow_assert_failed(flow_kit *k, const char *why);
-/* It is through without success, as somebody was out of reach: a later try may succeed. */
+/* It is through without success, as somebody was out of reach: it may succeed later. */
 void flow_assert_put_off(flow_kit *k, const char *why);
 
 #endif

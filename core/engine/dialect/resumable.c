@@ -54,8 +54,8 @@ static const char *what_became(const sgi_op *op)
     return visible && !op->is_task && op->final == SGI_FINAL_EXPIRED ? "expired" : NULL;
 }
 
-/* The same for this client. What was delivered to a process that has died is told again to
- * a client that says how far it is, as long as it is kept: a request with a key is. */
+/* The same for this client. What was delivered to a process that has died is told again
+ * to a client that says how far it is, as long as it is kept: a request with a key is. */
 static const char *refusal_of(const looking *look, const sgi_op *op)
 {
     const char *closed = op->resumable->closed;
