@@ -177,7 +177,8 @@ class Authority:
         self.headers = headers
         if not self._may_enter(headers):
             where = f"{self.issuer}/.well-known/oauth-protected-resource/mcp"
-            challenge = f'WWW-Authenticate: Bearer resource_metadata="{where}"'
+            why = 'error="invalid_token", error_description="It has expired"'
+            challenge = f'WWW-Authenticate: Bearer {why}, resource_metadata="{where}"'
             return "401 Unauthorized", [challenge], None
         if method != "POST":
             return "405 Method Not Allowed", [], None
@@ -193,6 +194,8 @@ class Authority:
         }
         if asked["method"] == "server/discover":
             result["_meta"] = {"io.modelcontextprotocol/serverInfo": info}
+        if asked["method"] == "tools/list":
+            result["tools"] = [{"name": "t", "inputSchema": {"type": "object"}}]
         if asked["method"] == "tools/call":
             result = {"resultType": "task", **_TASK, "status": "working"}
         if asked["method"] == "tasks/get":

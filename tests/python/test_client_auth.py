@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -26,7 +27,9 @@ def test_a_bearer_token(nothing_left: None) -> None:
                 assert session.peer.server.name == "guarded"
             with pytest.raises(segue.UnauthorizedError):
                 await segue.connect(authority.url, auth="wrong")
-            with pytest.raises(segue.UnauthorizedError):
+            with pytest.raises(
+                segue.UnauthorizedError, match=r"It has expired; .* as auth="
+            ):
                 await segue.connect(authority.url)
             headers = {"Authorization": "Bearer secret", "X-More": "7"}
             async with segue.connect(authority.url, headers=headers):
@@ -278,5 +281,48 @@ def test_an_outage_of_the_authorization_server(nothing_left: None) -> None:
                 assert task.token is not None
                 authority.busy, authority.is_done = 0, True
                 assert (await session.resume(task.token).result()).content == []
+
+    run(work)
+
+
+def test_a_login_of_the_command(nothing_left: None, tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    environment = {
+        **os.environ,
+        "BROWSER": "true",  # which opens nothing
+        "SEGUE_LOGINS": str(tmp_path / "logins"),
+        "NO_PROXY": "127.0.0.1",
+    }
+    environment.pop("SEGUE_BEARER", None)
+
+    async def work() -> None:
+        async def run_command(*words: str) -> tuple[int | None, str, str]:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "segue.cli", "tools", authority.url, *words),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment,
+            )
+            assert process.stdout and process.stderr
+            told = ""
+            while line := (await process.stderr.readline()).decode():
+                told += line
+                if line.startswith(authority.issuer):
+                    await browser([])(line.strip())
+            out = (await process.stdout.read()).decode()
+            return await process.wait(), out, told
+
+        async with Authority() as authority:
+            code, _, told = await run_command()
+            assert code != 0 and "--login" in told and "It has expired" in told
+            code, out, told = await run_command("--login")
+            assert (code, "to log in, visit" in told) == (0, True), told
+            assert out.startswith("t\t") or out.strip() == "t"
+            assert (await run_command("--login"))[2] == ""  # what was kept is good
+            code, _, told = await run_command("--login", "--bearer", "x")
+            assert (code, "choose one" in told) == (2, True)
+            kept = list((tmp_path / "logins").iterdir())
+            assert kept and all(stat.S_IMODE(p.stat().st_mode) == 0o600 for p in kept)
 
     run(work)

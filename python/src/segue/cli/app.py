@@ -55,6 +55,15 @@ Bearer = Annotated[
         help="Bearer token, or @file with it.",
     ),
 ]
+Login = Annotated[
+    bool,
+    typer.Option(
+        "--login",
+        help="Log in with a browser where the server asks for it; what that gives is "
+        "kept in a private directory ($SEGUE_LOGINS, by default "
+        "~/.local/state/segue/logins).",
+    ),
+]
 Era = Annotated[
     Literal["auto", "modern", "legacy"],
     typer.Option("--era", help="Revision 2026-07-28, those with a handshake, or either."),
@@ -94,10 +103,14 @@ def _usage(screen: Screen, error: UsageError) -> typer.Exit:
 
 
 def _access(
-    screen: Screen, headers: list[str] | None, bearer: str | None, era: TargetEra
+    screen: Screen,
+    headers: list[str] | None,
+    bearer: str | None,
+    login: bool,
+    era: TargetEra,
 ) -> Access:
     try:
-        return parse_access(headers or [], bearer, era)
+        return parse_access(headers or [], bearer, era, login)
     except UsageError as error:
         raise _usage(screen, error) from None
 
@@ -133,11 +146,12 @@ def tools_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """List the tools of a server, or show one."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     _go(screen, listing.tools(screen, _target(screen, server), access, name=name))
 
 
@@ -176,11 +190,12 @@ def call_command(
     quiet: Quiet = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """Call a tool. Ctrl-C leaves a durable task running and says how to come back."""
     screen = Screen(as_json=as_json, is_quiet=quiet)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     try:
         base = arguments.read_json(args) if args is not None else None
     except UsageError as error:
@@ -210,11 +225,12 @@ def resources_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """List the resources of a server, and their templates."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     _go(screen, listing.resources(screen, _target(screen, server), access))
 
 
@@ -228,11 +244,12 @@ def read_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """Read a resource."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     _go(screen, listing.read(screen, _target(screen, server), access, uri, output))
 
 
@@ -242,11 +259,12 @@ def prompts_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """List the prompts of a server."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     _go(screen, listing.prompts(screen, _target(screen, server), access))
 
 
@@ -258,11 +276,12 @@ def prompt_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """Fill in a prompt."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     _go(
         screen, listing.prompt(screen, _target(screen, server), access, name, pairs or [])
     )
@@ -274,11 +293,12 @@ def inspect_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
     era: Era = "auto",
 ) -> None:
     """Say which revisions a server speaks, and what it can do."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, era)
+    access = _access(screen, header, bearer, login, era)
     _go(screen, listing.inspect(screen, _target(screen, server), access))
 
 
@@ -290,10 +310,11 @@ def task_ls_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
 ) -> None:
     """List the saved tasks."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, "auto")
+    access = _access(screen, header, bearer, login, "auto")
     _go(screen, tasks.list_tasks(screen, access, is_refreshed=refresh))
 
 
@@ -304,10 +325,11 @@ def task_get_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
 ) -> None:
     """Ask the server how a task is."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, "auto")
+    access = _access(screen, header, bearer, login, "auto")
     target = _target(screen, server) if server else None
     _go(screen, tasks.get(screen, access, name, target))
 
@@ -346,10 +368,11 @@ def task_watch_command(
     quiet: Quiet = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
 ) -> None:
     """Show a task from its first segment to its end."""
     screen = Screen(as_json=as_json, is_quiet=quiet)
-    access = _access(screen, header, bearer, "auto")
+    access = _access(screen, header, bearer, login, "auto")
     _follow(name, server, answer, screen, access, is_from_start=True, is_streamed=True)
 
 
@@ -365,10 +388,11 @@ def task_resume_command(
     quiet: Quiet = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
 ) -> None:
     """Go on with a task behind the last segment that was shown."""
     screen = Screen(as_json=as_json, is_quiet=quiet)
-    access = _access(screen, header, bearer, "auto")
+    access = _access(screen, header, bearer, login, "auto")
     _follow(
         name, server, answer, screen, access, is_from_start=result, is_streamed=not result
     )
@@ -381,10 +405,11 @@ def task_cancel_command(
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
+    login: Login = False,
 ) -> None:
     """Cancel a task on its server."""
     screen = Screen(as_json=as_json)
-    access = _access(screen, header, bearer, "auto")
+    access = _access(screen, header, bearer, login, "auto")
     target = _target(screen, server) if server else None
     _go(screen, tasks.cancel(screen, access, name, target))
 

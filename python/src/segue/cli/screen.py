@@ -69,6 +69,8 @@ class Screen:
         # A KeyError shows its message in quotes.
         text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
         text = text or type(error).__name__
+        if isinstance(error, errors.UnauthorizedError):
+            text += " (--login logs in with a browser, --bearer gives a token)"
         self.notes.print(f"segue: {text}", style="red", markup=False, soft_wrap=True)
         if self.as_json:
             told: dict[str, Any] = {"message": text}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
 import os
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Literal
 
@@ -26,12 +29,14 @@ class Access:
     Attributes:
         headers: Sent with each HTTP request.
         bearer: A bearer token; None for none.
+        login: A user logs in where the server asks for it.
         era: ``auto``, ``modern`` or ``legacy``.
     """
 
     headers: dict[str, str] = dataclasses.field(default_factory=dict)
     bearer: str | None = None
     era: Era = "auto"
+    login: bool = False
 
 
 def parse_target(text: str) -> Target:
@@ -62,11 +67,14 @@ def show_target(target: Target) -> str:
     return target if isinstance(target, str) else shlex.join(target)
 
 
-def parse_access(headers: list[str], bearer: str | None, era: Era) -> Access:
+def parse_access(
+    headers: list[str], bearer: str | None, era: Era, login: bool = False
+) -> Access:
     """Options of the command line as an `Access`.
 
     Raises:
-        UsageError: A header is not ``Name: value``, or the token's file cannot be read.
+        UsageError: A header is not ``Name: value``, the token's file cannot be read, or
+            there is a token beside a login.
     """
     parsed = {}
     for header in headers:
@@ -79,7 +87,24 @@ def parse_access(headers: list[str], bearer: str | None, era: Era) -> Access:
             bearer = Path(bearer[1:]).read_text(encoding="utf-8").strip()
         except OSError as error:
             raise UsageError(f"{bearer}: {error.strerror}") from error
-    return Access(parsed, bearer, era)
+    if login and bearer is not None:
+        raise UsageError("--login and --bearer are two ways to the same: choose one")
+    return Access(parsed, bearer, era, login)
+
+
+def _login() -> segue.OAuth:
+    """Tokens are kept, so that the user is asked once."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    place = os.environ.get("SEGUE_LOGINS") or Path(state) / "segue" / "logins"
+
+    async def show(url: str) -> None:
+        print(f"to log in, visit\n{url}", file=sys.stderr, flush=True)
+        with contextlib.suppress(webbrowser.Error):
+            await asyncio.to_thread(webbrowser.open, url)
+
+    return segue.OAuth(
+        client_name="segue", storage=segue.FileStorage(place), open_browser=show
+    )
 
 
 def connect(
@@ -93,7 +118,7 @@ def connect(
     chosen["on_reconnect"] = screen.reconnect
     if isinstance(target, str):
         chosen["headers"] = access.headers
-        chosen["auth"] = access.bearer
-    elif access.headers or access.bearer is not None:
-        raise UsageError("headers and tokens are for URLs")
+        chosen["auth"] = _login() if access.login else access.bearer
+    elif access.headers or access.bearer is not None or access.login:
+        raise UsageError("headers, tokens and logins are for URLs")
     return segue.connect(target, **chosen)

@@ -320,6 +320,12 @@ async def open_session(target: Target, o: ConnectOptions) -> Session:
         raise errors.RequestTimeoutError(
             f"no connection to {name} within {patience:g} s"
         ) from None
+    except errors.UnauthorizedError as error:
+        await session.close()
+        if "auth" in o:
+            raise
+        told = f"{error}; give a token, or segue.OAuth() to log in, as auth="
+        raise errors.UnauthorizedError(told) from error
     except BaseException:
         await session.close()
         raise
