@@ -1376,7 +1376,8 @@ struct segue_bearer_options {
     const char *resource; /* URL by which clients know the endpoint: they ask for tokens
                              for it. NULL = the listener's, if it has one (not on a Unix
                              socket, and not on all addresses at once) */
-    const char *authorization_servers; /* issuers (URLs) separated by blanks; required */
+    const char *authorization_servers; /* issuers (URLs) separated by blanks; required;
+                                          without on_bearer it is one */
     const char *scopes_supported; /* told in the metadata: what is needed to begin with;
                                      blanks between; NULL = not told */
     const char *required_scopes;  /* every request needs all of them; NULL = none */
@@ -1392,7 +1393,7 @@ struct segue_bearer_options {
     segue_bearer_fn on_bearer; /* NULL = tokens are JWT, see below */
 
     /* As JWT: */
-    const char *issuer;   /* iss; NULL = the first of authorization_servers */
+    const char *issuer;   /* iss; NULL = that of authorization_servers */
     const char *audience; /* aud has one of these, separated by blanks; NULL = the
                                resource */
     const char

@@ -72,8 +72,8 @@ class BearerAuth:
     """Every caller needs a token.
 
     Args:
-        issuer: URL of the authorization server, or several of them; a JWT has to be of
-            the first.
+        issuer: URL of the authorization server. With `verify` there may be several; a key
+            set is that of one.
         verify: a function, plain or async, that gets a token and returns an
             `AccessToken`, the principal alone, or None to refuse. See that the token was
             issued for you. Without it tokens are checked as JWT (RFC 9068), with the keys
