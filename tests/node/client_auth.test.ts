@@ -50,7 +50,11 @@ test("a bearer token", () =>
         await visit(authority.url, "secret");
         const wrong = connect(authority.url, { auth: "wrong" });
         await assert.rejects(wrong, UnauthorizedError);
-        await assert.rejects(connect(authority.url), UnauthorizedError);
+        await assert.rejects(connect(authority.url), (error: unknown) => {
+            assert.ok(error instanceof UnauthorizedError);
+            assert.match(error.message, /It has expired; .* as the option auth$/);
+            return true;
+        });
         const headers = { Authorization: "Bearer secret", "X-More": "7" };
         const session = await connect(authority.url, { headers });
         assert.equal(authority.headers["x-more"], "7");

@@ -132,7 +132,8 @@ export class Authority {
         const token = (request.headers.authorization ?? "").replace("Bearer ", "");
         if (!this.tokens.has(token)) {
             const where = `${this.issuer}/.well-known/oauth-protected-resource/mcp`;
-            const challenge = `Bearer resource_metadata="${where}"`;
+            const why = 'error="invalid_token", error_description="It has expired"';
+            const challenge = `Bearer ${why}, resource_metadata="${where}"`;
             return { status: 401, headers: { "WWW-Authenticate": challenge } };
         }
         if (request.method !== "POST") return { status: 405 };

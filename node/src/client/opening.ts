@@ -8,6 +8,7 @@ import {
     RequestTimeoutError,
     type SegueError,
     SpawnError,
+    UnauthorizedError,
 } from "../errors.js";
 import {
     type Runtime as Handle,
@@ -376,12 +377,19 @@ export async function openSession(
         return session;
     } catch (error) {
         await session.close();
-        throw error;
+        throw options.auth === undefined ? explained(error) : error;
     } finally {
         track.failed = track.limit = undefined;
         limit?.hold();
         signal?.removeEventListener("abort", onAbort);
     }
+}
+
+/** Tells what to do, too. */
+function explained(error: unknown): unknown {
+    if (!(error instanceof UnauthorizedError)) return error;
+    const told = "give a token, or new OAuth() to log in, as the option auth";
+    return new UnauthorizedError(`${error.message}; ${told}`, { cause: error });
 }
 
 function late(target: Target, patience: number): SegueError {

@@ -44,7 +44,8 @@ type Others = {
  * the keys in one of `jwks`, `jwksFile` and `jwksUrl`.
  */
 export interface BearerAuth extends Others {
-    /** URL of the authorization server, or several; a JWT has to be of the first. */
+    /** URL of the authorization server. With `verify` there may be several; a key set is
+     * that of one. */
     issuer: string | readonly string[];
     /**
      * Decides about a token: the principal, or all that it is worth, or nothing to refuse
