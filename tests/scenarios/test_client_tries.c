@@ -226,6 +226,17 @@ static void a_stream_that_is_refused_is_polled_and_tried_again(void **state)
     kit_end(&k);
 }
 
+/* Lets time pass until the client asks for something. */
+static heard *until_next(http_script *s)
+{
+    int64_t until = script_deadline();
+    while (!script_next(s)) {
+        script_advance(s, 50);
+        script_check(until, "the next request", __FILE__, __LINE__);
+    }
+    return script_next(s);
+}
+
 /* Over HTTP: cut at each second of silence, or answered with 500. */
 static void a_stream_that_breaks_is_polled(void **state)
 {
@@ -247,19 +258,12 @@ static void a_stream_that_breaks_is_polled(void **state)
                 script_cut(h, false);
             }
             if (i < 2)
-                while (!script_next(&s))
-                    script_advance(&s, 100);
+                until_next(&s);
         }
         script_result(script_expect(&s, "tasks/get"), TASK("T", "working"));
-        for (int i = 0; i < 40 && !script_next(&s); i++)
-            script_advance(&s, 50);
-        heard *h = script_next(&s);
-        assert_non_null(h);
-        while (!strstr(h->text, "tasks/get")) {
+        heard *h;
+        while (!strstr((h = until_next(&s))->text, "tasks/get"))
             script_say(script_expect(&s, "tasks/stream"), "500 Oh", "", "");
-            while (!(h = script_next(&s)))
-                script_advance(&s, 100);
-        }
         script_result(script_expect(&s, "tasks/get"), DONE);
         script_until(&s, r->completed);
         assert_int_equal(r->status, SEGUE_OK);
@@ -341,11 +345,7 @@ static void an_event_without_payload_is_told(void **state)
 
 static heard *next_of(http_script *s, const char *method)
 {
-    int64_t until = script_deadline();
-    while (!script_next(s)) {
-        script_advance(s, 50);
-        script_check(until, "the next request", __FILE__, __LINE__);
-    }
+    until_next(s);
     return script_expect(s, method);
 }
 
