@@ -69,6 +69,31 @@ static void pieces_make_one_result(void **state)
     kit_end(&k);
 }
 
+/* R-776-22: a large result passes, though nobody looks at its segments. */
+static void whoever_wants_no_segments_asks_for_pieces(void **state)
+{
+    static const char params[] = "{\"name\":\"t\"}";
+    kit k = {0};
+    segue_request_events events;
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    record *r = kit_record(&k, &events);
+    events.on_segment = NULL;
+    assert_int_equal(segue_request_start(k.session, "tools/call", params,
+                                         sizeof params - 1, NULL, &events, &r->request,
+                                         NULL),
+                     SEGUE_OK);
+    kit_run(&k);
+    const char *call = kit_expect(&k, "tools/call");
+    assert_at(call, "params._meta.allowPartial", "true");
+    kit_result(&k, call, PART(BLOCK("a")));
+    kit_result(&k, call, CONTENT(BLOCK("b")));
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 0);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
+    kit_end(&k);
+}
+
 static void the_last_may_be_empty(void **state)
 {
     kit k = {0};
@@ -460,6 +485,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NAMED("AS-79 R-776-23 pieces make one result", pieces_make_one_result),
+        NAMED("R-776-22 whoever wants no segments asks for pieces",
+              whoever_wants_no_segments_asks_for_pieces),
         NAMED("AS-81 the last may be empty", the_last_may_be_empty),
         NAMED("AS-81 one response is the result, as one segment",
               one_response_is_the_result),

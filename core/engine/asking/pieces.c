@@ -1,9 +1,10 @@
 /* Pieces of the result of a plain call, which come before its end
  * (core/docs/requirements.md 3): further responses in the handshake eras (P),
- * notifications in 2026-07-28 (PN). They are asked for when the application looks at
- * segments. P's pieces are merged, as the last response holds only what was not sent
- * before. PN's are shown and forgotten, as its result is whole: what was lost on the way
- * is shown when that comes. */
+ * notifications in 2026-07-28 (PN). P's are asked for by every call, as a server may have
+ * no room for a large result at once (R-776-22). They are merged, as the last response
+ * holds only what was not sent before. PN's are asked for when the application looks at
+ * segments. They are kept for an error only, as its result is whole: what was lost on the
+ * way is shown when that comes. */
 #include "engine/asking/merge.h"
 #include "engine/asking/request.h"
 
@@ -11,8 +12,7 @@
 
 static bool is_wanted(const segue_request *request, uint32_t dialect)
 {
-    return request->is_call && request->events.on_segment &&
-           !(request->session->options.dialects_off & dialect);
+    return request->is_call && !(request->session->options.dialects_off & dialect);
 }
 
 void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter)
@@ -26,7 +26,8 @@ void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter)
     request->broken = false;
     request->empty_pieces = 0;
     sgi_pieces_free(request);
-    request->adds_token = modern && is_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
+    request->adds_token = modern && request->events.on_segment &&
+                          is_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
                           !sgi_json_get(meta, "partialResultToken").n;
     request->adds_partial = !modern && !request->asks_task && !asked &&
                             is_wanted(request, SEGUE_DIALECT_PARTIAL) &&

@@ -87,9 +87,11 @@ static segue_status after_append(segue_call *call, segue_status status)
     sgi_op *op = call->op;
     if (status != SEGUE_E_LIMIT)
         return status;
-    sgi_limit_told told =
-        sgi_limit_tell("The result is larger than the server keeps", op->reached,
-                       op->logged ? "log_overflow" : "partial_results_required");
+    sgi_limit_told told = sgi_limit_tell(
+        op->logged ? "The result is larger than the server keeps"
+                   : "The result is too large for one answer; ask for it in pieces "
+                     "(allowPartial), or as a task",
+        op->reached, op->logged ? "log_overflow" : "partial_results_required");
     sgi_refuse(call->handle.engine, status, "%s", told.text);
     if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
                     sgi_str_of(told.data)) == SEGUE_E_NOMEM)
