@@ -147,7 +147,9 @@ typedef struct sgi_http_answer {
     bool resumable; /* cut off, it is taken up again, or simply asked for again */
     int32_t status;
     const char *session; /* Mcp-Session-Id to announce, or NULL */
-    const char *lacks;   /* with 403: scopes that the caller's token lacks, or NULL */
+    const char *server; /* Dev-Segue-Server: of a stream on which the server speaks first,
+                            in a session that other servers may go on with; or NULL */
+    const char *lacks;  /* with 403: scopes that the caller's token lacks, or NULL */
 } sgi_http_answer;
 
 /* A body that was posted. who: borrowed. spare: what sgi_serve_end left over, or NULL.
@@ -220,6 +222,9 @@ void sgi_ask_heard(sgi_conn *conn, int32_t status);
 /* What comes back is said by one of these functions. Messages go to sgi_conn_message
  * while sgi_conn_wants_input; a sign of life (a comment) comes here. */
 void sgi_ask_alive(sgi_conn *conn);
+/* The stream on which the server speaks first comes from the server of this name. Another
+ * than before knows nothing of what the session had set there. */
+void sgi_ask_server(sgi_conn *conn, sgi_str name);
 /* The message that was given last stood in the event with this id. */
 void sgi_ask_position(sgi_conn *conn, sgi_str event);
 /* How long the server asks to be left alone; said before the end. */

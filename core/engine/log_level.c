@@ -11,6 +11,11 @@ int32_t sgi_log_level(sgi_str text)
     return -1;
 }
 
+const char *sgi_log_level_name(int32_t level)
+{
+    return level_names[level];
+}
+
 int32_t sgi_log_level_json(sgi_json value)
 {
     sgi_str text;

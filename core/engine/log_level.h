@@ -8,6 +8,7 @@
 
 /* -1 for no level. */
 int32_t sgi_log_level(sgi_str text);
+const char *sgi_log_level_name(int32_t level);
 /* The same of a JSON value. */
 int32_t sgi_log_level_json(sgi_json value);
 

@@ -143,6 +143,8 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
     add_framing(out, head);
     if (head->session)
         sgi_http1_add_header(out, SGI_STR("Mcp-Session-Id"), sgi_str_of(head->session));
+    if (head->server)
+        sgi_http1_add_header(out, SGI_STR("Dev-Segue-Server"), sgi_str_of(head->server));
     if (head->allow)
         sgi_http1_add_header(out, SGI_STR("Allow"), sgi_str_of(head->allow));
     if (head->challenge.n)

@@ -27,6 +27,7 @@ typedef struct sgi_http_answer_head {
     bool last;           /* the connection is closed behind it */
     bool says_keep;      /* the client is one of HTTP/1.0 and wants to go on */
     const char *session; /* Mcp-Session-Id, or NULL */
+    const char *server;  /* Dev-Segue-Server, or NULL */
     const char *allow;   /* or NULL */
     sgi_str origin;      /* whom CORS lets read it; empty = nobody */
     bool preflight;      /* ... and asks what it may send: */

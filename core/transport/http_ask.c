@@ -324,6 +324,8 @@ static void take_head(void *user, sgi_fetch *fetch, int32_t status)
     if (is_type(type, SGI_STR("text/event-stream"))) {
         ask->is_events = ask->streams = true;
         sgi_fetch_lasts(fetch);
+        if (ask->kind == SGI_ASK_LISTEN)
+            sgi_ask_server(ask->conn, sgi_fetch_header(fetch, "dev-segue-server"));
         sgi_sse_reset(&ask->sse);
         watch_silence(ask);
     } else if (is_type(type, SGI_STR("application/json")) && !resumes(ask)) {

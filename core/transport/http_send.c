@@ -192,6 +192,7 @@ static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, siz
         .type = answer->is_events ? SGI_HTTP_EVENTS : SGI_HTTP_JSON,
         .length = len,
         .session = answer->session,
+        .server = answer->server,
     };
     sgi_bearer_gate *gate = conn->listener->bearer;
     if (gate && answer->status == 403)

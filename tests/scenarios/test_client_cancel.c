@@ -348,6 +348,35 @@ static void the_first_word_of_it_may_cancel_it(void **state)
     kit_end(&k);
 }
 
+/* Before 2026-07-28 who cancels a task twice is refused, as for a task that is not known.
+ * How the task stands is the answer. */
+static void a_second_cancel_is_quiet(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        kit k = {0};
+        segue_task *task;
+        segue_request_events events;
+        segue_session_options options = kit_legacy_options();
+        kit_begin(&k, &options);
+        shake_2025(&k);
+        record *r = kit_record(&k, &events);
+        assert_int_equal(segue_task_attach(k.session, "T", &task, NULL), SEGUE_OK);
+        assert_int_equal(segue_task_cancel(task, &events, &r->request), SEGUE_OK);
+        kit_error(&k, kit_expect(&k, "tasks/cancel"), -32602, NULL);
+        const char *get = kit_expect(&k, "tasks/get");
+        assert_at(get, "params.taskId", "\"T\"");
+        if (known)
+            kit_result(&k, get, TASK_2025("T", "cancelled"));
+        else
+            kit_error(&k, get, -32602, NULL);
+        assert_int_equal(r->status, known ? SEGUE_OK : SEGUE_E_REMOTE);
+        kit_expect_silence(&k);
+        segue_task_free(task);
+        kit_end(&k);
+    }
+}
+
 /* ---- before the task's id is known ---- */
 
 /* The task was made before the server heard of the cancel. A server that knows keys finds
@@ -404,6 +433,7 @@ static void a_late_answer_is_waited_for_in_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_cancel_is_quiet),
         cmocka_unit_test(a_late_answer_that_names_a_task_cancels_it),
         cmocka_unit_test(a_late_answer_is_waited_for_in_bounds),
         cmocka_unit_test(the_answer_is_the_end),

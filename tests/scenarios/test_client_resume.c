@@ -210,6 +210,82 @@ static void a_call_whose_answer_was_lost_is_sent_again_with_its_key(void **state
     kit_end(&k);
 }
 
+/* Before there is a task, too, where the server knows the call by its key: nothing is
+ * cancelled, and its token finds it. */
+static void a_call_with_a_key_can_be_left(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    char token[4096];
+    size_t len = sizeof token;
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
+    assert_int_equal(segue_request_detach(r->request), SEGUE_OK);
+    kit_expect_silence(&k);
+    assert_int_equal(r->status, SEGUE_E_CLOSED);
+    kit_resume(&k, token, NULL);
+    assert_memory_equal(key_of(call), key_of(kit_expect(&k, "tools/call")), 48);
+    kit_end(&k);
+}
+
+#define ENDING "{\"reason\":\"server_ending\",\"retryAfterMs\":1000}"
+
+/* The server was about to end and has not begun the call: the next one gets it, under
+ * another key, since the refusal may be kept under the first. */
+static void a_call_that_was_turned_away_goes_again(void **state)
+{
+    (void)state;
+    for (int keyed = 0; keyed < 2; keyed++) {
+        kit k = {0};
+        char first[64] = "", again[64] = "";
+        kit_begin_modern(&k, NULL, keyed ? SERVER_STREAMS : SERVER_PLAIN);
+        record *r = kit_call(&k, "t");
+        const char *call = kit_expect(&k, "tools/call");
+        if (keyed)
+            snprintf(first, sizeof first, "%.48s", key_of(call));
+        kit_error(&k, call, -32603, ENDING);
+        assert_int_equal(r->completed, 0);
+        kit_advance(&k, 5000);
+        call = kit_expect(&k, "tools/call");
+        if (keyed) {
+            snprintf(again, sizeof again, "%.48s", key_of(call));
+            assert_string_not_equal(first, again);
+        }
+        kit_result(&k, call, "\"resultType\":\"complete\",\"content\":[]");
+        assert_int_equal(r->status, SEGUE_OK);
+        kit_expect_silence(&k);
+        kit_end(&k);
+    }
+}
+
+/* With a key of the application's the refusal is the answer. A server that always refuses
+ * is not asked without end. */
+static void a_call_is_turned_away_in_bounds(void **state)
+{
+    (void)state;
+    for (int chosen = 0; chosen < 2; chosen++) {
+        kit k = {0};
+        int sent = 0;
+        segue_session_options options;
+        segue_request_options call;
+        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+        segue_struct_init(&call, sizeof call, SEGUE_STRUCT_REQUEST_OPTIONS);
+        options.max_reconnects = 2;
+        call.idempotency_key = chosen ? "a key of the application" : NULL;
+        kit_begin_modern(&k, &options, SERVER_STREAMS);
+        record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &call);
+        for (; !r->completed && sent < 10; sent++) {
+            kit_error(&k, kit_expect(&k, "tools/call"), -32603, ENDING);
+            kit_advance(&k, 5000);
+        }
+        assert_int_equal(sent, chosen ? 1 : 3);
+        assert_int_equal(r->status, chosen ? SEGUE_E_REMOTE : SEGUE_E_DISCONNECTED);
+        kit_end(&k);
+    }
+}
+
 static void without_idempotency_a_lost_answer_ends_the_call(void **state)
 {
     (void)state;
@@ -393,6 +469,9 @@ int main(void)
         cmocka_unit_test(a_token_outlives_the_connection),
         cmocka_unit_test(damaged_and_foreign_tokens_are_refused),
         cmocka_unit_test(a_call_whose_answer_was_lost_is_sent_again_with_its_key),
+        cmocka_unit_test(a_call_with_a_key_can_be_left),
+        cmocka_unit_test(a_call_that_was_turned_away_goes_again),
+        cmocka_unit_test(a_call_is_turned_away_in_bounds),
         cmocka_unit_test(without_idempotency_a_lost_answer_ends_the_call),
         cmocka_unit_test(no_idempotency_sends_no_key),
         cmocka_unit_test(a_stream_goes_on_after_a_reconnect),

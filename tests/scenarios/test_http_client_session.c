@@ -539,10 +539,51 @@ static void unheard_answers_are_bounded(void **state)
     script_end(&s);
 }
 
+/* Another server goes on with the session, and knows nothing of the log level and of what
+ * the application watches. The stream on which the server speaks first tells it. */
+static void another_server_is_told_what_was_set(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    segue_request_options wanted;
+    segue_struct_init(&wanted, sizeof wanted, SEGUE_STRUCT_REQUEST_OPTIONS);
+    wanted.log_level = "info";
+    script_begin(&s, &options);
+    script_initialize_with(&s, "one", "{\"tools\":{},\"logging\":{}}");
+    heard *get = script_find(&s, "GET");
+    script_stream_with(get, "Dev-Segue-Server: first\r\n");
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &wanted);
+    script_result(script_expect(&s, "logging/setLevel"), "\"_meta\":{}");
+    script_result(script_expect(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, r->completed);
+    static const char *const names[] = {"first", "second", "second"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char header[64];
+        script_event(get, "e", NOTE(1));
+        script_cut(get, true);
+        script_pump(&s);
+        script_advance(&s, 1100);
+        get = script_expect(&s, "GET");
+        assert_header(get, "Last-Event-ID", "e");
+        snprintf(header, sizeof header, "Dev-Segue-Server: %s\r\n", names[i]);
+        script_stream_with(get, header);
+        if (i == 1) {
+            heard *wish = script_expect(&s, "logging/setLevel");
+            assert_at(wish->body, "params.level", "\"info\"");
+            script_result(wish, "\"_meta\":{}");
+        }
+        script_expect_silence(&s);
+        assert_int_equal(s.k.opened, i ? 2 : 1);
+    }
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_request_names_the_session),
+        cmocka_unit_test(another_server_is_told_what_was_set),
         cmocka_unit_test(a_keyed_call_goes_again_under_another_id),
         cmocka_unit_test(a_server_without_sessions_is_told_nothing),
         {"AS-117 a cut stream is taken up again when the server said", //

@@ -327,9 +327,17 @@ void script_accept(heard *h)
 
 void script_stream(heard *h)
 {
-    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                               "Transfer-Encoding: chunked\r\n\r\n";
-    send_all(h, head, sizeof head - 1);
+    script_stream_with(h, "");
+}
+
+void script_stream_with(heard *h, const char *headers)
+{
+    char head[256];
+    int len = snprintf(head, sizeof head,
+                       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                       "Transfer-Encoding: chunked\r\n%s\r\n",
+                       headers);
+    send_all(h, head, (size_t)len);
     script_pump(h->script);
 }
 

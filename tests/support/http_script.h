@@ -89,6 +89,8 @@ void script_accept(heard *h); /* 202 */
 
 /* A stream: its head, its events, its end. */
 void script_stream(heard *h);
+/* The same with further header lines that each end in CRLF. */
+void script_stream_with(heard *h, const char *headers);
 void script_event(heard *h, const char *id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void script_stream_result(heard *h, const char *id, const char *members);

@@ -328,6 +328,19 @@ void sgi_ask_alive(sgi_conn *conn)
         sgi_emitter_touch(emitter);
 }
 
+void sgi_ask_server(sgi_conn *conn, sgi_str name)
+{
+    segue_session *session = conn->exchange->session;
+    char *known = session->server_name;
+    if (!name.n || name.n > SGI_SERVER_NAME_MAX || sgi_str_eq(name, sgi_str_of(known)))
+        return;
+    bool is_another = *known != 0;
+    memcpy(known, name.p, name.n);
+    known[name.n] = 0;
+    if (is_another)
+        sgi_session_taken_over(session);
+}
+
 void sgi_ask_wait(sgi_conn *conn, int64_t ms)
 {
     segue_session *session = conn->exchange->session;

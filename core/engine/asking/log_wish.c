@@ -51,6 +51,16 @@ static bool send_wish(segue_session *session, const char *text, int32_t level)
     return true;
 }
 
+void sgi_log_wish_again(segue_session *session)
+{
+    int32_t level = session->log_level;
+    if (level >= SGI_LOG_LEVELS)
+        return;
+    session->log_level = SGI_LOG_LEVELS;
+    if (!session->wishing)
+        send_wish(session, sgi_log_level_name(level), level);
+}
+
 bool sgi_log_wish_prepare(segue_request *request)
 {
     segue_session *session = request->session;

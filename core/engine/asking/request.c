@@ -216,7 +216,8 @@ segue_status sgi_request_cancel(segue_request *request)
 
 segue_status sgi_request_detach(segue_request *request)
 {
-    if (!request->completed && !request->task_id && !request->resume_token)
+    if (!request->completed && !request->task_id && !request->resume_token &&
+        !request->key_sent)
         return SEGUE_E_NOT_RESUMABLE;
     if (request->phase == SGI_PHASE_DONE)
         return give_up_rest(request);
@@ -465,6 +466,30 @@ static bool is_gone(const segue_request *request, sgi_json error)
            sgi_json_string_is(reason, SGI_STR("answer_gone"));
 }
 
+/* A server that is about to end has not begun the call: it goes to the next one. With a
+ * key of its own it goes as another call, since a store may keep the refusal as the
+ * answer to the first. A key that somebody else knows stays, and so does its answer. */
+static bool is_turned_away(segue_request *request, sgi_json error)
+{
+    char fresh[SGI_RANDOM_TEXT + 1];
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    if (!sgi_json_string_is(reason, SGI_STR("server_ending")) || request->merge ||
+        request->resume_token || (request->key_sent && request->is_kept))
+        return false;
+    if (!request->key_sent)
+        return true;
+    char *key = sgi_engine_random_text(request->engine, fresh)
+                    ? sgi_text_dup(mem, sgi_str_of(fresh))
+                    : NULL;
+    if (!key)
+        return false;
+    sgi_text_free(mem, request->key);
+    request->key = key;
+    request->key_sent = false;
+    return true;
+}
+
 void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
 {
     if (request->phase == SGI_PHASE_FOLLOW) {
@@ -484,6 +509,14 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
                                                      "large to be sent again"});
             break;
         }
+        if (is_turned_away(request, outcome->json)) {
+            take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
+                                              .why = "the server is about to end",
+                                              .unsent = true});
+            break;
+        }
+        if (sgi_task_handle_looks(request, outcome->json))
+            break;
         sgi_cache_refused(request, outcome->json);
         sgi_task_handle_refused(request, outcome->json);
         if (request->merge || request->fold.count)

@@ -614,6 +614,9 @@ void sgi_task_handle_state(segue_task *task, int32_t state);
 bool sgi_task_handle_fits(segue_request *request);
 /* What was asked of it was refused, or it ended so: what that tells of its state. */
 void sgi_task_handle_refused(segue_request *request, sgi_json error);
+/* tasks/cancel was refused: the task is looked at instead. false: it was something else,
+ * or there is no memory. */
+bool sgi_task_handle_looks(segue_request *request, sgi_json error);
 /* The answer to a request made from it, if there is one: it remembers what it saw. */
 void sgi_task_handle_note(segue_request *request, sgi_json result);
 segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *events,

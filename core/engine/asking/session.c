@@ -469,6 +469,27 @@ static void detached(void *self)
     sgi_session_unref(session);
 }
 
+/* What changed before, nobody has heard. */
+static void tell_open(segue_session *session)
+{
+    sgi_cache_forget(&session->cache);
+    sgi_tool_schemas_forget(&session->tool_schemas);
+    session->open_due = true;
+    if (!session->ready.queued)
+        sgi_session_ref(session);
+    sgi_ready_add(session->engine, &session->ready);
+}
+
+void sgi_session_taken_over(segue_session *session)
+{
+    if (!sgi_session_is_open(session))
+        return;
+    sgi_engine_log(session->engine, SEGUE_LOG_INFO,
+                   "another server goes on with the session");
+    sgi_log_wish_again(session);
+    tell_open(session);
+}
+
 void sgi_session_opened(segue_session *session)
 {
     session->stage = SGI_STAGE_OPEN;
@@ -477,13 +498,8 @@ void sgi_session_opened(segue_session *session)
     session->opened_ms = sgi_now(&session->engine->env);
     if (session->conn->exchanging)
         session->attempts = 0;
-    sgi_cache_forget(&session->cache); /* what changed meanwhile nobody has heard */
-    sgi_tool_schemas_forget(&session->tool_schemas);
     sgi_engine_timer_clear(session->engine, &session->timer);
-    session->open_due = true;
-    if (!session->ready.queued)
-        sgi_session_ref(session);
-    sgi_ready_add(session->engine, &session->ready);
+    tell_open(session);
     sgi_hosting_open(session);
     if (session->conn->exchanging && !sgi_version_is_modern(session->version))
         sgi_ask_listen(session);

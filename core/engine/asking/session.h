@@ -34,6 +34,10 @@ typedef enum sgi_stage {
 /* Pieces of one result that come in a row and have no content. */
 #define SGI_EMPTY_PIECES_MAX 10000
 
+/* Of the name that a server has on the stream on which it speaks first; a longer one is
+ * ignored. */
+#define SGI_SERVER_NAME_MAX 63
+
 struct segue_session {
     sgi_handle handle;
     sgi_engine *engine;
@@ -65,6 +69,7 @@ struct segue_session {
     bool answers_due;            /* telling was at its limit: answers wait (asked.c) */
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
+    char server_name[SGI_SERVER_NAME_MAX + 1]; /* whose stream it is; "" = not known */
     int32_t renewals;            /* wire sessions in a row that answered nothing else */
     int64_t opened_ms;           /* when it was opened last */
     bool answered;               /* a request has been answered since then */
@@ -141,6 +146,10 @@ void sgi_session_ref(segue_session *session);
 void sgi_session_unref(segue_session *session);
 void sgi_session_close(segue_session *session);
 
+/* Another server goes on with the wire session, and does not know what was set in it: the
+ * log level is set again, and the application hears of it as of a new connection. */
+void sgi_session_taken_over(segue_session *session);
+
 /* Begins a message that is no request: write it into the conversation that is returned,
  * then sgi_session_told, which is false when it does not go. NULL when out of memory. */
 sgi_conn *sgi_session_tell(segue_session *session);
@@ -187,6 +196,8 @@ static inline bool sgi_session_is_open(const segue_session *session)
 
 /* log_wish.c: the server has said what it can. */
 void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
+/* Another server goes on with the session: the level is not in force there. */
+void sgi_log_wish_again(segue_session *session);
 
 /* task_calls.c: what is said of tasks in the handshake of 2025-11-25. */
 void sgi_task_calls_write_capability(sgi_jw *w, const segue_server *host);

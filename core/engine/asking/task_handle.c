@@ -177,6 +177,25 @@ void sgi_task_handle_note(segue_request *request, sgi_json result)
         sgi_task_echo_note(request, result, true);
 }
 
+/* Before 2026-07-28 a task that has ended refuses to be cancelled (R-2557-36), with the
+ * code of one that is not known. How it stands is the answer then. */
+bool sgi_task_handle_looks(segue_request *request, sgi_json error)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (!request->task || code != SGI_RPC_INVALID_PARAMS ||
+        !sgi_str_eq(sgi_str_of(request->method), SGI_STR("tasks/cancel")))
+        return false;
+    char *method = sgi_text_dup(mem, SGI_STR("tasks/get"));
+    if (!method)
+        return false;
+    sgi_text_free(mem, request->method);
+    request->method = method;
+    sgi_request_go(request);
+    return true;
+}
+
 /* The server says why there is nothing to be had (R-975-12, R-975-14); any other error is
  * the answer of the request, if that was asked for and not only its state. */
 void sgi_task_handle_refused(segue_request *request, sgi_json error)

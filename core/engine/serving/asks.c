@@ -195,11 +195,9 @@ static bool choose_form(sgi_op *op, sgi_input *input, const sgi_place *where)
 
 static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *id)
 {
-    char name[SGI_RANDOM_TEXT + 1];
     bool lasts = op->task_id && strlen(op->task_id) == SGI_RANDOM_TEXT;
-    if (!lasts)
-        sgi_server_name_questions(op->server, name);
-    return sgi_question_id_make(id, op->engine, sgi_str_of(lasts ? op->task_id : name),
+    const char *name = lasts ? op->task_id : op->server->name;
+    return sgi_question_id_make(id, op->engine, sgi_str_of(name),
                                 lasts ? input->asked : 0);
 }
 

@@ -85,24 +85,11 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
     return l;
 }
 
-void sgi_server_name_questions(const segue_server *server, char out[SGI_RANDOM_TEXT + 1])
-{
-    sgi_buf name;
-    sgi_buf_init(&name, sgi_engine_mem(server->engine));
-    sgi_buf_add_base64(&name, server->mark, sizeof server->mark, true);
-    memset(out, 'A', SGI_RANDOM_TEXT);
-    memcpy(out, name.p, name.failed ? 0 : name.len);
-    out[SGI_RANDOM_TEXT] = 0;
-    sgi_buf_free(&name);
-}
-
 /* Of a call that only the process that asked knows: it may be another server, which has
  * its question open. */
 static sgi_answered elsewhere(const segue_server *server, sgi_str of)
 {
-    char ours[SGI_RANDOM_TEXT + 1];
-    sgi_server_name_questions(server, ours);
-    return server->seal.shared && !sgi_str_eq(of, sgi_str_of(ours))
+    return server->seal.shared && !sgi_str_eq(of, sgi_str_of(server->name))
                ? SGI_ANSWERED_LATER
                : SGI_ANSWERED_NOTHING;
 }

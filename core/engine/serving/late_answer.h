@@ -14,8 +14,6 @@
 #define SGI_LATE_ANSWERS_MAX 64
 #define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
 
-/* The name of this server in the ids of questions that are in no store. */
-void sgi_server_name_questions(const segue_server *server, char out[SGI_RANDOM_TEXT + 1]);
 sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
                              bool is_error, sgi_json answer);
 /* Nobody waits for an answer with this id: that is counted, and the log says so. */

@@ -445,6 +445,10 @@ void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer)
         .status = conn->http_status ? conn->http_status : 200,
         .resumable = peer->session || peer->stream_count > 0,
         .session = names ? peer->session->id : NULL,
+        .server =
+            peer->session && peer->session->is_named && peer == peer->session->listening
+                ? peer->server->name
+                : NULL,
         .lacks = conn->lacks,
     };
 }

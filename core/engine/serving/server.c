@@ -58,7 +58,8 @@ static segue_status make_seal(segue_server *server)
     const void *older = o->seal_key_before;
     o->seal_key = o->seal_key_before = NULL;
     bool ok = sgi_seal_init(&server->seal, server->engine, key, older) &&
-              sgi_random(&server->engine->env, server->mark, sizeof server->mark);
+              sgi_random(&server->engine->env, server->mark, sizeof server->mark) &&
+              sgi_engine_random_text(server->engine, server->name);
     return ok ? SEGUE_OK : SEGUE_E_FATAL;
 }
 

@@ -125,6 +125,7 @@ struct segue_server {
     uint8_t withdrawn[SGI_WITHDRAWN_MAX][SGI_DIGEST_SIZE]; /* withdrawn.c */
     size_t withdrawn_count;
     uint8_t mark[SGI_SERVER_MARK];  /* tells it its own states: request_state.h */
+    char name[SGI_RANDOM_TEXT + 1]; /* in ids of questions, and on streams of GET */
     TAILQ_HEAD(, sgi_op) lingering; /* ended operations, oldest first */
     int32_t linger_count;
     sgi_keeper keeper;

@@ -1909,8 +1909,9 @@ typedef struct segue_session_options {
                                    as max_reconnects allows */
 } segue_session_options;
 
-/* The session can be used: the server's era and capabilities are known. Once per
- * connect. */
+/* The session can be used: the server's era and capabilities are known. Once per connect,
+ * and again when another server goes on with the session (2025-11-25, servers that share
+ * a seal_key): it does not know what the client had subscribed to. */
 typedef void (*segue_open_fn)(void *user, segue_session *session);
 
 /* The server was lost, or could not be reached: after delay_ms it is tried again, for the
@@ -2193,9 +2194,10 @@ SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
 SEGUE_API segue_status segue_request_cancel(segue_request *request);
 
 /* Lets go of a task without cancelling it: on_complete follows with SEGUE_E_CLOSED, or
- * with the result if that came first. The task goes on and its token stays good.
+ * with the result if that came first. The task goes on and its token stays good. So does
+ * a call that has a token by its idempotency key, whether it becomes a task or not.
  *
- * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when there is no task yet, SEGUE_E_TERMINAL
+ * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when there is no token, SEGUE_E_TERMINAL
  *           from on_complete on.
  * Thread    any
  * Callback  allowed
@@ -2291,7 +2293,8 @@ SEGUE_API segue_status segue_task_watch(segue_task *task,
                                         const segue_request_events *events,
                                         segue_request **out, segue_error **error);
 
-/* Asks the server to cancel the task; on_complete gets the acknowledgement.
+/* Asks the server to cancel the task; on_complete gets the acknowledgement, or, where a
+ * server of 2025-11-25 refuses since the task has ended, what tasks/get says of it.
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start; SEGUE_E_UNSUPPORTED for a request that can be

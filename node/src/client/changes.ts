@@ -85,6 +85,8 @@ export class Changes implements AsyncIterableIterator<Change> {
     private readonly pending = new Map<string, Change>();
     private listening: Listening | undefined;
     private isOpen = false;
+    /** The connection that it was last begun on. */
+    private generation = 0;
     private end: { error: unknown } | undefined;
     private stopListening: (() => void) | undefined;
 
@@ -225,6 +227,7 @@ export class Changes implements AsyncIterableIterator<Change> {
     /** For this connection. */
     private async subscribe(signal?: AbortSignal): Promise<void> {
         const { session } = this;
+        this.generation = session.connections;
         if (session.peer.era === "modern") {
             const wanted: JsonObject = {};
             for (const name of this.lists) wanted[NAMES[name]] = true;
@@ -245,7 +248,7 @@ export class Changes implements AsyncIterableIterator<Change> {
     /** Waits until this connection is lost. */
     private async lost(): Promise<void> {
         if (this.listening !== undefined) await this.listening.ended;
-        else await this.session.reconnected(this.session.connections);
+        else await this.session.reconnected(this.generation);
     }
 
     /** Subscribes again, with pauses that grow, whenever the connection was lost. */

@@ -331,10 +331,13 @@ export function isMissing(error: unknown): boolean {
     );
 }
 
+/** The client sends its call again: the next server answers it. */
+const ENDING = '{"reason":"server_ending","retryAfterMs":1000}';
+
 function refuse(host: Hosting, call: Call): void {
     const most = host.maxCalls;
     const [why, data] = host.isDraining
-        ? ["The server is about to end", null]
+        ? ["The server is about to end", ENDING]
         : [
               `Too many calls at once: maxCalls is ${most}`,
               `{"reason":"limit","limit":"max_calls","value":${most}}`,

@@ -79,6 +79,7 @@ class Changes:
         self._keeping: asyncio.Task[None] | None = None
         self._end: Exception | None = None
         self._is_open = False
+        self._generation = 0  # of the connection that it was last begun on
 
     # ---- from the session
 
@@ -134,6 +135,7 @@ class Changes:
         """
         self._session.changes.append(self)
         self._is_open = True
+        self._generation = self._session.connections
         try:
             await self._subscribe()
         except BaseException:
@@ -208,16 +210,16 @@ class Changes:
         pause = _PAUSE_FIRST
         lost = False
         while True:
-            generation = self._session.connections
             if self._listening is not None and not lost:
                 await self._listening.ended()
                 lost = True
             elif not lost:
-                await self._session.reconnected(generation)
+                await self._session.reconnected(self._generation)
                 lost = True
             try:
                 if self._listening is not None:
                     await asyncio.sleep(pause)
+                self._generation = self._session.connections
                 await self._subscribe()
             except errors.Error as error:
                 if self._session.is_closed:

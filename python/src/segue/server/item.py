@@ -318,10 +318,14 @@ def end_turn(call: _segue.Call) -> None:
         pass
 
 
+# The client sends its call again: the next server answers it.
+ENDING = b'{"reason":"server_ending","retryAfterMs":1000}'
+
+
 def refuse(call: _segue.Call, host: Hosting) -> None:
     """Answers a call that does not run."""
     if host.is_draining:
-        _segue.call_fail(call, -32603, "The server is about to end")
+        _segue.call_fail(call, -32603, "The server is about to end", ENDING)
     else:
         most = host.max_calls
         data = f'{{"reason":"limit","limit":"max_calls","value":{most}}}'
