@@ -70,9 +70,9 @@ struct segue_session {
     struct sgi_emitter *hearing; /* over HTTP: whose exchange brings this message */
     int32_t wire_session;        /* how many were begun */
     char server_name[SGI_SERVER_NAME_MAX + 1]; /* whose stream it is; "" = not known */
-    int32_t renewals;            /* wire sessions in a row that answered nothing else */
-    int64_t opened_ms;           /* when it was opened last */
-    bool answered;               /* a request has been answered since then */
+    int32_t renewals;  /* wire sessions in a row that answered nothing else */
+    int64_t opened_ms; /* when it was opened last */
+    bool answered;     /* a request has been answered since then */
     bool guessed;      /* the era under trial is the one its server spoke last */
     bool probed_again; /* server/discover was sent once more */
     struct sgi_emitter *probing; /* server/discover is under way */
