@@ -186,7 +186,7 @@ static void errors_are_told(world *w)
     c = asker_begin_task(w, CAPS_L, "ask_model"); /* gone */
     asker_polled(w, c, GET, id);
     asker_refuse(c, id, -32602);
-    asker_got_error(wire_response(c, "1"), "-32603");
+    asker_got_error(wire_response(c, "1"), "-32602");
     wire_quiet(c);
 }
 

@@ -83,7 +83,7 @@ static void it_is_asked_anew_where_it_is_lost(world *w)
     asker_polled(w, c, GET, id);
     asker_refuse(c, id,
                  -32602); /* of one that it has just made: it is not to be trusted */
-    asker_got_error(wire_response(c, "1"), "-32603");
+    asker_got_error(wire_response(c, "1"), "-32602");
     wire_quiet(c);
 }
 
