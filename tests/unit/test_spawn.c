@@ -391,11 +391,14 @@ static void an_empty_command_is_refused(void **state)
     (void)state;
     suite_set_up(&rig, &spawn_kind);
     segue_transport *transport = NULL;
-    assert_int_equal(segue_transport_spawn(rig.rt, &options, &transport, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_spawn(rig.rt, &options, &transport, NULL),
+                     SEGUE_E_INVALID);
     options.argv = nothing;
-    assert_int_equal(segue_transport_spawn(rig.rt, &options, &transport, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_spawn(rig.rt, &options, &transport, NULL),
+                     SEGUE_E_INVALID);
     options.argv = empty;
-    assert_int_equal(segue_transport_spawn(rig.rt, &options, &transport, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_spawn(rig.rt, &options, &transport, NULL),
+                     SEGUE_E_INVALID);
     assert_null(transport);
     sgi_transport_free(rig.near);
     suite_tear_down(&rig);
