@@ -176,6 +176,7 @@ class Conversations:
     def __init__(self, role):
         self.role = role
         self.sessions = {}
+        self.asked = []  # (who, ids) of exchanges that are whole
 
     def of(self, exchange):
         name = exchange.session
@@ -198,8 +199,14 @@ class Conversations:
         if self.role == "server" and exchange.is_whole and exchange.status < 400:
             ids = {json.dumps(message["id"]) for message in exchange.up
                    if "id" in message and "method" in message}
-            equal(ids - ours.answered, set(), "requests without an answer")
+            self.asked.append((ours, ids))
         return ours.count - before
+
+    def judge_end(self):
+        """A request that was withdrawn has no answer, be the exchange whole or not."""
+        for ours, ids in self.asked:
+            equal(ids - ours.answered - ours.cancelled, set(),
+                  "requests without an answer")
 
 
 def is_reply(exchange):
@@ -217,6 +224,7 @@ def check_http(role, paths):
             count += conversations.judge(exchange)
         except Exception as error:
             raise AssertionError(f"{place}: {error} in {exchange}") from error
+    conversations.judge_end()
     return count
 
 

@@ -118,6 +118,8 @@ export class Conversation {
     connections = 0;
     /** Whether it has ended. */
     isClosed = false;
+    /** @internal Why the last attempt to reach the server failed. */
+    lostBy = "";
     /** @internal */
     protected logLevel: LogLevel | undefined;
     /** @internal */
@@ -166,6 +168,7 @@ export class Conversation {
                 delayMs: b as number,
                 reason: c as string,
             };
+            this.lostBy = told.reason;
             if (this.manners.onReconnect) this.run(this.manners.onReconnect, told);
         } else if (kind === Kind.CLOSED) {
             this.ended(a as ErrorInfo | null);

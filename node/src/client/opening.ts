@@ -361,7 +361,7 @@ export async function openSession(
     track.failed = (error) => giveUp.abort(error);
     const limit =
         patience > 0
-            ? new Limit(patience, () => giveUp.abort(late(target, patience)))
+            ? new Limit(patience, () => giveUp.abort(late(target, patience, session.lostBy)))
             : undefined;
     track.limit = limit;
     try {
@@ -392,10 +392,13 @@ function explained(error: unknown): unknown {
     return new UnauthorizedError(`${error.message}; ${told}`, { cause: error });
 }
 
-function late(target: Target, patience: number): SegueError {
+function late(target: Target, patience: number, lostBy: string): SegueError {
     const isText = typeof target === "string" || target instanceof URL;
     const name = isText ? target : Array.isArray(target) ? target[0] : "the server";
-    return new RequestTimeoutError(`no connection to ${name} within ${patience} ms`);
+    const why = lostBy && `: ${lostBy}`;
+    return new RequestTimeoutError(
+        `no connection to ${name} within ${patience} ms${why}`,
+    );
 }
 
 /**

@@ -109,6 +109,7 @@ class Conversation:
         self.changes: list[Changes] = []
         self.connections = 0
         self.is_closed = False
+        self.lost_by = ""  # why the last attempt to reach the server failed
         self._line = line
         self._on_log = on_log
         self._log_level = log_level
@@ -130,6 +131,7 @@ class Conversation:
         elif kind == _segue.NOTIFICATION:
             self._notified(a, b)
         elif kind == _segue.RECONNECT:
+            self.lost_by = c
             if self._on_reconnect is not None:
                 self.run(self._on_reconnect, Reconnect(a, b / 1000, c))
         elif kind == _segue.CLOSED:

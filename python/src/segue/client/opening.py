@@ -317,8 +317,9 @@ async def open_session(target: Target, o: ConnectOptions) -> Session:
         if isinstance(error, errors.Error):
             raise
         name = target if isinstance(target, (str, list, tuple)) else "the server"
+        why = f": {session.lost_by}" if session.lost_by else ""
         raise errors.RequestTimeoutError(
-            f"no connection to {name} within {patience:g} s"
+            f"no connection to {name} within {patience:g} s{why}"
         ) from None
     except errors.UnauthorizedError as error:
         await session.close()
