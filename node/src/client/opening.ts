@@ -361,7 +361,9 @@ export async function openSession(
     track.failed = (error) => giveUp.abort(error);
     const limit =
         patience > 0
-            ? new Limit(patience, () => giveUp.abort(late(target, patience, session.lostBy)))
+            ? new Limit(patience, () =>
+                  giveUp.abort(late(target, patience, session.lostBy)),
+              )
             : undefined;
     track.limit = limit;
     try {
