@@ -89,9 +89,9 @@ sgi_ndjson_event sgi_ndjson_next(sgi_ndjson *framing, sgi_str *input, sgi_str *l
             if (partial->failed)
                 return no_memory(framing);
             head = sgi_buf_str(partial);
-            framing->given = true;
         }
         *line = strip(head);
+        framing->given = partial->len > 0 && line->n > 0;
         if (line->n)
             return SGI_NDJSON_LINE;
         sgi_buf_reset(partial, KEEP_ROOM);

@@ -116,7 +116,7 @@ static void between_responses(world *w)
     r = response_with(c, "result.content.0");
     assert_at(r, "result.content", "[{" AFTER "}]");
     for (int i = 1; i <= 2; i++) {
-        char number[8];
+        char number[16];
         snprintf(number, sizeof number, "%d", i);
         const char *note = wire_notification(c, "notifications/progress");
         assert_at(note, "params.progressToken", "\"p\"");

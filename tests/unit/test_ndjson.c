@@ -58,18 +58,20 @@ static void feed(const char *bytes, size_t len)
     assert_int_equal(input.n, 0);
 }
 
-/* The text at once, byte by byte, and cut in two at every place. */
+/* The text at once, byte by byte, and cut in three at every two places. */
 static void every_way(const char *text, const char *expected)
 {
     size_t len = strlen(text);
-    for (size_t cut = 0; cut <= len; cut++) {
-        seen_len = 0;
-        seen[0] = 0;
-        sgi_ndjson_reset(&framing);
-        feed(text, cut);
-        feed(text + cut, len - cut);
-        assert_string_equal(seen, expected);
-    }
+    for (size_t first = 0; first <= len; first++)
+        for (size_t second = first; second <= len; second++) {
+            seen_len = 0;
+            seen[0] = 0;
+            sgi_ndjson_reset(&framing);
+            feed(text, first);
+            feed(text + first, second - first);
+            feed(text + second, len - second);
+            assert_string_equal(seen, expected);
+        }
     seen_len = 0;
     seen[0] = 0;
     sgi_ndjson_reset(&framing);

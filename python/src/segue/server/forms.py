@@ -93,7 +93,7 @@ def _problem(field: dict[str, Any], value: Any) -> str | None:
         )
     if wanted == "string":
         for name in ("enum", "oneOf", "anyOf"):
-            options = [
+            options: list[Any] = [
                 one.get("const") if isinstance(one, dict) else one
                 for one in field.get(name, ())
             ]
