@@ -5,7 +5,8 @@
  *
  *     pushed   tasks/get at each poll interval tells what the push does not (R-1905-39)
  *     broken   a pull at once, then at each interval, until it says that it is complete
- *     plain    tasks/get at each interval until the end; then it is fetched. So also
+ *     plain    tasks/get at each interval until the end; then it is fetched. Where the
+ *              interval is long it is waited for beside that (wait_2025.c). So also
  *              while segment 1 is missing: there is no number to pull after
  *              (R-1905-32), but for a server of this library that says it takes 0
  *
@@ -26,7 +27,8 @@
 #define TRIES_MAX 3
 
 static void look(segue_request *request);
-static void ask_result(segue_request *request, bool fetch);
+static void fetch(segue_request *request);
+static void ask_result(segue_request *request, bool is_fetch);
 
 /* ---- life ---- */
 
@@ -41,6 +43,7 @@ bool sgi_follow_2025_begin(segue_request *request)
     sgi_tracker_init(&task->tracker, mem, session->in_flight.seed, request->next_segment,
                      (size_t)session->options.max_result_bytes);
     task->voided = request->void_segments;
+    sgi_buf_init(&task->kept, mem);
     request->task_2025 = task;
     return true;
 }
@@ -54,6 +57,8 @@ void sgi_follow_2025_end(segue_request *request)
     if (task->asking)
         sgi_emitter_drop(task->asking, false);
     task->asking = NULL;
+    sgi_2025_wait_drop(request);
+    sgi_buf_free(&task->kept);
     sgi_tracker_free(&task->tracker);
 }
 
@@ -102,8 +107,12 @@ void sgi_follow_2025_go(segue_request *request)
         listen_on(request);
     else if (due == SGI_STEP_FETCH && request->state == SEGUE_TASK_CANCELLED)
         sgi_follow_cancelled(request); /* the whole would say no more than that */
-    else if (due == SGI_STEP_PULL || due == SGI_STEP_FETCH)
-        ask_result(request, due == SGI_STEP_FETCH);
+    else if (due == SGI_STEP_FETCH)
+        fetch(request);
+    else if (due == SGI_STEP_PULL)
+        ask_result(request, false);
+    else
+        sgi_2025_wait_go(request);
 }
 
 void sgi_follow_2025_pause(segue_request *request)
@@ -199,7 +208,8 @@ static bool is_asked_by_result(segue_request *request)
                  can_be_asked(request) && !sgi_asked_is_open(request);
     task->unasked = waits ? task->unasked + 1 : 0;
     task->idle = waits; /* it is looked at until that is settled */
-    return waits && (!sgi_2025_can_pull(task) || task->unasked > 1);
+    bool may_come = sgi_2025_can_pull(task) || task->waiting;
+    return waits && (!may_come || task->unasked > 1);
 }
 
 void sgi_2025_heed_state(segue_request *request)
@@ -208,6 +218,7 @@ void sgi_2025_heed_state(segue_request *request)
         take_ended(request);
     } else {
         request->task_2025->fetch_due |= is_asked_by_result(request);
+        sgi_buf_free(&request->task_2025->kept); /* it was said too soon */
         if (!sgi_tries_wait(&request->tries))
             sgi_task_poll_later(request);
     }
@@ -425,25 +436,40 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     }
 }
 
-static void ask_result(segue_request *request, bool fetch)
+static void ask_result(segue_request *request, bool is_fetch)
 {
     sgi_task_2025 *task = request->task_2025;
     sgi_sending sending;
     sgi_emitter *emitter = sgi_task_ask(request, &sending, "tasks/result", resulted);
-    task->is_fetch = fetch;
+    task->is_fetch = is_fetch;
     task->after = sgi_tracker_prefix(&task->tracker);
     task->pull_due = false;
     sgi_str from_start = {0};
-    if (emitter && !fetch && task->after)
+    if (emitter && !is_fetch && task->after)
         sgi_jw_member_int(&sending.w, "lastSeqNr", (int64_t)task->after);
-    else if (!fetch)
+    else if (!is_fetch)
         from_start = SGI_STR(",\"dev.segue/fromSeqNr\":1");
     if (emitter && sgi_emitter_send(emitter, &sending, from_start, (sgi_json){0})) {
         task->asking = emitter;
     } else {
-        task->pull_due = !fetch;
+        task->pull_due = !is_fetch;
         back_off(request, SGI_BACKOFF_FIRST_MS);
     }
+}
+
+/* The whole result, which a wait may have brought before. */
+static void fetch(segue_request *request)
+{
+    sgi_response reply;
+    sgi_2025_wait_drop(request);
+    sgi_buf kept = sgi_2025_wait_take(request);
+    if (kept.len) {
+        sgi_response_read(sgi_buf_str(&kept), &reply);
+        take_fetched(request, &reply);
+    } else {
+        ask_result(request, true);
+    }
+    sgi_buf_free(&kept);
 }
 
 /* ---- what comes by itself ---- */

@@ -1,6 +1,6 @@
 /* The inside of following a task of 2025-11-25: next_2025.c says what is due,
- * follow_2025.c asks, segments_2025.c takes what comes, answer_2025.c looks at the first
- * answer of the call. */
+ * follow_2025.c asks, wait_2025.c waits for the result beside that, segments_2025.c takes
+ * what comes, answer_2025.c looks at the first answer of the call. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
@@ -17,9 +17,13 @@ typedef enum sgi_why {
 typedef struct sgi_task_2025 {
     segue_request *request; /* not counted: it has this */
     sgi_tracker tracker;
-    sgi_emitter *asking; /* tasks/result is under way, */
-    bool is_fetch;       /* ... without a number, */
-    uint64_t after;      /* ... or with this one */
+    sgi_emitter *asking;   /* tasks/result is under way, */
+    bool is_fetch;         /* ... without a number, */
+    uint64_t after;        /* ... or with this one */
+    sgi_emitter *waiting;  /* tasks/result is to be answered when the task ends */
+    int64_t waiting_since; /* monotonic */
+    int32_t vain_waits;    /* in a row, that ended before the task did */
+    sgi_buf kept;          /* what such an answer was: the result, or nothing */
     sgi_timer gap;
     int32_t tries;    /* pulls in a row that brought nothing */
     bool idle;        /* the last pull brought nothing: does the task ask something? */
@@ -58,6 +62,8 @@ typedef enum sgi_step {
 } sgi_step;
 
 sgi_step sgi_2025_next(const segue_request *request);
+/* The result is to be waited for while tasks/get is not due. */
+bool sgi_2025_may_wait(const segue_request *request);
 /* Over HTTP what is said of the task may overtake what is pushed. */
 bool sgi_2025_is_overtaken(const segue_request *request);
 
@@ -73,6 +79,24 @@ void sgi_2025_conclude(segue_request *request);
 /* The server's next answer tells why it ended. */
 void sgi_2025_drop_why(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
+
+/* ---- wait_2025.c ---- */
+
+/* From this poll interval on a result is waited for: looks alone would come late. */
+#define SGI_WAIT_POLL_MS 1001
+/* Waits of a session at once: over HTTP each has a connection. Tasks beyond them are only
+ * looked at. */
+#define SGI_WAITS_MAX 16
+/* Waits of a task, in a row, that end sooner than the next look: then there is none any
+ * more. */
+#define SGI_VAIN_WAITS_MAX 3
+
+/* Sends tasks/result, if the result is to be waited for. */
+void sgi_2025_wait_go(segue_request *request);
+/* Nobody waits any more. */
+void sgi_2025_wait_drop(segue_request *request);
+/* Takes the result that a wait has brought; empty when there is none. To be freed. */
+sgi_buf sgi_2025_wait_take(segue_request *request);
 
 /* ---- follow_2025.c ---- */
 

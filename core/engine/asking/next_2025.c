@@ -44,3 +44,14 @@ sgi_step sgi_2025_next(const segue_request *request)
         return SGI_STEP_LOOK;
     return unless_full(request, can_pull ? SGI_STEP_PULL : SGI_STEP_FETCH);
 }
+
+/* Segments are pushed, or pulled at each interval: those are not waited for. */
+bool sgi_2025_may_wait(const segue_request *request)
+{
+    const sgi_task_2025 *task = request->task_2025;
+    return may_ask(request) && request->poll_ms >= SGI_WAIT_POLL_MS && !task->waiting &&
+           task->vain_waits < SGI_VAIN_WAITS_MAX && !request->calling &&
+           !request->behind && !sgi_2025_can_pull(task) &&
+           !sgi_task_state_is_terminal(request->state) &&
+           request->session->waits < request->session->max_waits;
+}

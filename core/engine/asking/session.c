@@ -7,6 +7,7 @@
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/emitter.h"
+#include "engine/asking/follow_2025.h"
 #include "engine/asking/request.h"
 #include "engine/error.h"
 #include "engine/hosting/host.h"
@@ -115,6 +116,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->options = *options;
     session->ready.run = deliver;
     session->max_empty_pieces = SGI_EMPTY_PIECES_MAX;
+    session->max_waits = SGI_WAITS_MAX;
     if (options->dialects_on & SEGUE_DIALECT_RESUMABLE)
         session->last_id = first_id(engine);
     TAILQ_INIT(&session->requests);

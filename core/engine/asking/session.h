@@ -89,6 +89,8 @@ struct segue_session {
     bool left_stream;         /* one was left: events of it may still be under way */
     TAILQ_HEAD(, segue_request) requests;
     int32_t late_calls;             /* see late_task.h */
+    int32_t waits;                  /* see follow_2025.h, */
+    int32_t max_waits;              /* ... SGI_WAITS_MAX; tests make it small */
     int32_t request_count;          /* without the one that */
     struct segue_request *standing; /* ... stands for the session, or NULL */
     int32_t behind; /* requests whose callbacks have to catch up before more is read */
