@@ -69,8 +69,6 @@ static void check_token(bench *b, sgi_str token, uint32_t fail)
 {
     sgi_jwt_fault fault = check(b, token);
     fuzz_check(fault != SGI_JWT_OK && fault < SGI_JWT_NOMEM);
-    /* the signature is looked at before the claims */
-    fuzz_check(fault <= SGI_JWT_SIGNATURE);
     fuzz_check(*sgi_jwt_fault_text(fault));
     fuzz_check(check(b, token) == fault);
     if (!fail)
@@ -84,20 +82,30 @@ static void check_token(bench *b, sgi_str token, uint32_t fail)
     test_mem_rearm(&b->mem);
 }
 
+static void encode(sgi_buf *token, sgi_str header, sgi_str claims)
+{
+    sgi_buf_init(token, &sgi_mem_libc);
+    sgi_buf_add_base64(token, header.p, header.n, true);
+    sgi_buf_add_char(token, '.');
+    sgi_buf_add_base64(token, claims.p, claims.n, true);
+    sgi_buf_add_lit(token, ".");
+    for (int i = 0; i < 86; i++) /* as long as a signature */
+        sgi_buf_add_char(token, 'A');
+}
+
 static void check_parts(bench *b, sgi_str text, uint32_t fail)
 {
     sgi_buf token;
     const char *cut = text.n ? memchr(text.p, 0, text.n) : NULL;
     size_t head = cut ? (size_t)(cut - text.p) : text.n;
-    size_t rest = cut ? text.n - head - 1 : 0;
-    sgi_buf_init(&token, &sgi_mem_libc);
-    sgi_buf_add_base64(&token, text.p, head, true);
-    sgi_buf_add_char(&token, '.');
-    sgi_buf_add_base64(&token, cut ? cut + 1 : "", rest, true);
-    sgi_buf_add_lit(&token, ".");
-    for (int i = 0; i < 86; i++) /* as long as a signature */
-        sgi_buf_add_char(&token, 'A');
+    sgi_str claims = {cut ? cut + 1 : "", cut ? text.n - head - 1 : 0};
+    encode(&token, (sgi_str){text.p, head}, claims);
     check_token(b, sgi_buf_str(&token), fail);
+    sgi_buf_free(&token);
+    /* Of a known key the signature is looked at before the claims. */
+    encode(&token, SGI_STR("{\"alg\":\"ES256\",\"kid\":\"ec\"}"), claims);
+    sgi_jwt_fault fault = check(b, sgi_buf_str(&token));
+    fuzz_check(fault == SGI_JWT_SIGNATURE || fault == SGI_JWT_TOO_LARGE);
     sgi_buf_free(&token);
 }
 
