@@ -15,6 +15,8 @@
 #define IMMEDIATE "{\"responseModes\":[\"immediate\"]}"
 #define STREAMING "{\"responseModes\":[\"streaming\"]}"
 #define BOTH "{\"responseModes\":[\"immediate\",\"streaming\"]}"
+#define KEYED(key)                                                                       \
+    IMMEDIATE ",\"_meta\":{\"dev.segue/idempotencyKey\":\"key-of-the-call-" key "\"}"
 #define FALLBACK "{\"io.modelcontextprotocol/fallback-mode\":\"task\"}"
 
 static int mentions_streaming(const char *text)
@@ -233,6 +235,22 @@ static void tracked_results(world *w)
     const char *r = legacy_call(c, "4", "story", "\"n\":2,\"delayMs\":20", BOTH);
     assert_true(*json_at(r, "result.task.taskId")); /* with its first segment or before */
     assert_false(json_mentions(r, "fallback-mode"));
+}
+
+/* Whoever comes again with the key finds the call, so that it has a task from the
+ * start. */
+static void keyed_results(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    assert_tracked(c, legacy_call(c, "1", "big", "\"bytes\":3", KEYED("one")),
+                   "[{\"type\":\"text\",\"text\":\"xxx\"}]");
+    assert_tracked(c, legacy_call(c, "2", "fail_after", "\"n\":0", KEYED("two")),
+                   "[{\"type\":\"text\",\"text\":\"The job failed\"}]");
+    assert_task(legacy_call(c, "3", "slow_compute", "\"ms\":50", KEYED("three")),
+                FALLBACK);
+    const char *r = legacy_call(c, "4", "big", "\"bytes\":3", KEYED("one"));
+    assert_at(r, "result.content.0.text", "\"xxx\""); /* the same call */
+    assert_true(strstr(r, "related-task") != NULL);
 }
 
 /* The time a tool gives its plain calls is time to be immediate in. */
@@ -478,6 +496,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, little_plain},
     {"AS-31 a tracked result has a task that has ended", tracked_results, ONLY_HERE,
      tracking},
+    {"AS-1 R-1905-13 a call with a key is answered at once, and has a task",
+     keyed_results, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-8 a tool's time to be plain is kept", promoted_later, ONLY_HERE | ONE_DRIVE,
      NULL},
     {"AS-8 a tool in pieces streams within its time to be plain",

@@ -133,6 +133,13 @@ static void answer_running(sgi_reply *reply, sgi_op *op)
     sgi_reply_close(reply);
 }
 
+/* A keyed call is a task from the start: whoever comes with its key shall find it. */
+bool sgi_tasks_2025_tracks(const sgi_op *op)
+{
+    return op->is_task && op->modes & SGI_MODE_IMMEDIATE &&
+           (op->key || op->server->dialects & SGI_DIALECT_TRACKING);
+}
+
 /* With a tracking task the result itself may be the answer: known when the handler has
  * had its turn. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
@@ -169,8 +176,7 @@ static void created(sgi_reply *reply, sgi_op *op)
         sgi_tool_call_give_up(reply, op->key ? NULL : op);
         return;
     }
-    bool tracks = op->is_task && op->modes & SGI_MODE_IMMEDIATE &&
-                  op->server->dialects & SGI_DIALECT_TRACKING;
+    bool tracks = sgi_tasks_2025_tracks(op);
     if (tracks && op->immediate) {
         turned(reply, op);
     } else if (tracks && op->call && !op->call->turned && !op->reply) {

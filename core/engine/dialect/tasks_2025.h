@@ -29,6 +29,8 @@ void sgi_tasks_2025_told(sgi_op *op);
 /* This request asks about the task, so its client knows it, and is asked what the task
  * wants to know, if the conversation that made it is gone. */
 void sgi_tasks_2025_follow(sgi_op *op, const sgi_reply *reply);
+/* S: a task that has the result too, should that be the answer itself (R-1905-13). */
+bool sgi_tasks_2025_tracks(const sgi_op *op);
 /* A task was made for this request, whose conversation is to hear of it. */
 void sgi_tasks_2025_listen(sgi_op *op, sgi_reply *reply);
 

@@ -3,7 +3,7 @@
  * (R-C-10). */
 #include "engine/serving/call.h"
 
-#include "engine/dialect/response_modes.h"
+#include "engine/dialect/tasks_2025.h"
 #include "engine/serving/task.h"
 #include "engine/serving/tool_check.h"
 
@@ -323,9 +323,7 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 static sgi_str final_payload(const segue_call *call, bool is_error)
 {
     const sgi_op *op = call->op;
-    bool immediate = op->is_task && !call->turned && op->modes & SGI_MODE_IMMEDIATE &&
-                     op->server->dialects & SGI_DIALECT_TRACKING;
-    if (immediate)
+    if (!call->turned && sgi_tasks_2025_tracks(op))
         return is_error ? SGI_STR("{\"isError\":true,\"immediate\":true}")
                         : SGI_STR("{\"immediate\":true}");
     return is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
