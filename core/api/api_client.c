@@ -1,6 +1,7 @@
 /* Session, request, task. */
 #include "api/guard.h"
 #include "engine/asking/request.h"
+#include "engine/dialect/response_modes.h"
 #include "engine/serving/server.h"
 #include "transport/transport.h"
 
@@ -69,6 +70,8 @@ static const char *wrong_session_option(const segue_session_options *o)
         return "reconnect_timeout_ms";
     if (o->dialects_on & ~dialects)
         return "dialects_on";
+    if (o->response_modes & ~(uint32_t)SGI_MODES_ALL)
+        return "response_modes";
     if (!sgi_utf8_valid(sgi_str_of(o->name), NULL))
         return "name";
     return sgi_utf8_valid(sgi_str_of(o->version), NULL) ? NULL : "version";
@@ -97,6 +100,8 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
             status =
                 sgi_refuse(engine, SEGUE_E_INVALID, "the capabilities are not an object");
     }
+    if (status == SEGUE_OK)
+        status = sgi_task_calls_may_declare(engine, options, capabilities);
     if (status != SEGUE_OK)
         return status;
     session_tie *tie = sgi_zalloc(sgi_engine_mem(engine), sizeof *tie);
@@ -202,6 +207,8 @@ static const char *wrong_request_option(const segue_request_options *o)
         return "credit";
     if (o->ttl_ms < 0)
         return "ttl_ms";
+    if (o->response_modes & ~(uint32_t)SGI_MODES_ALL)
+        return "response_modes";
     if (!sgi_utf8_valid(sgi_str_of(o->log_level), NULL))
         return "log_level";
     if (key.p && (key.n < 16 || key.n > 128 || !sgi_utf8_valid(key, NULL)))
@@ -258,6 +265,8 @@ segue_status segue_request_start(segue_session *session, const char *method,
     if (status == SEGUE_OK && params && sgi_json_kind_of(spec.params) != SGI_JSON_OBJECT)
         status =
             sgi_refuse(session->engine, SEGUE_E_INVALID, "the params are not an object");
+    if (status == SEGUE_OK)
+        status = sgi_task_calls_may_list(session, full.response_modes);
     if (status == SEGUE_OK)
         status = sgi_request_new(session, &spec, &request);
     if (status == SEGUE_OK)

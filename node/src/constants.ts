@@ -181,6 +181,13 @@ export const Era = {
     LEGACY: 2,
 } as const;
 
+/** `segue_response_mode` */
+export const ResponseMode = {
+    TASK: 1,
+    IMMEDIATE: 2,
+    STREAMING: 4,
+} as const;
+
 /** `segue_task_state` */
 export const TaskState = {
     UNKNOWN: 0,

@@ -204,6 +204,8 @@ export type SessionOptions = Members<{
     dialectsOff: number;
     dialectsOn: number;
     host: Server;
+    /** set of `ResponseMode`; 0 = all */
+    responseModes: number;
 }>;
 
 /** `segue_request_options` */
@@ -218,4 +220,6 @@ export type RequestOptions = Members<{
     ttlMs: number;
     unordered: boolean;
     noCache: boolean;
+    /** set of `ResponseMode`; 0 = those of the session */
+    responseModes: number;
 }>;

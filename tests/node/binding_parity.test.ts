@@ -145,6 +145,7 @@ const ENUMS: Record<string, [name: string, prefix: string] | null> = {
     tool_flag: ["ToolFlag", "SEGUE_TOOL_"],
     task_policy: ["TaskPolicy", "SEGUE_TASK_"],
     era: ["Era", "SEGUE_ERA_"],
+    response_mode: ["ResponseMode", "SEGUE_RESPONSE_"],
     task_state: ["TaskState", "SEGUE_TASK_"],
 };
 

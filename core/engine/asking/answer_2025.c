@@ -34,9 +34,9 @@ static bool is_stray(const segue_request *request, const sgi_response *reply)
 /* The server took the call as none that may be a task. */
 static bool take_plain(segue_request *request, const sgi_response *reply)
 {
-    if (request->session->has_task_calls &&
-        !(request->session->peer_modes & SGI_MODE_IMMEDIATE))
-        request->engine->warnings++;
+    uint8_t allowed = request->session->peer_modes & request->listed_modes;
+    if (request->session->has_task_calls && !(allowed & SGI_MODE_IMMEDIATE))
+        request->engine->warnings++; /* a mode that was not listed (R-1905-4) */
     if (!reply->complete)
         return false;
     sgi_2025_finish(request, reply);

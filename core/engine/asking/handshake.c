@@ -64,7 +64,7 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
     sgi_json_member member;
     sgi_jw_open(w, '{');
     if (!session->options.no_tasks && !sgi_json_get(given, "tasks").n)
-        sgi_task_calls_write_capability(w, session->options.host);
+        sgi_task_calls_write_capability(w, &session->options);
     sgi_hosting_write_questions(w, session->options.host, given);
     if (session->options.dialects_on & SEGUE_DIALECT_RESUMABLE &&
         !sgi_json_get(given, "resumableRequests").n)

@@ -122,6 +122,7 @@ struct segue_request {
     bool asks_task;       /* params.task is sent with it */
     bool adds_task;       /* the library adds params.task, not the application */
     bool may_stream;      /* the task may have several answers (SEP-1905) */
+    uint8_t listed_modes; /* of SEP-1905: what params.task lists */
     int32_t wish_session; /* the wire session in which its log level was asked for */
     bool waits_for_tools; /* of 2025-11-25: for the session's look at tools/list */
     bool reformed;        /* sent again, in the form that its tool takes */

@@ -20,16 +20,16 @@ static uint8_t modes_of(sgi_json list)
     return sgi_response_modes_read(list, &bits) ? bits : 0;
 }
 
-void sgi_task_calls_write_capability(sgi_jw *w, const segue_server *host)
+void sgi_task_calls_write_capability(sgi_jw *w, const segue_session_options *options)
 {
+    uint32_t modes = options->response_modes ? options->response_modes : SGI_MODES_ALL;
     sgi_jw_key(w, "tasks");
     sgi_jw_open(w, '{');
     sgi_jw_key(w, "responses");
     sgi_jw_open(w, '{');
-    sgi_response_modes_write(w, "modes",
-                             SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
+    sgi_response_modes_write(w, "modes", (uint8_t)modes);
     sgi_jw_close(w, '}');
-    sgi_hosting_write_tasks(w, host);
+    sgi_hosting_write_tasks(w, options->host);
     sgi_jw_close(w, '}');
 }
 
@@ -37,6 +37,29 @@ uint8_t sgi_task_calls_modes(sgi_json capabilities)
 {
     sgi_json tasks = sgi_json_get(capabilities, "tasks");
     return modes_of(sgi_json_get(sgi_json_get(tasks, "responses"), "modes"));
+}
+
+segue_status sgi_task_calls_may_declare(sgi_engine *engine,
+                                        const segue_session_options *options,
+                                        sgi_json capabilities)
+{
+    bool own = sgi_json_get(capabilities, "tasks").n > 0;
+    return options->response_modes && own
+               ? sgi_refuse(engine, SEGUE_E_INVALID,
+                            "the option response_modes and the member tasks of the "
+                            "capabilities both declare response modes: leave one out")
+               : SEGUE_OK;
+}
+
+segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes)
+{
+    uint32_t missing = modes & ~(uint32_t)session->our_modes;
+    uint8_t first = (uint8_t)(missing & (0u - missing));
+    return missing ? sgi_refuse(session->engine, SEGUE_E_INVALID,
+                                "the session does not declare the response mode \"%s\", "
+                                "so that a call cannot list it: open the session with it",
+                                sgi_response_mode_name(first))
+                   : SEGUE_OK;
 }
 
 void sgi_task_calls_begin(segue_session *session, sgi_json capabilities)
@@ -234,19 +257,33 @@ static bool tool_may(const segue_request *request, sgi_json params)
     return may;
 }
 
+/* What is chosen, as far as the server knows it. When it knows none of it, all is listed:
+ * then it says that it falls back (R-1905-3, R-1905-6). */
+static uint8_t modes_to_list(const segue_request *request)
+{
+    const segue_session *session = request->session;
+    uint8_t chosen = request->options.response_modes
+                         ? (uint8_t)request->options.response_modes
+                         : session->our_modes;
+    if (!session->peer_modes)
+        return 0; /* a server without SEP-1905 */
+    chosen &= SGI_MODES_ALL;
+    return chosen & session->peer_modes ? chosen & session->peer_modes : chosen;
+}
+
 bool sgi_task_calls_prepare(segue_request *request)
 {
     segue_session *session = request->session;
     sgi_json params = {request->params, request->params_len};
     sgi_json own = sgi_json_get(params, "task");
-    uint8_t listed_modes = session->our_modes & session->peer_modes;
     bool era = session->version == SGI_VERSION_2025_11_25;
     request->asks_task = request->adds_task = request->may_stream = false;
+    request->listed_modes = modes_to_list(request);
     if (!era || (!own.n && (!request->is_call || !session->has_task_calls)))
         return true;
     if (own.n) { /* the application decides */
         request->asks_task = true;
-        listed_modes = modes_of(sgi_json_get(own, "responseModes"));
+        request->listed_modes = modes_of(sgi_json_get(own, "responseModes"));
     } else {
         if (!session->tool_tasks.whole) {
             request->waits_for_tools = looks(session);
@@ -257,22 +294,21 @@ bool sgi_task_calls_prepare(segue_request *request)
         request->asks_task = request->adds_task = tool_may(request, params);
     }
     request->may_stream =
-        request->asks_task && (listed_modes & session->peer_modes & SGI_MODE_STREAMING);
+        request->asks_task &&
+        (request->listed_modes & session->peer_modes & SGI_MODE_STREAMING);
     return true;
 }
 
 void sgi_task_calls_write(const segue_request *request, sgi_jw *w)
 {
-    const segue_session *session = request->session;
     if (!request->adds_task)
         return;
     sgi_jw_key(w, "task");
     sgi_jw_open(w, '{');
     if (request->options.ttl_ms > 0)
         sgi_jw_member_int(w, "ttl", request->options.ttl_ms);
-    if (session->our_modes & session->peer_modes)
-        sgi_response_modes_write(w, "responseModes",
-                                 session->our_modes & session->peer_modes);
+    if (request->listed_modes)
+        sgi_response_modes_write(w, "responseModes", request->listed_modes);
     sgi_jw_close(w, '}');
 }
 

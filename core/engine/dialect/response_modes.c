@@ -45,6 +45,14 @@ bool sgi_response_modes_read(sgi_json list, uint8_t *modes)
     return true;
 }
 
+const char *sgi_response_mode_name(uint8_t mode)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (mode == words[i].mode)
+            return words[i].name;
+    return "";
+}
+
 void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes)
 {
     sgi_jw_key(w, name);

@@ -13,6 +13,8 @@ enum sgi_response_mode {
     SGI_MODE_STREAMING = 4, /* segments as they are made */
     SGI_MODE_OTHER = 8      /* a word that is none of these: offered by nobody */
 };
+/* Those that have names; the values are those of segue_response_mode. */
+#define SGI_MODES_ALL (SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING)
 
 /* Those that a server with these dialects offers. */
 uint8_t sgi_response_modes_of(uint32_t dialects);
@@ -20,6 +22,8 @@ uint8_t sgi_response_modes_of(uint32_t dialects);
  * that is not empty (R-1905-6, R-1905-9). False when it is no array of strings. Absent =
  * an empty set. */
 bool sgi_response_modes_read(sgi_json list, uint8_t *modes);
+/* The name of one mode. */
+const char *sgi_response_mode_name(uint8_t mode);
 /* "<name>":[...] into an object that is open. */
 void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes);
 

@@ -1852,6 +1852,15 @@ enum segue_era {
     SEGUE_ERA_LEGACY = 2  /* initialize only */
 };
 
+/* The modes of SEP-1905, as a set: what a client takes in answer to a tools/call that
+ * asks a server of 2025-11-25 for a task. Such a server uses no other, but the task, when
+ * it offers none of those that are listed. */
+enum segue_response_mode {
+    SEGUE_RESPONSE_TASK = 1,      /* "task": the result is fetched when it is done */
+    SEGUE_RESPONSE_IMMEDIATE = 2, /* "immediate": the result itself, if it is ready */
+    SEGUE_RESPONSE_STREAMING = 4  /* "streaming": segments as they are made */
+};
+
 /* A session may have a host: a server of the application that answers what the other end
  * asks in 2025-11-25, where that may be a task (basic/utilities/tasks). Each item of
  * SEGUE_ITEM_QUESTION that it has when the session is opened is declared, and is asked
@@ -1907,6 +1916,10 @@ typedef struct segue_session_options {
                                    session, over HTTP the request, ends with
                                    SEGUE_E_DISCONNECTED. 0 = default 60000, -1 = as long
                                    as max_reconnects allows */
+    uint32_t response_modes;      /* set of segue_response_mode: declared to servers of
+                                   2025-11-25, and listed by each tools/call that asks
+                                   for a task; 0 = all. Not with a member "tasks" of
+                                   capabilities, which declares its own */
 } segue_session_options;
 
 /* The session can be used: the server's era and capabilities are known. Once per connect,
@@ -2065,6 +2078,10 @@ typedef struct segue_request_options {
                           tells their place (R-1905-62). A token covers those below the
                           first that is missing: some may come again after a resume */
     int32_t no_cache;  /* 1 = ask the server, even if a result of before is fresh */
+    uint32_t response_modes; /* set of segue_response_mode that this tools/call lists, of
+                                those that the session declares; 0 = all of these. Of no
+                                effect with a member "task" of the params, and where no
+                                task is asked for */
 } segue_request_options;
 
 /* Sends a request. tools/call ends in one result whatever the server answers: a plain

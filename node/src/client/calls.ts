@@ -9,6 +9,7 @@ import { wellFormed } from "../wellformed.js";
 import { Conversation, milliseconds, type RequestOptions } from "./conversation.js";
 import type { Callbacks } from "./exchange.js";
 import { Flow } from "./flow.js";
+import { modesOf, type ResponseMode } from "./modes.js";
 import { isObject } from "./peer.js";
 import { type Answering, Answers, type OnInput } from "./questions.js";
 import { type Leave, Stream } from "./stream.js";
@@ -32,6 +33,11 @@ export interface CallOptions extends RequestOptions {
     meta?: JsonObject | undefined;
     /** Whether a result with `isError` is thrown; default: the session's, true. */
     throwOnError?: boolean | undefined;
+    /**
+     * How a server of 2025-11-25 may answer a call that it can run as a task (SEP-1905).
+     * Default: the session's; each has to be one of those.
+     */
+    responseModes?: readonly ResponseMode[] | undefined;
 }
 
 /** The options of a reader of segments. */
@@ -61,7 +67,10 @@ export interface StreamOptions extends StartOptions {
 }
 
 /** The options of `session.resume`. */
-export type ResumeOptions = Omit<StartOptions, "idempotencyKey" | "meta" | "ttlMs">;
+export type ResumeOptions = Omit<
+    StartOptions,
+    "idempotencyKey" | "meta" | "responseModes" | "ttlMs"
+>;
 
 /** The options of `session.task`. */
 export type TaskOptions = Pick<
@@ -78,7 +87,7 @@ const KEY_MOST = 128;
 
 const OF_TASK = ["signal", "onStatus", "onInput", "throwOnError", "window", "collect"];
 const OF_RESUME = [...OF_TASK, "timeoutMs", "onProgress", "onLog"];
-const OF_START = [...OF_RESUME, "idempotencyKey", "meta", "ttlMs"];
+const OF_START = [...OF_RESUME, "idempotencyKey", "meta", "responseModes", "ttlMs"];
 const KNOWN = {
     call: new Set(
         OF_START.filter((one) => !["window", "collect", "ttlMs"].includes(one)),
@@ -276,6 +285,9 @@ export class Calls extends Conversation {
                 );
             }
             made.idempotencyKey = key;
+        }
+        if (options.responseModes !== undefined) {
+            made.responseModes = modesOf(options.responseModes);
         }
         return made;
     }

@@ -40,6 +40,7 @@ export {
     type ResourceTemplate,
     type Tool,
 } from "./items.js";
+export type { ResponseMode } from "./modes.js";
 export { authorize, type Command, connect, resume, type Target } from "./opening.js";
 export type { ConnectOptions, TlsOptions, ValidateResult } from "./options.js";
 export { type Era, type Implementation, Peer } from "./peer.js";

@@ -10,6 +10,7 @@ import {
     milliseconds,
     type Reconnect,
 } from "./conversation.js";
+import { modesOf, type ResponseMode } from "./modes.js";
 import { type Answering, type AnswerOptions, Answers } from "./questions.js";
 
 const ERAS = { auto: 0, modern: 1, legacy: 2 } as const;
@@ -126,6 +127,11 @@ export interface ConnectOptions extends AnswerOptions {
     capabilities?: JsonObject | undefined;
     /** false = no tasks are declared or asked for. */
     tasks?: boolean | undefined;
+    /**
+     * How a server of 2025-11-25 may answer calls that it can run as tasks (SEP-1905);
+     * default: `["task", "immediate", "streaming"]`.
+     */
+    responseModes?: readonly ResponseMode[] | undefined;
     /** false = segments of plain calls are not asked for. */
     streaming?: boolean | undefined;
     /** Offer DRAFT-2026-v1 (SEP-2557). */
@@ -175,6 +181,7 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
     proxy: true,
     reconnectTimeoutMs: true,
     requestTimeoutMs: true,
+    responseModes: true,
     restart: true,
     resumable: true,
     roots: true,
@@ -215,6 +222,7 @@ export function check(options: ConnectOptions): void {
     if (!Object.hasOwn(ERAS, era)) {
         throw new TypeError(`no such era: ${JSON.stringify(era)}`);
     }
+    modesOf(options.responseModes);
 }
 
 /** Of `segue_transport_http`. */
@@ -263,6 +271,7 @@ export function sessionOptions(
         cacheBytes: options.cacheBytes,
         dialectsOff: options.streaming === false ? PARTIAL | PARTIAL_RESULTS : 0,
         dialectsOn: on | (options.draftTasks ? DRAFT_TASKS : 0),
+        responseModes: modesOf(options.responseModes),
     };
 }
 

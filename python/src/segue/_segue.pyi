@@ -143,6 +143,9 @@ TASK_MUST: Final = 2
 ERA_AUTO: Final = 0
 ERA_MODERN: Final = 1
 ERA_LEGACY: Final = 2
+RESPONSE_TASK: Final = 1
+RESPONSE_IMMEDIATE: Final = 2
+RESPONSE_STREAMING: Final = 4
 TASK_UNKNOWN: Final = 0
 TASK_WORKING: Final = 1
 TASK_INPUT_REQUIRED: Final = 2
@@ -361,6 +364,7 @@ class SessionOptions(TypedDict, total=False):
     dialects_off: int | None
     dialects_on: int | None
     host: Server | None
+    response_modes: int | None  # set of RESPONSE_..., 0 = all
 
 class RequestOptions(TypedDict, total=False):
     timeout_ms: int | None
@@ -372,6 +376,7 @@ class RequestOptions(TypedDict, total=False):
     ttl_ms: int | None
     unordered: bool | None
     no_cache: bool | None
+    response_modes: int | None  # set of RESPONSE_..., 0 = those of the session
 
 # Of a store: id (16 bytes), task id, idempotency key (32 bytes) or None, principal (32
 # bytes), ended, created_ms, purge_ms, data; and seq, segment, event, kind, at_ms, data.

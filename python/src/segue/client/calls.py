@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +13,8 @@ from ..content import Result, Text
 from ..failures import ToolError
 from .conversation import UNSET, Conversation, Log, milliseconds
 from .flow import OK, Callbacks, Exchange, Flow, Progress, Status
+from .modes import ResponseMode
+from .modes import response_modes as modes_of
 from .questions import Answers, Input
 from .stream import Leave, Stream
 from .task import Task
@@ -47,6 +49,7 @@ class Calls(Conversation):
         idempotency_key: str | None = None,
         meta: Mapping[str, Any] | None = None,
         raise_on_error: bool | None = None,
+        response_modes: Collection[ResponseMode] | None = None,
         **more: Any,
     ) -> Result:
         """Calls a tool and waits for its result: ``await session.call("add", a=1, b=2)``.
@@ -71,6 +74,9 @@ class Calls(Conversation):
             meta: `_meta` of the request.
             raise_on_error: Whether a result with `isError` is raised; default: the
                 session's, True.
+            response_modes: How a server of 2025-11-25 may answer a call that it can run
+                as a task (SEP-1905): some of "task", "immediate" and "streaming".
+                Default: the session's; each has to be one of those.
 
         Raises:
             ToolError: The tool failed; `result` has what it said.
@@ -84,6 +90,7 @@ class Calls(Conversation):
             arguments = {**(arguments or {}), **more}
         options = self._options(timeout)
         _set_key(options, idempotency_key)
+        _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
         params = {"name": tool, "arguments": arguments or {}}
         if meta:
@@ -136,6 +143,7 @@ class Calls(Conversation):
         collect: bool = True,
         unordered: bool = False,
         ttl: float | None = None,
+        response_modes: Collection[ResponseMode] | None = None,
         **more: Any,
     ) -> Stream:
         """Calls a tool and reads its result while it is made; see `Stream`.
@@ -151,12 +159,13 @@ class Calls(Conversation):
             unordered: Segments as they come, where the server streams by SEP-1905.
             ttl: Seconds for which a server of 2025-11-25 shall keep the task.
             tool, arguments, timeout, on_progress, on_log, on_status, on_input,
-            idempotency_key, meta, raise_on_error: As of `call`.
+            idempotency_key, meta, raise_on_error, response_modes: As of `call`.
         """
         if more:
             arguments = {**(arguments or {}), **more}
         options = self._stream_options(timeout, window, collect, unordered, ttl)
         _set_key(options, idempotency_key)
+        _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
         params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
         if meta:
@@ -218,6 +227,7 @@ class Calls(Conversation):
         window: int = _WINDOW,
         collect: bool = True,
         ttl: float | None = None,
+        response_modes: Collection[ResponseMode] | None = None,
         **more: Any,
     ) -> Task:
         """Calls a tool and returns as soon as there is a task, whose `token` can be
@@ -231,6 +241,7 @@ class Calls(Conversation):
             arguments = {**(arguments or {}), **more}
         options = self._stream_options(timeout, window, collect, False, ttl)
         _set_key(options, idempotency_key)
+        _set_modes(options, response_modes)
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
         params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
         if meta:
@@ -329,6 +340,13 @@ def _set_key(options: _segue.RequestOptions, key: str | None) -> None:
                 f"an idempotency key has {_KEY_LEAST} to {_KEY_MOST} bytes: {key!r}"
             )
         options["idempotency_key"] = key
+
+
+def _set_modes(
+    options: _segue.RequestOptions, modes: Collection[ResponseMode] | None
+) -> None:
+    if modes is not None:
+        options["response_modes"] = modes_of(modes)
 
 
 def _why(result: Result) -> str:

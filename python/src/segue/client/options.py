@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from .. import _segue
 from .auth import OAuth
 from .conversation import Log, Notified, Reconnecting, milliseconds
+from .modes import ResponseMode, response_modes
 from .questions import Answers, Elicit, Input, Roots, Sample
 
 __all__ = [
@@ -84,6 +85,8 @@ class ConnectOptions(TypedDict, total=False):
         name, version: Of this client.
         capabilities: More of them, as JSON has them.
         tasks: False = no tasks are declared or asked for.
+        response_modes: How a server of 2025-11-25 may answer calls that it can run as
+            tasks (SEP-1905): some of "task", "immediate" and "streaming"; default: all.
         streaming: False = segments of plain calls are not asked for.
         draft_tasks: Offer DRAFT-2026-v1 (SEP-2557).
         resumable: Take servers of SEP-975 at their word; default True.
@@ -129,6 +132,7 @@ class ConnectOptions(TypedDict, total=False):
     version: str | None
     capabilities: Mapping[str, Any] | None
     tasks: bool
+    response_modes: Collection[ResponseMode] | None
     streaming: bool
     draft_tasks: bool
     resumable: bool
@@ -211,6 +215,7 @@ def session_options(o: ConnectOptions, answers: Answers) -> _segue.SessionOption
         "cache_bytes": o.get("cache_bytes"),
         "dialects_off": off,
         "dialects_on": on,
+        "response_modes": response_modes(o.get("response_modes")),
     }
 
 
