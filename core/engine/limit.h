@@ -11,7 +11,7 @@ typedef struct sgi_limit {
 } sgi_limit;
 
 typedef struct sgi_limit_told {
-    char text[160]; /* "Too many tasks: max_tasks is 100" */
+    char text[320]; /* "Too many tasks: max_tasks is 100" */
     char data[128]; /* {"reason":<reason>,"limit":"max_tasks","value":100} */
 } sgi_limit_told;
 
@@ -20,5 +20,8 @@ typedef struct sgi_limit_told {
 #define SGI_TEXT_OF(name) SGI_TEXT_OF_NUMBER(name)
 
 sgi_limit_told sgi_limit_tell(const char *what, sgi_limit limit, const char *reason);
+/* The same, and behind it what those who are stopped can do: "raise it on the server". */
+sgi_limit_told sgi_limit_advise(const char *what, sgi_limit limit, const char *reason,
+                                const char *advice);
 
 #endif

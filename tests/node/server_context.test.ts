@@ -105,6 +105,41 @@ inEachWorld("a result that is made anew", async (world) => {
     });
 });
 
+for (const era of ["legacy", "modern"] as const) {
+    for (const way of ["pair", "http"] as const) {
+        const name = `R-776-16 R-776-22 a large result of a call [${way}, ${era}]`;
+        test(name, async () => {
+            const server = new Server({ name: "large" });
+            const mib = "x".repeat(2 ** 20);
+            const count = 20;
+            const rows = async function* () {
+                for (let number = 0; number < count; number++) yield mib;
+            };
+            server.tool("rows", rows);
+            server.tool("task", { task: "may" }, rows);
+            server.tool("one", () => mib.repeat(count));
+            await serve({ way, era }, server, async (session) => {
+                const size = async (name: string) =>
+                    (await session.call(name)).text.length;
+                const refused = (name: string, advice: string) =>
+                    assert.rejects(session.call(name), (error: RemoteError) => {
+                        assert.match(error.message, /max_result_bytes is 16777216; /);
+                        assert.ok(error.message.includes(advice), error.message);
+                        return true;
+                    });
+                assert.equal(await size("task"), count * mib.length);
+                if (era === "legacy") {
+                    assert.equal(await size("rows"), count * mib.length);
+                    await refused("one", "send it in smaller blocks");
+                } else {
+                    await refused("rows", "let the call be a task");
+                    await refused("one", "let the call be a task");
+                }
+            });
+        });
+    }
+}
+
 test("R-776-28 a slow reader makes the handler wait, and nothing is lost", async () => {
     const server = new Server({ name: "much", maxResultBytes: 2 ** 30 });
     const count = 300;

@@ -124,6 +124,48 @@ def test_a_slow_reader_makes_the_handler_wait(nothing_left: None) -> None:
     assert waited["async"]
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("way", ["pair", "http"])
+def test_a_large_result_of_a_call(
+    nothing_left: None, caplog: pytest.LogCaptureFixture, way: str, era: str
+) -> None:
+    """R-776-16, R-776-22: it passes in pieces or as a task, or the error says how."""
+    server = segue.Server("large")
+    mib, count = 1 << 20, 20
+
+    @server.tool
+    async def rows() -> AsyncIterator[str]:
+        for _ in range(count):
+            yield "x" * mib
+
+    @server.tool(task="may")
+    async def task() -> AsyncIterator[str]:
+        for _ in range(count):
+            yield "x" * mib
+
+    @server.tool
+    async def one() -> str:
+        return "x" * mib * count
+
+    async def refused(session: Any, name: str) -> str:
+        with pytest.raises(segue.RemoteError) as caught:
+            await session.call(name)
+        assert caught.value.data["limit"] == "max_result_bytes"
+        return str(caught.value)
+
+    async def work(session: Any) -> None:
+        assert len((await session.call("task")).text) == count * mib
+        if era == "legacy":
+            assert len((await session.call("rows")).text) == count * mib
+            assert "16777216; send it in smaller blocks" in await refused(session, "one")
+        else:
+            assert "16777216; let the call be a task" in await refused(session, "rows")
+            assert "16777216; let the call be a task" in await refused(session, "one")
+
+    ServerWorld(way, era).run(server, work)
+    caplog.get_records("call").clear()  # tracebacks hold what has failed
+
+
 def test_progress_and_logs(world: ServerWorld) -> None:
     server = segue.Server("talks")
     logs: list[Any] = []

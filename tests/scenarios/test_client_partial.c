@@ -245,6 +245,11 @@ static void a_cancel_says_so(void **state)
     kit_end(&k);
 }
 
+#define TOO_LARGE(limit)                                                                 \
+    "the result is too large: max_result_bytes is " limit                                \
+    "; raise the limit in the session's options, or read the segments as they come and " \
+    "do not collect them"
+
 /* R-776-29 */
 static void more_than_may_be(void **state)
 {
@@ -264,9 +269,42 @@ static void more_than_may_be(void **state)
                    "\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
                    "\"_meta\":{\"hasMore\":true}",
                    block);
-    assert_int_equal(r->status, SEGUE_E_LIMIT);
-    assert_string_equal(r->message, "the result is too large: max_result_bytes is 1000");
+    assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
+    assert_string_equal(r->message, TOO_LARGE("1000"));
     kit_expect(&k, "notifications/cancelled");
+    kit_end(&k);
+}
+
+/* What is not collected is not held against the limit of what is. */
+static void more_than_is_collected(void **state)
+{
+    static const char params[] = "{\"name\":\"t\"}";
+    kit k = {0};
+    segue_session_options options;
+    segue_request_options how;
+    segue_request_events events;
+    (void)state;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.max_result_bytes = 100;
+    kit_begin_2025(&k, &options, SERVER_PLAIN);
+    record *r = kit_record(&k, &events);
+    segue_struct_init(&how, sizeof how, SEGUE_STRUCT_REQUEST_OPTIONS);
+    how.discard = 1;
+    assert_int_equal(segue_request_start(k.session, "tools/call", params,
+                                         sizeof params - 1, &how, &events, &r->request,
+                                         NULL),
+                     SEGUE_OK);
+    kit_run(&k);
+    const char *call = kit_expect(&k, "tools/call");
+    for (int i = 0; i < 9; i++)
+        kit_result(&k, call,
+                   "\"content\":[" BLOCK("a") "],"
+                                              "\"_meta\":{\"hasMore\":true,\"index\":%d}",
+                   i / 2);
+    kit_result(&k, call, CONTENT(BLOCK("b")));
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 10);
+    assert_at(r->result, "content", "[]");
     kit_end(&k);
 }
 
@@ -410,8 +448,8 @@ static void notified_more_than_may_be(void **state)
         snprintf(seq, sizeof seq, "%d", i);
         say_piece(&k, token, seq, CONTENT(BLOCK("a")));
     }
-    assert_int_equal(r->status, SEGUE_E_LIMIT);
-    assert_string_equal(r->message, "the result is too large: max_result_bytes is 100");
+    assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
+    assert_string_equal(r->message, TOO_LARGE("100"));
     kit_expect(&k, "notifications/cancelled");
     kit_end(&k);
 }
@@ -496,6 +534,8 @@ int main(void)
         NAMED("AS-88 a cut leaves what came", a_cut_leaves_what_came),
         NAMED("AS-87 a cancel is told, and late pieces are dropped", a_cancel_says_so),
         cmocka_unit_test(more_than_may_be),
+        NAMED("R-776-22 more than may be collected is only looked at",
+              more_than_is_collected),
         cmocka_unit_test(told_again),
         cmocka_unit_test(switched_off),
         NAMED("AS-91 notifications beside the request", notified),

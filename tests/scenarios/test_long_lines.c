@@ -15,7 +15,9 @@
 // clang-format on
 
 #define LIMIT 4000
-#define TOO_LARGE "the answer is too large: max_message_bytes is 4000"
+#define TOO_LARGE                                                                        \
+    "the answer is too large: max_message_bytes is 4000; let the server send it in "     \
+    "pieces or as a task, or raise the limit"
 #define MESSAGE_TOO_LARGE "The message is too large: max_message_bytes is 4000"
 #define PLAIN "\"resultType\":\"complete\",\"content\":[]"
 

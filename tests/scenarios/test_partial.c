@@ -25,6 +25,17 @@ static void ask_plain(wire *c, const char *id, const char *tool, const char *arg
     wire_ask_plain(c, id, "tools/call", params);
 }
 
+static void ask_modern(wire *c, const char *id, const char *meta, const char *caps,
+                       const char *params)
+{
+    char line[2048];
+    char *text = wire_line(id, "tools/call", params, caps);
+    const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
+    snprintf(line, sizeof line, "%.*s%s%s", (int)(at - text), text, meta, at);
+    free(text);
+    wire_send(c, line);
+}
+
 static int has_more(const char *response)
 {
     return !strcmp(json_at(response, "result._meta.hasMore"), "true");
@@ -229,6 +240,40 @@ static void too_large_to_collect(world *w)
     assert_at(refused, "error.data.reason", "\"partial_results_required\"");
 }
 
+static void little_is_collected(segue_server_options *options)
+{
+    options->max_result_bytes = 10000;
+}
+
+#define BIG "\"bytes\":12000"
+#define IS " max_result_bytes is 10000; "
+
+/* Each era has its own way for a large result, and one block is never taken apart. */
+static void told_what_to_do(world *w)
+{
+    wire *old = legacy_connect(w, NULL, NULL);
+    wire *c = world_connect(w, NULL);
+    ask_plain(old, "1", "big", BIG, NULL);
+    ask_plain(old, "2", "big", BIG, ALLOW);
+    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, "\"name\":\"big\",\"arguments\":{" BIG "}");
+    world_advance(w, 1000);
+    const char *r = wire_response(old, "1");
+    assert_at(
+        r, "error.message",
+        "\"The result is too large for one answer:" IS
+        "ask for it in pieces (allowPartial) or as a task, or raise the limit on the "
+        "server\"");
+    r = wire_response(old, "2");
+    assert_at(r, "error.message",
+              "\"A part of the result is too large:" IS
+              "send it in smaller blocks, or raise the limit on the server\"");
+    assert_at(r, "error.data.reason", "\"limit\"");
+    r = wire_response(c, "1");
+    assert_at(r, "error.message",
+              "\"The result is too large for one answer:" IS
+              "let the call be a task, or raise the limit on the server\"");
+}
+
 /* 64 MiB pass through a server that holds a few of them. */
 static void slow_reader(world *w)
 {
@@ -292,17 +337,6 @@ static void no_memory_for_one(world *w)
 }
 
 /* ---- PN ---- */
-
-static void ask_modern(wire *c, const char *id, const char *meta, const char *caps,
-                       const char *params)
-{
-    char line[2048];
-    char *text = wire_line(id, "tools/call", params, caps);
-    const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
-    snprintf(line, sizeof line, "%.*s%s%s", (int)(at - text), text, meta, at);
-    free(text);
-    wire_send(c, line);
-}
 
 #define TELL "\"name\":\"story\",\"arguments\":{" STORY "}"
 
@@ -412,6 +446,8 @@ static const scenario scenarios[] = {
     {"AS-93 modes govern where there are both", beside_modes, 0, NULL},
     {"AS-89 a result too large to be collected", too_large_to_collect,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-776-16 a result that is too large says what to do", told_what_to_do,
+     ONLY_HERE | ONE_DRIVE, little_is_collected},
     {"AS-89 a large result passes a slow reader", slow_reader, ONLY_HERE | ONE_DRIVE,
      NULL},
     {"R-776-7 a piece that was lost is followed by nothing", no_memory_for_one,

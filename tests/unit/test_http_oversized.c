@@ -39,7 +39,8 @@ static void expect_failure(http_script *s, record *r, heard *h)
     script_until(s, r->completed);
     assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
     assert_string_equal(r->message,
-                        "the answer is too large: max_message_bytes is 20000");
+                        "the answer is too large: max_message_bytes is 20000; let the "
+                        "server send it in pieces or as a task, or raise the limit");
     assert_true(heard_is_closed(h));     /* nothing more is read */
     record *next = kit_call(&s->k, "t"); /* and the session goes on */
     script_result(script_expect(s, "tools/call"), "\"content\":[]");

@@ -164,7 +164,9 @@ void sgi_emitter_too_large(sgi_emitter *emitter)
 {
     sgi_limit limit = {"max_message_bytes",
                        (int64_t)emitter->session->engine->max_message};
-    sgi_limit_told told = sgi_limit_tell("the answer is too large", limit, "limit");
+    sgi_limit_told told = sgi_limit_advise(
+        "the answer is too large", limit, "limit",
+        "let the server send it in pieces or as a task, or raise the limit");
     sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
                            .why = told.text,
                            .has_reason = true,

@@ -155,9 +155,7 @@ void sgi_2025_settle(segue_request *request)
     if (sgi_fold_size(&request->fold) >
         (size_t)request->session->options.max_result_bytes) {
         sgi_follow_abandon(request);
-        sgi_request_fail_limit(
-            request, SEGUE_E_TOO_LARGE, "the result is too large",
-            (sgi_limit){"max_result_bytes", request->session->options.max_result_bytes});
+        sgi_request_fail_size(request);
         return;
     }
     if (sgi_tracker_is_whole(&task->tracker))

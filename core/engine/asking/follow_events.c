@@ -137,9 +137,7 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event)
         return;
     if (sgi_fold_size(&request->fold) > limit) {
         sgi_follow_abandon(request);
-        sgi_request_fail_limit(
-            request, SEGUE_E_TOO_LARGE, "the result is too large",
-            (sgi_limit){"max_result_bytes", request->session->options.max_result_bytes});
+        sgi_request_fail_size(request);
     } else if (sgi_deliver_is_full(request)) {
         sgi_deliver_hold(request);
     }

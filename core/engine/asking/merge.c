@@ -104,7 +104,8 @@ static bool set_json(sgi_merge *merge, sgi_merge_block *block, sgi_json json)
 
 static sgi_merged add_block(sgi_merge *merge, sgi_json json)
 {
-    if (merge->count >= merge->max_blocks)
+    merge->full = merge->count >= merge->max_blocks;
+    if (merge->full)
         return SGI_MERGE_LIMIT;
     if (!grow(merge))
         return SGI_MERGE_NOMEM;
@@ -195,6 +196,10 @@ static bool read_index(sgi_json value, int64_t *index)
 static sgi_merged take_block(sgi_merge *merge, sgi_json block, int64_t index)
 {
     index -= merge->base;
+    if (merge->forgets && index <= 0) {
+        merge->base += !index;
+        return SGI_MERGED;
+    }
     if (index < 0 || index > (int64_t)merge->count)
         return wrong(merge, "a piece behind a hole");
     if (index < (int64_t)merge->count)

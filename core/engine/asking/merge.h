@@ -28,6 +28,8 @@ typedef struct sgi_merge {
     size_t max_blocks;     /* SGI_MERGE_BLOCKS_MAX; tests make it small */
     sgi_fold fields;       /* members beside them */
     int64_t base;          /* so many that stand before them are not here */
+    bool forgets;          /* blocks are told and not kept: base counts them */
+    bool full;             /* there are max_blocks */
     int64_t next;          /* number of the segment that is to come; 0 = none was told */
     size_t bytes;          /* of all blocks */
     const char *wrong;     /* what the response that was refused has wrong */

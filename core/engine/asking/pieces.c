@@ -87,6 +87,8 @@ static bool begin_merge(segue_request *request)
         if (request->merge)
             sgi_merge_init(request->merge, &request->engine->env,
                            list ? list : "content");
+        if (request->merge)
+            request->merge->forgets = request->options.discard;
     }
     return request->merge != NULL;
 }
@@ -129,12 +131,23 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
     return at;
 }
 
-static void refuse(segue_request *request, segue_status status, const char *why)
+static void drop_exchange(segue_request *request)
 {
     if (request->calling)
         sgi_emitter_drop(request->calling, true);
     request->calling = NULL;
+}
+
+static void refuse(segue_request *request, segue_status status, const char *why)
+{
+    drop_exchange(request);
     sgi_request_fail(request, status, why);
+}
+
+static void refuse_size(segue_request *request)
+{
+    drop_exchange(request);
+    sgi_request_fail_size(request);
 }
 
 static void refuse_limit(segue_request *request, const char *what, sgi_limit limit)
@@ -185,15 +198,14 @@ static bool take_response(segue_request *request, sgi_json result)
         refuse(request, SEGUE_E_NOMEM, "out of memory for a piece of the result");
     else if (merged == SGI_MERGE_WRONG)
         refuse(request, SEGUE_E_PROTOCOL, merge->wrong);
-    else if (merged == SGI_MERGE_LIMIT && merge->count >= merge->max_blocks)
+    else if (merged == SGI_MERGE_LIMIT && merge->full)
         refuse_limit(request, "the result has too many blocks",
                      (sgi_limit){"max_blocks", (int64_t)merge->max_blocks});
     else if (merged == SGI_MERGE_LIMIT)
         refuse_limit(request, "the result has too many fields",
                      (sgi_limit){"max_fields", SGI_FIELDS_MAX});
     else if (merge->bytes > limit || sgi_fold_size(&merge->fields) > limit - merge->bytes)
-        refuse_limit(request, "the result is too large",
-                     (sgi_limit){"max_result_bytes", (int64_t)limit});
+        refuse_size(request);
     return request->phase != SGI_PHASE_DONE;
 }
 
@@ -309,8 +321,7 @@ static bool keep_notified(segue_request *request, sgi_json block)
         return true;
     sgi_fold_segment(&request->fold, block);
     if (sgi_fold_size(&request->fold) > limit) {
-        refuse_limit(request, "the result is too large",
-                     (sgi_limit){"max_result_bytes", (int64_t)limit});
+        refuse_size(request);
         return false;
     }
     return true;

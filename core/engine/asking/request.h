@@ -281,6 +281,8 @@ void sgi_request_fail(segue_request *request, segue_status status, const char *t
 /* It fails because it exceeds a limit of this side. */
 void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
                             sgi_limit limit);
+/* What was collected is larger than max_result_bytes. */
+void sgi_request_fail_size(segue_request *request);
 
 /* The outcome of the exchange that carries it. */
 void sgi_request_take(segue_request *request, const sgi_outcome *outcome);

@@ -116,3 +116,15 @@ void sgi_request_fail_limit(segue_request *request, segue_status status, const c
 {
     sgi_request_fail(request, status, sgi_limit_tell(what, limit, "limit").text);
 }
+
+void sgi_request_fail_size(segue_request *request)
+{
+    sgi_limit limit = {"max_result_bytes", request->session->options.max_result_bytes};
+    sgi_limit_told told =
+        sgi_limit_advise("the result is too large", limit, "limit",
+                         request->options.discard
+                             ? "raise the limit in the session's options"
+                             : "raise the limit in the session's options, or read the "
+                               "segments as they come and do not collect them");
+    sgi_request_fail(request, SEGUE_E_TOO_LARGE, told.text);
+}

@@ -82,16 +82,31 @@ segue_status sgi_call_over(const segue_call *call)
                                  : "the call has ended");
 }
 
+/* What stopped a result, and how the next one passes. */
+static sgi_limit_told tell_size(const sgi_op *op)
+{
+    if (op->logged)
+        return sgi_limit_advise("The result is larger than the server keeps", op->reached,
+                                "log_overflow", "raise the limit on the server");
+    if (op->passes) /* what was sent before does not count */
+        return sgi_limit_advise("A part of the result is too large", op->reached, "limit",
+                                "send it in smaller blocks, or raise the limit on the "
+                                "server");
+    return sgi_limit_advise(
+        "The result is too large for one answer", op->reached, "partial_results_required",
+        op->reply && op->reply->modern
+            ? "let the call be a task, or raise the limit on the server"
+            : "ask for it in pieces (allowPartial) or as a task, or raise the limit on "
+              "the "
+              "server");
+}
+
 static segue_status after_append(segue_call *call, segue_status status)
 {
     sgi_op *op = call->op;
     if (status != SEGUE_E_LIMIT)
         return status;
-    sgi_limit_told told = sgi_limit_tell(
-        op->logged ? "The result is larger than the server keeps"
-                   : "The result is too large for one answer; ask for it in pieces "
-                     "(allowPartial), or as a task",
-        op->reached, op->logged ? "log_overflow" : "partial_results_required");
+    sgi_limit_told told = tell_size(op);
     sgi_refuse(call->handle.engine, status, "%s", told.text);
     if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
                     sgi_str_of(told.data)) == SEGUE_E_NOMEM)
