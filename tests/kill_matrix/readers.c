@@ -107,6 +107,7 @@ static segue_status open_session(crowd *c, segue_runtime *runtime, const char *u
     http.silence_timeout_ms = SILENCE_MS;
     options.era = era;
     options.probe_timeout_ms = options.request_timeout_ms = PATIENCE_MS;
+    options.reconnect_timeout_ms = PATIENCE_MS;
     options.max_reconnects = options.first_attempts = INT32_MAX - 1;
     events.user = &told;
     events.on_open = on_open;

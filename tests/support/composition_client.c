@@ -160,7 +160,9 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     if (!a)
         return;
     composition_check(a->c, !a->completed);
-    composition_check(a->c, !a->c->plan.credit || a->granted >= 0 || status != SEGUE_OK);
+    /* who cancels waits for no credit, also when the result has come first */
+    composition_check(a->c, !a->c->plan.credit || a->granted >= 0 || status != SEGUE_OK ||
+                                a->cancelled);
     a->completed = true;
     a->status = status;
     a->rpc_code = segue_error_rpc_code(error);
