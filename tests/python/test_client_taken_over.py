@@ -1,4 +1,4 @@
-"""Another server goes on with a session of 2025-11-25: what the client had set there is
+"""R-0-8: another server goes on with a session of 2025-11-25. What the client had set there is
 set again."""
 
 from __future__ import annotations

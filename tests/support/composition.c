@@ -217,8 +217,8 @@ static void begin(composition *c, uint64_t seed)
 }
 
 /* Its operations have ended, or are cancelled by time, and are purged: what the server
- * holds is what it held, but for tables and for two buffers that have grown to the largest
- * block. Escapes make a block up to half as long again. */
+ * holds is what it held, but for tables and for two buffers that have grown to the
+ * largest block. Escapes make a block up to half as long again. */
 static void judge_memory(composition *c)
 {
     for (int i = 0; i < 40; i++) {
