@@ -1,5 +1,6 @@
 /* The client as the receiver of tasks (2025-11-25 basic/utilities/tasks), with SEP-1905
  * and without. AS-25, and R-1905-36 to R-1905-51 in the other direction. */
+#include "engine/dialect/gather.h"
 #include "support/host_stage.h"
 
 #include <setjmp.h>
@@ -164,6 +165,7 @@ static void as_25(void **state)
     hosting_assert_status(&s, "\"working\"");
     model_say(c, "b");
     model_say(c, "c");
+    kit_advance(&s.k, SGI_GATHER_MS);
     line = hosting_assert_answer(&s, "7", "result.partial-content",
                                  "[" NUMBERED(2, "b") "," NUMBERED(3, "c") "]");
     hosting_ask_about(&s, "8", "tasks/result", ",\"lastSeqNr\":1");

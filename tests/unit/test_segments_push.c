@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "engine/dialect/gather.h"
 #include "engine/log/reader.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/wire_session.h"
@@ -67,6 +68,12 @@ static void send(segue_call *call, int number)
     fake_store_settle(&t.host);
 }
 
+/* The next response waits for no more segments. */
+static void gathered(void)
+{
+    fake_host_advance(&t.host, SGI_GATHER_MS);
+}
+
 static void finish(segue_call *call)
 {
     http_wire_finish(call);
@@ -94,6 +101,7 @@ static void goes_on_behind_each_event(void **state)
     segue_call *call = start();
     for (int i = 1; i <= 3; i++) {
         send(call, i);
+        gathered();
         http_wire_text(&t.a); /* a response for each */
     }
     const char *text = http_wire_text(&t.a);
@@ -139,6 +147,7 @@ static void costs_no_memory_while_nobody_is_there(void **state)
     sgi_op *op = call->op;
     for (int i = 1; i <= 20; i++) {
         send_much(call);
+        gathered();
         http_wire_text(&t.a);
     }
     assert_true(op->tail_bytes > 100 * 1024); /* its reader follows */
@@ -215,6 +224,54 @@ static void first_response_only(void **state)
     assert_int_equal(http_wire_count(text, "\"isComplete\":true"), 1);
 }
 
+static int responses(const char *text)
+{
+    return http_wire_count(text, "\"partial-content\":");
+}
+
+/* Nobody waits for the first, nor for one that comes alone. */
+static void in_quick_succession_they_go_out_together(void **state)
+{
+    (void)state;
+    segue_call *call = start();
+    send(call, 1);
+    assert_int_equal(responses(http_wire_text(&t.a)), 1);
+    for (int i = 2; i <= 40; i++) {
+        send(call, i);
+        assert_int_equal(responses(http_wire_text(&t.a)), 1);
+    }
+    gathered();
+    assert_int_equal(responses(http_wire_text(&t.a)), 2);
+    gathered();
+    send(call, 41);
+    assert_int_equal(responses(http_wire_text(&t.a)), 3);
+    send(call, 42);
+    finish(call); /* the end waits for nothing */
+    const char *text = http_wire_text(&t.a);
+    assert_int_equal(responses(text), 4);
+    assert_numbers(text, 1, 42);
+}
+
+/* What fills a response does not wait. */
+static void a_full_response_goes_out_at_once(void **state)
+{
+    (void)state;
+    segue_call *call = start();
+    send(call, 1);
+    http_wire_text(&t.a);
+    for (int i = 2; i <= SGI_GATHER_SEGMENTS; i++)
+        send(call, i);
+    assert_int_equal(responses(http_wire_text(&t.a)), 1);
+    send(call, SGI_GATHER_SEGMENTS + 1);
+    assert_int_equal(responses(http_wire_text(&t.a)), 2);
+    for (size_t bytes = 0; bytes < SGI_GATHER_BYTES; bytes += (size_t)8 * 1024)
+        send_much(call);
+    assert_int_equal(responses(http_wire_text(&t.a)), 3);
+    assert_numbers(http_wire_text(&t.a), 1,
+                   SGI_GATHER_SEGMENTS + 1 + (int)(SGI_GATHER_BYTES / (8 * 1024)));
+    finish(call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +283,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(ends_when_nobody_can_come_back, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(first_response_only, set_up, tear_down),
+        {"AS-4 R-1905-28 in quick succession they go out together",
+         in_quick_succession_they_go_out_together, set_up, tear_down, NULL},
+        {"R-1905-28 a full response goes out at once", a_full_response_goes_out_at_once,
+         set_up, tear_down, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

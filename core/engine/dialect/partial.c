@@ -4,9 +4,6 @@
  * where in the final list the blocks of a response stand (R-776-10). */
 #include "engine/dialect/pieces.h"
 
-#define BATCH_SEGMENTS 256
-#define BATCH_BYTES ((size_t)64 * 1024)
-
 /* What a piece says of itself. first: the number of its first segment; 0 = it has
  * none. */
 static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool last)
@@ -53,7 +50,7 @@ static uint64_t write_segments(sgi_pieces *pieces, sgi_buf *out)
     uint64_t first = 0;
     size_t mark = out->len;
     int32_t count = 0;
-    while (count < BATCH_SEGMENTS && out->len - mark < BATCH_BYTES &&
+    while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_cursor_next(&pieces->cursor, !count))) {
         if (count++)
             sgi_buf_add_char(out, ',');
@@ -102,6 +99,6 @@ static void finish(sgi_pieces *pieces)
     send_piece(pieces);
 }
 
-const sgi_pieces_form sgi_pieces_partial = {send_piece, finish, true};
+const sgi_pieces_form sgi_pieces_partial = {send_piece, finish, true, true};
 
 const sgi_dialect sgi_dialect_partial = {.name = "P", .bit = SGI_DIALECT_P};

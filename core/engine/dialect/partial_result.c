@@ -40,6 +40,6 @@ static sgi_pieces_step send_piece(sgi_pieces *pieces)
     return SGI_PIECES_SENT;
 }
 
-const sgi_pieces_form sgi_pieces_partial_result = {send_piece, NULL, false};
+const sgi_pieces_form sgi_pieces_partial_result = {send_piece, NULL, false, false};
 
 const sgi_dialect sgi_dialect_partial_result = {.name = "PN", .bit = SGI_DIALECT_PN};

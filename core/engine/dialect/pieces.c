@@ -22,6 +22,7 @@ static void leave(sgi_reply *reply, sgi_pieces *pieces)
     pieces->open = false;
     sgi_op_ref(op);
     sgi_source_remove(pieces->conn, &pieces->source);
+    sgi_gather_end(&pieces->gather);
     sgi_cursor_end(&pieces->cursor);
     op->passes = false;
     if (op->call)
@@ -110,6 +111,8 @@ static bool send_piece(sgi_pieces *pieces)
     switch (pieces->form->send(pieces)) { /* without a form nothing is shown */
     case SGI_PIECES_SENT:
         pieces->begun = true;
+        if (pieces->form->gathers && !pieces->resumes)
+            sgi_gather_sent(&pieces->gather, op);
         sgi_op_pass(op, pieces->cursor.reader.seq);
         if (op->passes && op->call)
             sgi_call_progressed(op->call);
@@ -131,6 +134,8 @@ static bool send_piece(sgi_pieces *pieces)
 
 static bool send_next(sgi_pieces *pieces)
 {
+    if (!pieces->ended && sgi_gather_waits(&pieces->gather, pieces->cursor.reader.op))
+        return false;
     if (sgi_cursor_next(&pieces->cursor, true))
         return send_piece(pieces);
     if (pieces->cursor.reader.failed)
@@ -238,6 +243,7 @@ static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
     pieces->source.fill = fill;
     pieces->conn = reply->peer->conn;
     sgi_conn_ref(pieces->conn);
+    sgi_gather_init(&pieces->gather, pieces->conn, &pieces->source);
     sgi_buf_init(&pieces->head, mem);
     reply->pieces = pieces;
     reply->parked = parked;

@@ -14,6 +14,7 @@
 #define SGI_PIECES_H
 
 #include "engine/dialect/cursor.h"
+#include "engine/dialect/gather.h"
 #include "engine/serving/call_request.h"
 
 typedef struct sgi_pieces sgi_pieces;
@@ -33,12 +34,14 @@ typedef struct sgi_pieces_form {
     void (*finish)(sgi_pieces *pieces);
     /* What was sent is not needed for the answer. */
     bool passes;
+    bool gathers; /* a message has several segments, but on the channel of a resume */
 } sgi_pieces_form;
 
 struct sgi_pieces {
     const sgi_pieces_form *form;
     sgi_cursor cursor;
     sgi_source source;
+    sgi_gather gather;
     sgi_conn *conn; /* counted */
     sgi_reply *reply;
     bool resumes; /* it is the channel of a request that can be resumed */

@@ -1,24 +1,23 @@
 /* S, push: the segments of a task as further responses to the request that made it. A
  * source of its conversation, like every stream: as fast as its client reads, and what is
- * there goes out together, so that a batch is what one commit made visible or one read of
- * the client takes.
+ * there goes out together, so that a batch is what was made visible while it gathered
+ * (gather.h), or what one read of the client takes.
  *
  * The first response waits until the handler has had its first turn and what it said is
  * durable: then it is known whether all is there, something, or nothing. */
 #include "engine/dialect/tasks_2025.h"
 
 #include "engine/dialect/cursor.h"
+#include "engine/dialect/gather.h"
 #include "engine/dialect/response_modes.h"
 #include "engine/serving/call.h"
 #include "engine/serving/resumable.h"
 #include "engine/refusal.h"
 
-#define BATCH_SEGMENTS 256
-#define BATCH_BYTES ((size_t)64 * 1024)
-
 typedef struct sgi_push {
     sgi_cursor cursor;
     sgi_source source;
+    sgi_gather gather;
     sgi_conn *conn; /* counted */
     sgi_reply *reply;
     uint64_t sent; /* number of the last segment sent */
@@ -40,6 +39,7 @@ static void end_push(sgi_push *push)
     sgi_op_ref(op);
     sgi_call_unhook(reply, op);
     sgi_source_remove(push->conn, &push->source);
+    sgi_gather_end(&push->gather);
     sgi_conn_unref(push->conn);
     sgi_cursor_end(&push->cursor);
     sgi_reply_close(reply);
@@ -118,6 +118,7 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
     sgi_jw_bool(w, complete);
     sending->last |= complete;
     push->begun = true;
+    sgi_gather_sent(&push->gather, push->cursor.reader.op);
     push->cursor.voided = 0;
     sgi_resumable_mark(push->reply, push->cursor.reader.seq);
     bool sent = sgi_send_end(sending);
@@ -168,7 +169,8 @@ static bool made_nothing(const sgi_push *push)
     const sgi_op *op = push->cursor.reader.op;
     return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent &&
            op->next_seg - 1 == op->closing_segments &&
-           op->closing_segments < BATCH_SEGMENTS && op->log_bytes < BATCH_BYTES / 2;
+           op->closing_segments < SGI_GATHER_SEGMENTS &&
+           op->log_bytes < SGI_GATHER_BYTES / 2;
 }
 
 static void send_cut(sgi_push *push)
@@ -191,7 +193,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     const sgi_entry *entry;
     size_t mark = out->len;
     int32_t count = 0;
-    while (count < BATCH_SEGMENTS && out->len - mark < BATCH_BYTES &&
+    while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_cursor_next(&push->cursor, !count))) {
         sgi_str block = {entry->data, entry->len};
         if (count++)
@@ -234,6 +236,8 @@ static step send_segments(sgi_push *push)
 
 static step send_next(sgi_push *push)
 {
+    if (sgi_gather_waits(&push->gather, push->cursor.reader.op))
+        return STEP_WAIT;
     bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
     if (!waits &&
         (sgi_cursor_next(&push->cursor, true) || sgi_cursor_at_end(&push->cursor)))
@@ -350,6 +354,7 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     push->source.fill = fill;
     push->conn = reply->peer->conn;
     sgi_conn_ref(push->conn);
+    sgi_gather_init(&push->gather, push->conn, &push->source);
     push->at_end = !(op->item && op->item->options.flags & SEGUE_TOOL_INCREMENTAL);
     sgi_cursor_init(&push->cursor, op, more_to_read);
     push->cursor.from = from;

@@ -1,0 +1,41 @@
+#include "engine/dialect/gather.h"
+
+void sgi_gather_init(sgi_gather *gather, sgi_conn *conn, sgi_source *source)
+{
+    *gather = (sgi_gather){.conn = conn, .source = source};
+}
+
+void sgi_gather_end(sgi_gather *gather)
+{
+    sgi_engine_timer_clear(gather->conn->engine, &gather->timer);
+}
+
+void sgi_gather_sent(sgi_gather *gather, const sgi_op *op)
+{
+    gather->next_ms = sgi_now(&gather->conn->engine->env) + SGI_GATHER_MS;
+    gather->segment = op->next_seg;
+    gather->bytes = op->log_bytes;
+}
+
+static void is_due(sgi_timer *timer)
+{
+    sgi_gather *gather = SGI_OWNER(timer, sgi_gather, timer);
+    sgi_source_ready(gather->conn, gather->source);
+}
+
+static bool is_full(const sgi_gather *gather, const sgi_op *op)
+{
+    bool has_bytes = op->log_bytes >= gather->bytes + SGI_GATHER_BYTES;
+    return has_bytes || op->next_seg - gather->segment >= SGI_GATHER_SEGMENTS ||
+           sgi_op_is_full(op);
+}
+
+bool sgi_gather_waits(sgi_gather *gather, const sgi_op *op)
+{
+    int64_t left = gather->next_ms - sgi_now(&gather->conn->engine->env);
+    if (!gather->next_ms || left <= 0 || sgi_op_has_ended(op) || is_full(gather, op))
+        return false;
+    if (!gather->timer.slot)
+        sgi_engine_timer(gather->conn->engine, &gather->timer, left, is_due);
+    return true;
+}

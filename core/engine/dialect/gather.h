@@ -1,0 +1,34 @@
+/* Gathering: segments that a tool makes in quick succession leave in one response. The
+ * first response leaves at once, and so does each that comes more than SGI_GATHER_MS
+ * after the one before. What comes sooner waits until that time is over, a response is
+ * full, or the operation has ended. */
+#ifndef SGI_GATHER_H
+#define SGI_GATHER_H
+
+#include "engine/conn.h"
+#include "engine/log/op.h"
+
+/* The next response waits so long for more segments, from the last one on. */
+#define SGI_GATHER_MS 2
+/* A response takes no more than so many segments, and ends behind so many bytes. */
+#define SGI_GATHER_SEGMENTS 256
+#define SGI_GATHER_BYTES ((size_t)64 * 1024)
+
+typedef struct sgi_gather {
+    sgi_timer timer;
+    sgi_conn *conn; /* of the source; its owner counts it */
+    sgi_source *source;
+    int64_t next_ms;  /* monotonic: until then the next response waits; 0 = none left */
+    uint64_t segment; /* the next one, when the last response left */
+    size_t bytes;     /* of the log, then */
+} sgi_gather;
+
+void sgi_gather_init(sgi_gather *gather, sgi_conn *conn, sgi_source *source);
+/* The timer does not fire any more. */
+void sgi_gather_end(sgi_gather *gather);
+/* A response has left. */
+void sgi_gather_sent(sgi_gather *gather, const sgi_op *op);
+/* The next response is to wait: its source is asked again when it is due. */
+bool sgi_gather_waits(sgi_gather *gather, const sgi_op *op);
+
+#endif
