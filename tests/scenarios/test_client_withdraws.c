@@ -5,6 +5,7 @@
 #include "support/client_kit.h"
 #include "support/http_script.h"
 #include "support/world.h"
+#include "engine/asking/withdrawal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,6 +135,143 @@ static void a_session_that_closes_keeps_what_is_kept(void **state)
     }
 }
 
+/* ---- withdrawals that do not arrive ---- */
+
+/* What the server does with a withdrawal: 503, or no answer at all. */
+static void turn_away(heard *h, bool cuts)
+{
+    if (cuts)
+        script_cut(h, true);
+    else
+        script_say(h, "503 Service Unavailable", "", "");
+}
+
+static void what_does_not_arrive_is_told_again(void **state)
+{
+    (void)state;
+    for (int cuts = 0; cuts < 2; cuts++) {
+        http_script s;
+        heard *call;
+        record *r = begin(&s, NULL, &call);
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        script_until(&s, r->completed); /* it waits for nothing */
+        for (int i = 0; i < 3; i++) {
+            turn_away(script_expect(&s, CANCELLED), cuts);
+            script_expect_silence(&s);
+            script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
+        }
+        expect_withdrawal(&s, call);
+        script_until(&s, !s.k.session->withdrawal_count);
+        script_advance(&s, SGI_WITHDRAWAL_MS);
+        script_expect_silence(&s);
+        script_end(&s);
+    }
+}
+
+static void it_is_told_for_so_long(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    int count = 0;
+    record *r = begin(&s, NULL, &call);
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    for (; s.k.session->withdrawal_count; count++) {
+        turn_away(script_expect(&s, CANCELLED), false);
+        script_expect_silence(&s);
+        script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
+    }
+    assert_int_equal(count, SGI_WITHDRAWAL_MS / SGI_WITHDRAWAL_AGAIN_MS);
+    assert_non_null(strstr(s.k.last_warning, "its tool may go on"));
+    script_advance(&s, SGI_WITHDRAWAL_MS);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
+/* The application wants the call after all. */
+static void a_call_with_the_key_ends_its_withdrawal(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.idempotency_key = "a key of the application";
+    record *r = begin(&s, &options, &call);
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    turn_away(script_expect(&s, CANCELLED), false);
+    script_until(&s, r->completed);
+    r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
+    call = script_expect(&s, "tools/call");
+    script_advance(&s, SGI_WITHDRAWAL_MS);
+    script_expect_silence(&s);
+    script_result(call, "\"resultType\":\"complete\",\"content\":[]");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    script_end(&s);
+}
+
+/* Over a byte stream, whose server comes back. */
+static void the_next_connection_is_told(void **state)
+{
+    char of_call[64], said[64];
+    (void)state;
+    for (int is_down = 0; is_down < 2; is_down++) {
+        kit k = {.can_reopen = 1};
+        kit_begin_modern(&k, NULL, SERVER_STREAMS);
+        record *r = kit_call(&k, "t");
+        key_of(kit_expect(&k, "tools/call"), of_call);
+        if (!is_down) {
+            assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+            kit_expect(&k, CANCELLED); /* and it is lost with the connection */
+        }
+        kit_cut(&k);
+        if (is_down)
+            assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        kit_run(&k);
+        assert_int_equal(r->status, SEGUE_E_CANCELLED);
+        kit_handshake(&k, SERVER_STREAMS);
+        key_of(kit_expect(&k, CANCELLED), said);
+        assert_string_equal(of_call, said);
+        kit_advance(&k, SGI_WITHDRAWAL_MS);
+        kit_expect_silence(&k);
+        assert_int_equal(k.session->withdrawal_count, 0);
+        kit_end(&k);
+    }
+}
+
+static void a_session_that_closes_tells_once_more(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, NULL, &call);
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    turn_away(script_expect(&s, CANCELLED), false);
+    script_expect_silence(&s);
+    assert_int_equal(segue_session_close(s.k.session), SEGUE_OK);
+    expect_withdrawal(&s, call);
+    script_until(&s, r->completed && s.k.closed);
+    script_end(&s);
+}
+
+static void beyond_the_limit_it_is_told_once(void **state)
+{
+    (void)state;
+    kit k = {0};
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    assert_int_equal(k.session->max_withdrawals, SGI_WITHDRAWALS_MAX);
+    k.session->max_withdrawals = 1;
+    for (int i = 0; i < 3; i++) {
+        record *r = kit_call(&k, "t");
+        kit_expect(&k, "tools/call");
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        kit_expect(&k, CANCELLED);
+        assert_int_equal(k.session->withdrawal_count, 1);
+    }
+    kit_end(&k);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -142,6 +280,13 @@ int main(void)
         cmocka_unit_test(a_cancel_between_two_attempts_names_the_key),
         cmocka_unit_test(a_session_that_closes_cancels_its_calls),
         cmocka_unit_test(a_session_that_closes_keeps_what_is_kept),
+        {"R-2557-11 what does not arrive is told again",
+         what_does_not_arrive_is_told_again, NULL, NULL, NULL},
+        cmocka_unit_test(it_is_told_for_so_long),
+        cmocka_unit_test(a_call_with_the_key_ends_its_withdrawal),
+        cmocka_unit_test(the_next_connection_is_told),
+        cmocka_unit_test(a_session_that_closes_tells_once_more),
+        cmocka_unit_test(beyond_the_limit_it_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

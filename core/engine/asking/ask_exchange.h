@@ -25,9 +25,10 @@ struct sgi_exchange {
     int64_t lost_ms;      /* pauses of a stream that is taken up again, in a row */
     bool held;            /* it waits for a token */
     bool unsent;          /* nothing of it has reached the server */
-    bool announces;  /* notifications/initialized: the session waits for its acceptance */
-    sgi_buf answers; /* the id of the server's question that it answers */
-    bool settled;    /* the server has taken it, or refused it for good */
+    bool announces; /* notifications/initialized: the session waits for its acceptance */
+    int64_t withdraws; /* it is the withdrawal of this call; 0 = it is none */
+    sgi_buf answers;   /* the id of the server's question that it answers */
+    bool settled;      /* the server has taken it, or refused it for good */
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "engine/asking/asked.h"
 #include "engine/asking/request.h"
 #include "engine/asking/tool_headers.h"
+#include "engine/asking/withdrawal.h"
 #include "engine/hosting/host.h"
 #include "wire/mcp_headers.h"
 
@@ -42,6 +43,8 @@ static void lost(void *self, const char *why)
     sgi_exchange *exchange = self;
     if (exchange->answers.len && !exchange->settled)
         sgi_asked_lost(exchange->session, sgi_buf_str(&exchange->answers));
+    if (exchange->withdraws && !exchange->settled)
+        sgi_withdrawal_lost(exchange->session, exchange->withdraws);
     if (exchange->emitter)
         sgi_emitter_lost(exchange->emitter, why, exchange->unsent);
     else if (exchange->announces && exchange->unsent)

@@ -7,6 +7,7 @@
 
 #include "engine/asking/era_change.h"
 #include "engine/asking/request.h"
+#include "engine/asking/withdrawal.h"
 
 #include <stdio.h>
 
@@ -38,7 +39,10 @@ bool sgi_ask_may_pass(int32_t status)
 
 void sgi_ask_heard(sgi_conn *conn, int32_t status)
 {
-    conn->exchange->settled = !sgi_ask_may_pass(status);
+    sgi_exchange *exchange = conn->exchange;
+    exchange->settled = !sgi_ask_may_pass(status);
+    if (exchange->withdraws && exchange->settled)
+        sgi_withdrawal_settled(exchange->session, exchange->withdraws);
 }
 
 /* To be let in is a matter of HTTP, whatever JSON says it; before anything is known of

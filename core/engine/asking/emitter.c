@@ -10,6 +10,7 @@
 #include "engine/asking/request.h"
 #include "engine/asking/session.h"
 #include "engine/asking/trace.h"
+#include "engine/asking/withdrawal.h"
 #include "engine/limit.h"
 
 #include <stdio.h>
@@ -203,49 +204,23 @@ void sgi_emitter_malformed(sgi_emitter *emitter)
 
 /* ---- timeouts ---- */
 
-/* key: of the call that is withdrawn, or NULL. */
-static void tell_withdrawn(segue_session *session, int64_t id, const char *key,
-                           const char *reason)
-{
-    char room[SGI_QUESTION_JSON];
-    sgi_sending sending;
-    sgi_conn *conn = sgi_session_is_open(session) ? sgi_session_tell(session) : NULL;
-    if (!conn)
-        return;
-    sgi_send_notification(&sending, conn, "notifications/cancelled");
-    if (*session->question.text)
-        sgi_jw_member_raw(&sending.w, "requestId",
-                          sgi_question_id_json(&session->question, id, room));
-    else
-        sgi_jw_member_int(&sending.w, "requestId", id);
-    if (reason)
-        sgi_jw_member_string(&sending.w, "reason", sgi_str_of(reason));
-    if (key) {
-        sgi_jw_key(&sending.w, "_meta");
-        sgi_jw_open(&sending.w, '{');
-        sgi_jw_member_string(&sending.w, "dev.segue/idempotencyKey", sgi_str_of(key));
-        sgi_jw_close(&sending.w, '}');
-    }
-    sgi_send_end(&sending);
-    sgi_session_told(session, conn);
-}
-
 /* 2026-07-28 over HTTP: that the stream closes says it (basic/patterns/cancellation), but
  * for a call with a key: the server keeps that for a client that comes again. */
 static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 {
     const segue_request *request = emitter->request;
     bool has_key = request && request->calling == emitter && request->key_sent;
-    if (has_key || !emitter->conn->exchange ||
-        !sgi_version_is_modern(emitter->session->version))
-        tell_withdrawn(emitter->session, emitter->id, has_key ? request->key : NULL,
-                       reason);
+    if (has_key)
+        sgi_withdraw(emitter->session, emitter->id, request->key, reason);
+    else if (!emitter->conn->exchange ||
+             !sgi_version_is_modern(emitter->session->version))
+        sgi_withdraw_id(emitter->session, emitter->id, reason);
 }
 
 void sgi_emitter_withdraw(const segue_request *request)
 {
     if (request->key_sent)
-        tell_withdrawn(request->session, request->call_id, request->key, NULL);
+        sgi_withdraw(request->session, request->call_id, request->key, NULL);
 }
 
 /* Its answer may have come, but is not read before callbacks have caught up. */

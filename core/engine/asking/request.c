@@ -2,6 +2,7 @@
 
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
+#include "engine/asking/withdrawal.h"
 
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
@@ -330,6 +331,7 @@ static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
         sgi_json_escape(out, sgi_str_of(request->key));
         sgi_buf_add_char(out, '"');
         request->key_sent = true;
+        sgi_withdrawals_revoke(request->session, request->key);
     }
     sgi_pieces_write_extra(request, out, id);
 }

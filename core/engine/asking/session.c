@@ -9,6 +9,7 @@
 #include "engine/asking/emitter.h"
 #include "engine/asking/follow_2025.h"
 #include "engine/asking/request.h"
+#include "engine/asking/withdrawal.h"
 #include "engine/error.h"
 #include "engine/hosting/host.h"
 
@@ -117,10 +118,12 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
     session->ready.run = deliver;
     session->max_empty_pieces = SGI_EMPTY_PIECES_MAX;
     session->max_waits = SGI_WAITS_MAX;
+    session->max_withdrawals = SGI_WITHDRAWALS_MAX;
     if (options->dialects_on & SEGUE_DIALECT_RESUMABLE)
         session->last_id = first_id(engine);
     TAILQ_INIT(&session->requests);
     TAILQ_INIT(&session->exchanges);
+    TAILQ_INIT(&session->withdrawals);
     TAILQ_INIT(&session->early.all);
     sgi_map_init(&session->in_flight, &engine->env);
     sgi_map_init(&session->streams, &engine->env);
@@ -505,6 +508,7 @@ void sgi_session_opened(segue_session *session)
     sgi_hosting_open(session);
     if (session->conn->exchanging && !sgi_version_is_modern(session->version))
         sgi_ask_listen(session);
+    sgi_withdrawals_opened(session);
     sgi_requests_opened(session);
 }
 
@@ -516,6 +520,7 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     if (status == SEGUE_E_CLOSED)
         TAILQ_FOREACH(request, &session->requests, link)
             sgi_request_withdraw(request);
+    sgi_withdrawals_end(session);
     session->stage = SGI_STAGE_CLOSED;
     sgi_engine_timer_clear(session->engine, &session->timer);
     if (status != SEGUE_E_CLOSED)

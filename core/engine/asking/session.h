@@ -88,7 +88,10 @@ struct segue_session {
     sgi_map streams;          /* requests by the task they stream */
     bool left_stream;         /* one was left: events of it may still be under way */
     TAILQ_HEAD(, segue_request) requests;
-    int32_t late_calls;             /* see late_task.h */
+    int32_t late_calls;                       /* see late_task.h */
+    TAILQ_HEAD(, sgi_withdrawal) withdrawals; /* withdrawal.h */
+    int32_t withdrawal_count;
+    int32_t max_withdrawals;        /* SGI_WITHDRAWALS_MAX; tests make it small */
     int32_t waits;                  /* see follow_2025.h, */
     int32_t max_waits;              /* ... SGI_WAITS_MAX; tests make it small */
     int32_t request_count;          /* without the one that */

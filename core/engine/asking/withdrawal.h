@@ -1,0 +1,36 @@
+/* Calls that were given up and have an idempotency key. Their server keeps them for a
+ * client that comes again, so it is told by the key that nobody will
+ * (notifications/cancelled, R-2557-11). The request has ended by then: the session sees to
+ * it that the server hears of it. What is lost, or refused for a while, is told again, for
+ * as long as a task's cancel is waited for. */
+#ifndef SGI_WITHDRAWAL_H
+#define SGI_WITHDRAWAL_H
+
+#include "engine/asking/session.h"
+
+/* It is told again so long after it was lost, */
+#define SGI_WITHDRAWAL_AGAIN_MS 250
+/* ... and until so long after the call was given up. */
+#define SGI_WITHDRAWAL_MS 5000
+/* Of a session, at once. What is beyond them is told once. */
+#define SGI_WITHDRAWALS_MAX 64
+
+/* Tells the server, now or when it can be reached. id: of the call. reason: may be NULL;
+ * a literal. */
+void sgi_withdraw(segue_session *session, int64_t id, const char *key,
+                  const char *reason);
+/* The same of a request without a key: it is told once, if the session is open. */
+void sgi_withdraw_id(segue_session *session, int64_t id, const char *reason);
+/* A call goes out with this key: what it withdrew before is not told any more. */
+void sgi_withdrawals_revoke(segue_session *session, const char *key);
+/* The session can be used again. */
+void sgi_withdrawals_opened(segue_session *session);
+/* It closes: who waits goes out once more. */
+void sgi_withdrawals_end(segue_session *session);
+
+/* Over HTTP, of the exchange that carries the one of this call: the server has taken it,
+ * or refused it for good; it was lost, or refused for a while. */
+void sgi_withdrawal_settled(segue_session *session, int64_t id);
+void sgi_withdrawal_lost(segue_session *session, int64_t id);
+
+#endif
