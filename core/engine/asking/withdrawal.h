@@ -1,8 +1,8 @@
 /* Calls that were given up and have an idempotency key. Their server keeps them for a
  * client that comes again, so it is told by the key that nobody will
- * (notifications/cancelled, R-2557-11). The request has ended by then: the session sees to
- * it that the server hears of it. What is lost, or refused for a while, is told again, for
- * as long as a task's cancel is waited for. */
+ * (notifications/cancelled, R-2557-11). The request has ended by then, and the session
+ * sees to it that the server hears of it. What is lost, or refused for a while, is told
+ * again, for as long as a task's cancel is waited for. */
 #ifndef SGI_WITHDRAWAL_H
 #define SGI_WITHDRAWAL_H
 
