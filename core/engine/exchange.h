@@ -67,6 +67,9 @@ segue_status sgi_server_add_door(segue_server *server, sgi_door *door);
 void sgi_server_remove_door(segue_server *server, sgi_door *door);
 /* It takes no new work. */
 bool sgi_serve_is_closed(const segue_server *server);
+/* Something runs here that its client can come back to, or has ended here alone and was
+ * not heard yet (returning.c). */
+bool sgi_serve_may_return(const segue_server *server);
 
 /* ---- who asks over HTTP (identify.c) ---- */
 
@@ -118,6 +121,7 @@ typedef struct sgi_http_head {
     sgi_str last_event; /* Last-Event-ID */
     bool takes_events;  /* Accept has text/event-stream */
     bool stranger;      /* from another machine, and named by nobody */
+    bool ending;        /* its listener closes: nothing is begun for it */
     sgi_grant *grant;   /* of its token; borrowed, NULL = it had none to show */
     int32_t max_streams;
     int32_t max_sessions;
@@ -132,6 +136,7 @@ typedef struct sgi_http_head {
  * answer is this status, with problem as its text (NULL for 2xx). */
 typedef struct sgi_http_verdict {
     int32_t status;
+    bool ending; /* the server is about to end: refused by wire/ending.h */
     const char *problem;
     sgi_conn *conn;
     sgi_limit limit; /* that was reached, of what problem says; its name NULL = none */
@@ -145,6 +150,8 @@ typedef struct sgi_http_answer {
     bool answered;  /* all there will be for this transport was given by sgi_conn_output,
                        or is with the next one */
     bool resumable; /* cut off, it is taken up again, or simply asked for again */
+    bool calls;     /* the answer to a call that runs here: no other server has it */
+    bool listens;   /* only for what the server has to say by itself */
     int32_t status;
     const char *session; /* Mcp-Session-Id to announce, or NULL */
     const char *server; /* Dev-Segue-Server: of a stream on which the server speaks first,

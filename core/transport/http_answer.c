@@ -159,7 +159,7 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
     sgi_http1_add_head_end(out);
 }
 
-void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem)
+void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem, sgi_json data)
 {
-    sgi_rpc_error_message(out, (sgi_json){0}, code, sgi_str_of(problem), (sgi_json){0});
+    sgi_rpc_error_message(out, (sgi_json){0}, code, sgi_str_of(problem), data);
 }

@@ -4,6 +4,7 @@
 #define SGI_HTTP_ANSWER_H
 
 #include "wire/http1.h"
+#include "wire/json_read.h"
 
 /* "Date: ...\r\n", made anew once per second. */
 typedef struct sgi_http_date {
@@ -41,6 +42,6 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
                        sgi_http_date *date, int64_t wall_ms);
 
 /* A JSON-RPC error without an id. */
-void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem);
+void sgi_http_add_problem(sgi_buf *out, int32_t code, const char *problem, sgi_json data);
 
 #endif

@@ -288,7 +288,7 @@ void sgi_http_conn_next(sgi_http_conn *conn)
 {
     sgi_http_forget_caller(conn);
     sgi_http_drop_exchange(conn);
-    if (conn->last || conn->listener->draining) {
+    if (conn->last || conn->listener->stage != SGI_LISTENER_OPEN) {
         sgi_http_conn_close(conn);
         return;
     }
@@ -303,16 +303,19 @@ void sgi_http_conn_next(sgi_http_conn *conn)
 
 /* ---- ends of an exchange ---- */
 
-/* A listener that closes ends a stream that can be resumed elsewhere at once, also when
- * the answer becomes one only then. */
+/* A listener that closes ends a stream that goes on elsewhere at once, also when the
+ * answer becomes one only then. The answer to a call may still come; and while clients
+ * may come back, so may what they wait for. */
 static void end_resumable(sgi_http_conn *conn)
 {
     sgi_http_answer answer;
-    if (!conn->listener->draining || !conn->exchange ||
+    sgi_listener_stage stage = conn->listener->stage;
+    if (stage == SGI_LISTENER_OPEN || !conn->exchange ||
         sgi_conn_transport(conn->exchange) != conn)
         return;
     sgi_serve_look(conn->exchange, &answer);
-    if (answer.is_events && answer.resumable)
+    bool leaves = stage == SGI_LISTENER_SHUT ? answer.resumable : answer.listens;
+    if (answer.is_events && leaves && !answer.calls)
         sgi_http_end_exchange(conn);
 }
 

@@ -127,6 +127,8 @@ void sgi_http_send_comment(sgi_http_conn *conn);
 void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_str body);
 void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
                            const char *problem, const char *allow);
+/* The same, by wire/ending.h. */
+void sgi_http_send_ending(sgi_http_conn *conn);
 /* The same, by the verdict of a check. */
 void sgi_http_send_verdict(sgi_http_conn *conn);
 /* A stream has outlived its token: it ends, if it can be resumed. */

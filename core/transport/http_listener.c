@@ -5,9 +5,11 @@
  * backlog. Opening and closing are asked for under the lock from any thread and done by
  * the loop, as work of the carrier.
  *
- * Draining: the socket goes at once, and each connection is told. Those that are left at
- * the deadline are cut. With the last of them the door is taken off the server, which may
- * have waited for that, and the carrier retires.
+ * Closing: each connection is told. As long as something runs that its client can come
+ * back to, the socket stays, and what comes begins nothing new; a socket that others
+ * share goes at once, since who comes back may as well reach them. Connections that are
+ * left at the deadline are cut. With the last of them the door is taken off the server,
+ * which may have waited for that, and the carrier retires.
  *
  * At the limit of connections nothing is accepted: what comes waits in the backlog, where
  * it costs nothing, and is served when another one leaves. */
@@ -20,6 +22,9 @@
 #include <arpa/inet.h>
 
 #include "transport/http_conn.h"
+
+/* So often it is looked whether somebody may still come back. */
+#define LOOK_MS 50
 
 static segue_listener *listener_of(sgi_carrier *carrier)
 {
@@ -78,7 +83,7 @@ static void close_socket(segue_listener *listener)
 
 static void maybe_end(segue_listener *listener)
 {
-    if (!listener->draining || !TAILQ_EMPTY(&listener->conns) ||
+    if (listener->stage != SGI_LISTENER_SHUT || !TAILQ_EMPTY(&listener->conns) ||
         listener->carrier.retired)
         return;
     sgi_engine_timer_clear(engine_of(listener), &listener->deadline);
@@ -98,23 +103,62 @@ static void cut_all(segue_listener *listener)
         sgi_http_conn_cut(conn);
 }
 
+static void drain_conns(segue_listener *listener)
+{
+    sgi_http_conn *conn, *next;
+    SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
+        sgi_http_conn_drain(conn);
+}
+
+static void shut(segue_listener *listener)
+{
+    listener->stage = SGI_LISTENER_SHUT;
+    sgi_engine_timer_clear(engine_of(listener), &listener->look);
+    close_socket(listener);
+    drain_conns(listener);
+    maybe_end(listener);
+}
+
 static void deadline_over(sgi_timer *timer)
 {
-    cut_all(SGI_OWNER(timer, segue_listener, deadline));
+    segue_listener *listener = SGI_OWNER(timer, segue_listener, deadline);
+    shut(listener);
+    cut_all(listener);
+}
+
+static bool shares_socket(const segue_listener *listener)
+{
+    const segue_listen_options *options = &listener->options;
+    return options->reuse_port || strncmp(options->address, "systemd", 7) == 0;
+}
+
+static void look_on(sgi_timer *timer);
+
+/* Whether its clients may still come back decides how it closes. */
+static void look(segue_listener *listener)
+{
+    if (listener->stage != SGI_LISTENER_RETURNS)
+        return;
+    if (!shares_socket(listener) && sgi_serve_may_return(listener->server))
+        sgi_engine_timer(engine_of(listener), &listener->look, LOOK_MS, look_on);
+    else
+        shut(listener);
+}
+
+static void look_on(sgi_timer *timer)
+{
+    look(SGI_OWNER(timer, segue_listener, look));
 }
 
 static void drain(segue_listener *listener)
 {
-    sgi_http_conn *conn, *next;
-    if (listener->draining)
-        return;
-    listener->draining = true;
-    close_socket(listener);
-    sgi_engine_timer(engine_of(listener), &listener->deadline, listener->options.drain_ms,
-                     deadline_over);
-    SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
-        sgi_http_conn_drain(conn);
-    maybe_end(listener);
+    if (listener->stage == SGI_LISTENER_OPEN) {
+        listener->stage = SGI_LISTENER_RETURNS;
+        sgi_engine_timer(engine_of(listener), &listener->deadline,
+                         listener->options.drain_ms, deadline_over);
+        drain_conns(listener);
+    }
+    look(listener);
 }
 
 static void work(sgi_carrier *carrier, uint32_t bits)
@@ -131,7 +175,8 @@ static void abandon(sgi_carrier *carrier)
 {
     segue_listener *listener = listener_of(carrier);
     sgi_http_conn *conn, *next;
-    listener->draining = true;
+    listener->stage = SGI_LISTENER_SHUT;
+    sgi_engine_timer_clear(engine_of(listener), &listener->look);
     close_socket(listener);
     SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
         conn->transport.carrier.ops->abandon(&conn->transport.carrier);
@@ -150,6 +195,8 @@ void sgi_http_listener_left(segue_listener *listener, sgi_http_conn *conn)
 {
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
     sgi_acceptor_return(&listener->acceptor);
+    if (TAILQ_EMPTY(&listener->conns))
+        look(listener);
     maybe_end(listener);
 }
 

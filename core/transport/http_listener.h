@@ -2,7 +2,7 @@
  * that came through it. Making, closing and freeing: any thread; the rest: loop thread,
  * lock held.
  *
- *   waiting --the server has recovered--> open --close--> draining --> gone
+ *   waiting --the server has recovered--> open --close--> returns --> shut --> gone
  *
  * The memory lives until the loop has let go and the application's handle is freed. */
 #ifndef SGI_HTTP_LISTENER_H
@@ -20,6 +20,12 @@ typedef struct sgi_http_conn sgi_http_conn;
 
 #define SGI_LISTEN_TEXTS 8
 
+typedef enum sgi_listener_stage {
+    SGI_LISTENER_OPEN = 0, /* or waits for its server */
+    SGI_LISTENER_RETURNS,  /* closes; who was cut off from what runs may come back */
+    SGI_LISTENER_SHUT      /* closes, and nobody comes in */
+} sgi_listener_stage;
+
 struct segue_listener {
     sgi_carrier carrier; /* first: the runtime takes one for the other */
     int32_t refs;        /* the loop, the handle */
@@ -28,7 +34,7 @@ struct segue_listener {
     bool has_door;
     bool may_open; /* the server has recovered */
     bool closing;  /* asked to */
-    bool draining;
+    sgi_listener_stage stage;
     bool trusted; /* callers that nobody names get tasks as well */
     sgi_listen_socket socket;
     sgi_link_gate *gate;
@@ -43,7 +49,8 @@ struct segue_listener {
     sgi_buf room; /* a write in the making; empty between uses */
     sgi_buf text; /* room for output that is moved on at once */
     TAILQ_HEAD(, sgi_http_conn) conns;
-    sgi_timer deadline; /* of draining */
+    sgi_timer deadline; /* of closing */
+    sgi_timer look;     /* may somebody still come back? */
 };
 
 /* options: full size. The server's handle is held by the caller meanwhile. Listens when

@@ -10,6 +10,7 @@
  *
  * A stream of the handshake eras may be taken up by another connection at any time. It is
  * then no longer this one's to read, and sgi_serve_end knows. */
+#include "wire/ending.h"
 #include "transport/http_conn.h"
 
 #define EVENTS_MAX ((size_t)64 * 1024)
@@ -70,11 +71,11 @@ void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_s
 }
 
 static void send_problem(sgi_http_conn *conn, sgi_http_answer_head *head, int32_t code,
-                         const char *problem)
+                         const char *problem, sgi_json data)
 {
     sgi_buf *text = &conn->listener->text;
     head->type = SGI_HTTP_JSON;
-    sgi_http_add_problem(text, code, problem);
+    sgi_http_add_problem(text, code, problem, data);
     if (text->failed)
         sgi_http_conn_cut(conn);
     else
@@ -86,7 +87,14 @@ void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
                            const char *problem, const char *allow)
 {
     sgi_http_answer_head head = {.status = status, .allow = allow};
-    send_problem(conn, &head, code, problem);
+    send_problem(conn, &head, code, problem, (sgi_json){0});
+}
+
+void sgi_http_send_ending(sgi_http_conn *conn)
+{
+    sgi_http_answer_head head = {.status = 503};
+    send_problem(conn, &head, SGI_RPC_INTERNAL_ERROR, SGI_ENDING_TEXT,
+                 SGI_STR(SGI_ENDING_DATA));
 }
 
 static const struct {
@@ -122,7 +130,7 @@ void sgi_http_send_verdict(sgi_http_conn *conn)
     send_problem(conn, &head,
                  verdict == SGI_BEARER_UNCHECKED ? SGI_RPC_INTERNAL_ERROR
                                                  : SGI_RPC_INVALID_REQUEST,
-                 why);
+                 why, (sgi_json){0});
 }
 
 void sgi_http_send_comment(sgi_http_conn *conn)

@@ -39,14 +39,14 @@ static bool is_cheap(const sgi_http1 *head)
 
 static bool is_closing(const sgi_http_conn *conn)
 {
-    return conn->listener->draining || sgi_serve_is_closed(conn->listener->server);
+    return conn->listener->stage == SGI_LISTENER_SHUT ||
+           sgi_serve_is_closed(conn->listener->server);
 }
 
 static void refuse_new_work(sgi_http_conn *conn)
 {
     conn->last = true;
-    sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR, "The server is closing",
-                          NULL);
+    sgi_http_send_ending(conn);
 }
 
 static void refuse_body(sgi_http_conn *conn)
@@ -175,6 +175,7 @@ static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
         .last_event = sgi_http1_header(parser, SGI_HTTP1_LAST_EVENT_ID),
         .takes_events = conn->route.takes_events,
         .stranger = is_stranger(conn),
+        .ending = conn->listener->stage != SGI_LISTENER_OPEN,
         .grant = conn->grant,
         .max_streams = options->max_streams,
         .max_sessions = options->max_sessions,
@@ -188,7 +189,9 @@ static void fill_head(sgi_http_conn *conn, sgi_http_head *head)
 static void answer_verdict(sgi_http_conn *conn, const sgi_http_verdict *verdict)
 {
     sgi_http_answer_head head = {.status = verdict->status};
-    if (verdict->limit.name)
+    if (verdict->ending)
+        sgi_http_send_ending(conn);
+    else if (verdict->limit.name)
         sgi_http_send_problem(
             conn, verdict->status, SGI_RPC_INVALID_REQUEST,
             sgi_limit_tell(verdict->problem, verdict->limit, "limit").text, NULL);
@@ -335,7 +338,7 @@ void sgi_http_on_head(sgi_http_conn *conn)
 {
     const sgi_http1 *head = &conn->parser;
     sgi_http_route_head(&conn->listener->policy, head, &conn->route);
-    conn->last = !head->keep_alive || conn->listener->draining;
+    conn->last = !head->keep_alive || conn->listener->stage != SGI_LISTENER_OPEN;
     conn->chunks = head->minor > 0;
     conn->says_keep = !head->minor && head->keep_alive;
     if (conn->route.kind != SGI_HTTP_POST && !is_cheap(head)) {
@@ -403,7 +406,10 @@ void sgi_http_on_request(sgi_http_conn *conn)
         refuse(conn);
         break;
     case SGI_HTTP_HEALTH:
-        sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
+        if (conn->listener->stage == SGI_LISTENER_OPEN)
+            sgi_http_send_answer(conn, &ok, SGI_STR("ok\n"));
+        else
+            refuse_new_work(conn);
         break;
     case SGI_HTTP_PREFLIGHT:
     case SGI_HTTP_METADATA_PREFLIGHT:

@@ -371,6 +371,37 @@ static void a_keyed_call_is_sent_again_with_its_key(void **state)
     end(&s, r, SEGUE_OK);
 }
 
+/* It was not begun there, so it goes to the next server, also without a key; a key stays,
+ * for it may be known there. */
+static void what_a_server_about_to_end_refused_goes_again(void **state)
+{
+    (void)state;
+    static const char ending[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":"
+        "\"The server is about to end\",\"data\":{\"reason\":\"server_ending\","
+        "\"retryAfterMs\":1000}}}";
+    for (int keyed = 0; keyed < 2; keyed++) {
+        http_script s;
+        heard *h;
+        char key[64], again[64];
+        record *r = begin_call(&s, keyed ? SERVER_STREAMS : SERVER_PLAIN, &h);
+        if (keyed)
+            keep_key(h, key);
+        script_say(h, "503 Service Unavailable",
+                   "Content-Type: application/json\r\nRetry-After: 1\r\n", ending);
+        script_expect_silence(&s);
+        assert_int_equal(r->completed, 0);
+        script_advance(&s, 3000);
+        h = script_expect(&s, "tools/call");
+        if (keyed) {
+            keep_key(h, again);
+            assert_string_equal(again, key);
+        }
+        script_result(h, "\"content\":[]");
+        end(&s, r, SEGUE_OK);
+    }
+}
+
 static void segment(heard *h, int seq)
 {
     script_event(h, NULL,
@@ -493,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_cut_ends_a_plain_call_and_nothing_else),
         cmocka_unit_test(a_call_is_not_sent_twice),
         cmocka_unit_test(a_keyed_call_is_sent_again_with_its_key),
+        cmocka_unit_test(what_a_server_about_to_end_refused_goes_again),
         cmocka_unit_test(a_cut_task_goes_on_from_its_cursor),
         {"AS-73 503 and 504 on get back off, then the call succeeds",
          failures_of_get_back_off, NULL, NULL, NULL},

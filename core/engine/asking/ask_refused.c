@@ -53,12 +53,12 @@ static bool is_denied(const sgi_exchange *exchange, int32_t status)
            (status == 403 && !sgi_session_is_open(exchange->session));
 }
 
-static void lose(sgi_emitter *emitter, int32_t status, sgi_json error)
+static void lose(sgi_emitter *emitter, int32_t status, sgi_json error, bool unsent)
 {
     char what[32], room[SGI_NAME_MAX], why[SGI_WHY_MAX];
     snprintf(what, sizeof what, "HTTP status %d", (int)status);
     sgi_explain(why, what, sgi_name_text(sgi_json_get(error, "message"), room));
-    sgi_emitter_lost(emitter, why, false);
+    sgi_emitter_lost(emitter, why, unsent);
 }
 
 void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
@@ -79,10 +79,11 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body)
     /* Who is starting, or about to close, says nothing of its era, whatever JSON says. */
     bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
     exchange->emitter->http_status = status;
-    if (error.n && !(passes && shakes)) {
+    bool ending = passes && sgi_error_is_ending(error); /* it goes to the next server */
+    if (error.n && !ending && !(passes && shakes)) {
         sgi_emitter_error(exchange->emitter, error);
     } else if (passes) {
-        lose(exchange->emitter, status, error);
+        lose(exchange->emitter, status, error, ending);
     } else {
         sgi_emitter_refused(exchange->emitter, status, NULL);
     }

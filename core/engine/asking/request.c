@@ -3,6 +3,7 @@
 #include "engine/asking/ask_http.h"
 #include "engine/asking/asked.h"
 #include "engine/asking/withdrawal.h"
+#include "wire/ending.h"
 
 static void deadline_passed(sgi_timer *timer);
 static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
@@ -468,6 +469,12 @@ static bool is_gone(const segue_request *request, sgi_json error)
            sgi_json_string_is(reason, SGI_STR("answer_gone"));
 }
 
+bool sgi_error_is_ending(sgi_json error)
+{
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    return sgi_json_string_is(reason, SGI_STR(SGI_ENDING_REASON));
+}
+
 /* A server that is about to end has not begun the call: it goes to the next one. With a
  * key of its own it goes as another call, since a store may keep the refusal as the
  * answer to the first. A key that somebody else knows stays, and so does its answer. */
@@ -475,9 +482,8 @@ static bool is_turned_away(segue_request *request, sgi_json error)
 {
     char fresh[SGI_RANDOM_TEXT + 1];
     const sgi_mem *mem = sgi_engine_mem(request->engine);
-    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    if (!sgi_json_string_is(reason, SGI_STR("server_ending")) || request->merge ||
-        request->resume_token || (request->key_sent && request->is_kept))
+    if (!sgi_error_is_ending(error) || request->merge || request->resume_token ||
+        (request->key_sent && request->is_kept))
         return false;
     if (!request->key_sent)
         return true;

@@ -119,6 +119,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
         sgi_principal_unref(who);
     if (!peer)
         return SEGUE_E_NOMEM;
+    server->is_idle = false;
     if (!who)
         sgi_ready_add(server->engine, &peer->ready);
     sgi_server_begin(server);

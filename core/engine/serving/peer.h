@@ -50,12 +50,14 @@ struct sgi_peer {
     /* of an HTTP exchange */
     bool is_exchange;
     bool stranger;       /* from another machine and named by nobody: gets no tasks */
+    bool ending;         /* its listener closes: nothing is begun for it */
     int32_t max_streams; /* of its principal */
     sgi_grant *grant;    /* of the token it came with; counted, or NULL */
     bool got;            /* a GET carries it: one of its principal's streams */
     sgi_wire_session *session; /* handshake eras: what it belongs to, not counted */
     TAILQ_ENTRY(sgi_peer) by_session;
     size_t parked_bytes; /* counted in the server's, while it is parked */
+    uint64_t left_at;    /* number of the next event when it was let go of */
 };
 
 /* One request as it came; views into the message. */
@@ -157,6 +159,8 @@ void sgi_reply_close(sgi_reply *reply);
 /* The other end does not want the answer any more, or is gone. */
 void sgi_reply_cancel(sgi_reply *reply);
 
+/* True: its listener closes, and it was told so (wire/ending.h). */
+bool sgi_refuse_ending(const sgi_inbound *in);
 /* Answers at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
                       const char *data);

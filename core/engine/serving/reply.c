@@ -5,6 +5,7 @@
 #include "engine/serving/peer.h"
 
 #include "engine/dialect/pieces.h"
+#include "wire/ending.h"
 #include "engine/serving/batch.h"
 #include "engine/serving/resumable.h"
 
@@ -77,11 +78,22 @@ static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *
     return refusal;
 }
 
+bool sgi_refuse_ending(const sgi_inbound *in)
+{
+    if (!in->peer->ending)
+        return false;
+    in->peer->conn->http_status = 503;
+    sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, SGI_ENDING_TEXT, SGI_ENDING_DATA);
+    return true;
+}
+
 /* True: it was refused. */
 static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
     sgi_limit limit;
+    if (sort == SORT_CALL && sgi_refuse_ending(in))
+        return true;
     const char *what = over_limit(peer, sort, &limit);
     if (what) {
         sgi_limit_told told = sgi_limit_tell(what, limit, "limit");

@@ -17,8 +17,7 @@
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
 /* While the application was asked who calls, the server may have closed. */
-static const sgi_http_verdict closing = {.status = 503,
-                                         .problem = "The server is closing"};
+static const sgi_http_verdict closing = {.status = 503, .ending = true};
 /* Its client sends the answer again, and may reach the server that asked. */
 static const sgi_http_verdict another_server = {
     .status = 503,
@@ -63,6 +62,7 @@ static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
         *spare = peer->conn;
     }
     peer->stranger = head->stranger;
+    peer->ending = head->ending;
     peer->max_streams = head->max_streams;
     sgi_peer_set_grant(peer, head->grant);
     sgi_conn_start(peer->conn);
@@ -157,6 +157,7 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
         return NULL;
     }
     peer->stranger = head->stranger;
+    peer->ending = head->ending;
     peer->max_streams = head->max_streams;
     sgi_peer_set_grant(peer, head->grant);
     peer->conn->no_events = !head->takes_events;
@@ -183,7 +184,9 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
     sgi_wire_session *session = NULL;
     sgi_inbound in;
     bool opens = sgi_json_string_is(msg->method, SGI_STR("initialize"));
-    if (opens) {
+    if (opens && head->ending) {
+        *verdict = closing;
+    } else if (opens) {
         segue_status status = sgi_wire_session_new(server, who, head->max_sessions,
                                                    head->session_idle_ms, &session);
         if (status == SEGUE_E_LIMIT)
@@ -402,6 +405,10 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
     sgi_peer *peer = find_stream(session, head->last_event, &event, verdict);
     if (verdict->status)
         return;
+    if (head->ending && (!peer || peer == session->listening)) {
+        *verdict = closing;
+        return;
+    }
     if (!(peer && peer->got) && who->streams >= head->max_streams) {
         *verdict = (sgi_http_verdict){.status = 429,
                                       .problem = "Too many streams",
@@ -433,6 +440,15 @@ int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
     return 204;
 }
 
+static bool has_call(const sgi_peer *peer)
+{
+    const sgi_reply *reply;
+    LIST_FOREACH(reply, &peer->replies, by_peer)
+        if (sgi_call_of(reply))
+            return true;
+    return false;
+}
+
 void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer)
 {
     const sgi_peer *peer = conn->self;
@@ -444,6 +460,9 @@ void sgi_serve_look(const sgi_conn *conn, sgi_http_answer *answer)
         .answered = (conn->answered || conn->parting) && TAILQ_EMPTY(&conn->sources),
         .status = conn->http_status ? conn->http_status : 200,
         .resumable = peer->session || peer->stream_count > 0,
+        .calls = has_call(peer),
+        .listens = !LIST_EMPTY(&peer->listens) ||
+                   (peer->session && peer == peer->session->listening),
         .session = names ? peer->session->id : NULL,
         .server =
             peer->session && peer->session->is_named && peer == peer->session->listening

@@ -217,6 +217,7 @@ segue_status sgi_server_add_door(segue_server *server, sgi_door *door)
     if (server->stage >= SGI_SERVER_CLOSED)
         return SEGUE_E_CLOSED;
     LIST_INSERT_HEAD(&server->doors, door, link);
+    server->is_idle = false;
     sgi_server_ref(server);
     if (server->stage == SGI_SERVER_OPEN)
         door->open(door);
@@ -286,10 +287,22 @@ static int32_t run_idle(sgi_ready *ready, int32_t budget)
     return 1;
 }
 
+/* Exchanges that are parked wait for clients, who have no way to come any more. */
+static bool has_parted(const segue_server *server)
+{
+    const sgi_peer *peer;
+    if (!LIST_EMPTY(&server->doors))
+        return false;
+    TAILQ_FOREACH(peer, &server->peers, link)
+        if (!peer->session || peer->conn->transport)
+            return false;
+    return true;
+}
+
 void sgi_server_peer_left(segue_server *server)
 {
-    if (TAILQ_EMPTY(&server->peers) && LIST_EMPTY(&server->doors) &&
-        server->options.on_idle && !server->idle.queued) {
+    if (server->options.on_idle && !server->is_idle && has_parted(server)) {
+        server->is_idle = true;
         sgi_server_ref(server);
         sgi_ready_add(server->engine, &server->idle);
     }

@@ -83,6 +83,7 @@ struct segue_server {
     segue_server_options options; /* numbers resolved; texts owned */
     char *texts[4];
     bool abandoned;   /* its handle was freed */
+    bool is_idle;     /* nobody is there, or can come, and on_idle was told */
     bool idempotency; /* a store was given: it knows keys; sgi_peer_takes_keys */
     bool forgets;     /* what its store keeps ends with the process */
     bool lists;       /* its store has lists: tasks/list, for callers told apart */

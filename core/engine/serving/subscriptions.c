@@ -457,7 +457,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
     sgi_json uris = sgi_json_get(filter, "resourceSubscriptions");
     sgi_json id;
     sgi_str text;
-    if (!check_filter(in, filter, ids))
+    if (!check_filter(in, filter, ids) || sgi_refuse_ending(in))
         return;
     sgi_reply *reply = sgi_reply_open(in, true);
     sgi_listen *listen = reply ? new_listen(reply) : NULL;

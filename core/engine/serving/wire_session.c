@@ -343,6 +343,17 @@ void sgi_wire_session_kept(sgi_peer *peer)
         forget_half(largest);
 }
 
+bool sgi_wire_session_is_owed(const sgi_wire_session *session)
+{
+    const sgi_peer *peer;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (waits_for_client(peer) ||
+            (is_settled(peer) && can_be_taken_up(peer) && peer != session->listening &&
+             peer->conn->replay->next > peer->left_at))
+            return true;
+    return false;
+}
+
 /* ---- taken up and let go ---- */
 
 sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
@@ -442,6 +453,7 @@ void sgi_wire_session_let_go(sgi_peer *peer)
     uncount_stream(peer);
     conn->transport = NULL;
     conn->parting = false;
+    peer->left_at = conn->replay->next;
     sgi_buf_reset(&conn->out, 0); /* what can be sent again is in the replay */
     if (conn->frames == SGI_FRAMES_OPEN)
         conn->no_events = true; /* the call runs on, but nobody can ask for its answer */

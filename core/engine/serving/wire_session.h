@@ -73,6 +73,8 @@ void sgi_wire_session_got(sgi_peer *peer);
  * later, and what is sent meanwhile is kept for it. SEGUE_E_UNSUPPORTED, without effect,
  * when it could not. */
 segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms);
+/* Is there an answer that came while its client was away? */
+bool sgi_wire_session_is_owed(const sgi_wire_session *session);
 /* An exchange ends: its request is answered on another. */
 void sgi_wire_session_drop(sgi_peer *peer);
 /* The transport of an exchange is through with it, or was cut off. */

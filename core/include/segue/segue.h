@@ -1327,8 +1327,12 @@ SEGUE_API const char *segue_listener_url(const segue_listener *listener);
 SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
                                              segue_error **error);
 
-/* Stops listening. Idle connections close; calls may end within drain_ms; event streams
- * end at once, and clients resume them elsewhere.
+/* Stops listening. Idle connections close; calls may end within drain_ms. Nothing new is
+ * begun: it is refused with 503 and "server_ending", and clients send it to the next
+ * server. As long as calls run, who was cut off from one may come back for the rest, with
+ * a token, a task id, a key or an event's id; where the store ends with the process, also
+ * for a result that was not fetched yet. A socket that others share (reuse_port, systemd)
+ * closes at once instead. Streams for changes end at once.
  *
  * Returns   SEGUE_OK.
  * Thread    any

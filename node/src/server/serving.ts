@@ -1,8 +1,9 @@
 /**
  * One way into a server: a listener, or standard input and output.
  *
- * The end has an order: no new connections, calls end within `drainMs`, then what is left
- * of the connections is cut.
+ * The end has an order: no new calls, those that run end within `drainMs`, and who was
+ * cut off from one of them may come back for the rest. Then what is left of the
+ * connections is cut.
  *
  * @module
  */
@@ -37,6 +38,8 @@ export abstract class Serving {
     protected readonly drainMs: number;
     /** @internal The last conversation has ended, and nobody can come any more. */
     protected isIdle = false;
+    /** @internal Who was cut off may come back, while this closes. */
+    protected readonly returns: boolean = false;
     readonly #leave: Leave;
     readonly #signal: AbortSignal | undefined;
     #resolve: () => void = () => undefined;
@@ -108,8 +111,8 @@ export abstract class Serving {
     }
 
     /**
-     * Stops: no new calls, those that run may end. Tasks go on. Resolves when all is
-     * over.
+     * Stops: no new calls, those that run may end; over HTTP clients may come back for
+     * them meanwhile. Tasks go on. Resolves when all is over.
      */
     close(options: CloseOptions = {}): Promise<void> {
         this.#closing ??= this.#close(options.drainMs ?? this.drainMs);
@@ -127,7 +130,7 @@ export abstract class Serving {
         host.runtime.hold(); // also of one that was unref'd: the end is waited for
         try {
             this.stop();
-            if (host.users === 1) await host.drain(patienceMs);
+            if (host.users === 1) await this.#drain(patienceMs);
             await this.#let();
             if (host.isClosed && !this.isIdle) await this.#idleWithin(GRACE_MS);
         } finally {
@@ -137,6 +140,15 @@ export abstract class Serving {
             host.runtime.release();
             this.#resolve();
         }
+    }
+
+    async #drain(patienceMs: number): Promise<void> {
+        const { host } = this;
+        const until = performance.now() + patienceMs;
+        await host.drain(patienceMs);
+        // Who was cut off fetches what has ended meanwhile.
+        const left = until - performance.now();
+        if (this.returns && !this.isIdle && left > 0) await this.#idleWithin(left);
     }
 
     async #idleWithin(patienceMs: number): Promise<void> {
@@ -158,6 +170,8 @@ export abstract class Serving {
 export class Listener extends Serving {
     /** Of the endpoint, such as "http://127.0.0.1:8080/mcp". */
     readonly url: string = "";
+    /** @internal */
+    protected override readonly returns = true;
     #handle: Handle | undefined;
 
     /** @internal */

@@ -3,8 +3,9 @@
     serving = server.serving(http="127.0.0.1:8000")
     async with serving: ...          start ... aclose
 
-The end has an order: no new connections, calls end within `drain` seconds, then what is
-left of the connections is cut, and handlers that still run are cancelled.
+The end has an order: no new calls, those that run end within `drain` seconds, and who was
+cut off from one of them may come back for the rest. Then what is left of the connections
+is cut, and handlers that still run are cancelled.
 """
 
 from __future__ import annotations
@@ -189,9 +190,10 @@ class Serving:
         return self._closing
 
     async def aclose(self, drain: float | None = None) -> None:
-        """Stops: no new calls, those that run may end within `drain` seconds. Then their
-        handlers are cancelled. What is stored of tasks is left to the next server on the
-        store: it runs those of restartable tools again, and ends the others."""
+        """Stops: no new calls, those that run may end within `drain` seconds. Over HTTP
+        clients may come back for them meanwhile. Then their handlers are cancelled. What
+        is stored of tasks is left to the next server on the store: it runs those of
+        restartable tools again, and ends the others."""
         host, self._host = self._host, None
         if host is None:
             return
@@ -202,11 +204,16 @@ class Serving:
             if self._listener is not None:
                 _segue.listener_close(self._listener)
             if host.users == 1 and patience > 0:
-                await asyncio.wait_for(host.drain(), patience)
+                await asyncio.wait_for(self._drained(host), patience)
         except (asyncio.TimeoutError, errors.ClosedError):
             pass
         finally:
             await self._finish(host)
+
+    async def _drained(self, host: Hosting) -> None:
+        await host.drain()
+        if self._listener is not None and self._left is not None:
+            await self._left.wait()  # who was cut off has fetched what ended meanwhile
 
     async def _finish(self, host: Hosting) -> None:
         if self._listener is not None:

@@ -1,0 +1,10 @@
+/* How a server that is about to end refuses what it has not begun: the client sends it
+ * again, and the next server answers it. */
+#ifndef SGI_ENDING_H
+#define SGI_ENDING_H
+
+#define SGI_ENDING_REASON "server_ending"
+#define SGI_ENDING_TEXT "The server is about to end"
+#define SGI_ENDING_DATA "{\"reason\":\"" SGI_ENDING_REASON "\",\"retryAfterMs\":1000}"
+
+#endif

@@ -1,0 +1,120 @@
+/** A server that ends in good order: who was cut off from a call that runs comes back for
+ * the rest of it, and what is new goes to the next server. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import net from "node:net";
+import { test } from "node:test";
+import { connect, Server } from "segue-mcp";
+import { Gate } from "./server_worlds.js";
+
+const timeout = 120_000;
+const DRAIN_MS = 600_000;
+
+/** A server whose calls wait for the test. */
+function gated(name: string) {
+    const sealKey = Uint8Array.from({ length: 32 }, (_, at) => at);
+    const server = new Server({ name, sealKey });
+    const [began, go] = [new Gate(), new Gate()];
+    server.tool("gate", { task: "may", pollMs: 20 }, async function* () {
+        yield "first, ";
+        began.open();
+        await go.opened;
+        yield "rest";
+    });
+    server.tool("where", () => name);
+    return { server, began, go };
+}
+
+/** Each connection goes to one of several servers, in turn; those that are open can be
+ * cut. */
+class Balancer {
+    count = 0;
+    readonly #ports: number[];
+    readonly #open = new Set<net.Socket>();
+    readonly #listener = net.createServer((near) => this.#serve(near));
+
+    constructor(...urls: string[]) {
+        this.#ports = urls.map((url) => Number(new URL(url).port));
+    }
+
+    #serve(near: net.Socket): void {
+        const port = this.#ports[this.count++ % this.#ports.length] ?? 0;
+        const far = net.connect(port, "127.0.0.1");
+        for (const [one, other] of [
+            [near, far],
+            [far, near],
+        ] as const) {
+            this.#open.add(one);
+            one.on("error", () => other.destroy());
+            one.on("close", () => {
+                this.#open.delete(one);
+                other.destroy();
+            });
+            one.pipe(other);
+        }
+    }
+
+    async listen(): Promise<string> {
+        this.#listener.listen(0, "127.0.0.1");
+        await once(this.#listener, "listening");
+        const { port } = this.#listener.address() as net.AddressInfo;
+        return `http://127.0.0.1:${port}/mcp`;
+    }
+
+    cut(): void {
+        for (const socket of this.#open) socket.resetAndDestroy();
+    }
+
+    close(): void {
+        this.cut();
+        this.#listener.close();
+    }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await new Promise(setImmediate);
+}
+
+for (const era of ["auto", "legacy"] as const) {
+    test(`a client comes back while the server drains: ${era}`, { timeout }, async () => {
+        const { server, began, go } = gated("one");
+        const listener = await server.listenHttp({ drainMs: DRAIN_MS });
+        const balancer = new Balancer(listener.url);
+        const session = await connect(await balancer.listen(), { era, proxy: "" });
+        const task = await session.start("gate");
+        await began.opened;
+        const closing = server.close();
+        const before = balancer.count;
+        balancer.cut();
+        await until(() => balancer.count > before); // the client comes back
+        go.open();
+        assert.equal((await task.result()).text, "first, rest");
+        await session.close();
+        await closing;
+        balancer.close();
+    });
+}
+
+test("refused calls go to the next server", { timeout }, async () => {
+    const [one, two] = [gated("one"), gated("two")];
+    const first = await one.server.listenHttp({ drainMs: DRAIN_MS });
+    const second = await two.server.listenHttp();
+    const keeper = await connect(first.url, { proxy: "" });
+    const task = await keeper.start("gate");
+    await one.began.opened;
+    const closing = one.server.close();
+    const balancer = new Balancer(first.url, second.url);
+    const url = await balancer.listen();
+    for (const era of ["auto", "legacy", "auto", "legacy"] as const) {
+        const session = await connect(url, { era, proxy: "" });
+        assert.equal((await session.call("where")).text, "two");
+        await session.close();
+    }
+    assert.ok(balancer.count > 5); // the first one was asked, too
+    one.go.open();
+    assert.equal((await task.result()).text, "first, rest");
+    await keeper.close();
+    await closing;
+    balancer.close();
+    await two.server.close();
+});

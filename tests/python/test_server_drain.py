@@ -1,0 +1,145 @@
+"""A server that ends in good order: who was cut off from a call that runs comes back for
+the rest of it, and what is new goes to the next server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import segue
+from server_worlds import nothing_left, run  # noqa: F401
+
+# ruff: noqa: F811
+SECONDS = 600.0
+
+
+class Gates:
+    """A server whose calls wait for the test."""
+
+    def __init__(self, name: str) -> None:
+        self.server = segue.Server(name, options={"seal_key": bytes(range(32))})
+        self.began, self.go = asyncio.Event(), asyncio.Event()
+
+        @self.server.tool(task="may")
+        async def gate(ctx: segue.Context) -> AsyncIterator[str]:
+            yield "first, "
+            self.began.set()
+            await self.go.wait()
+            yield "rest"
+
+        @self.server.tool
+        async def where() -> str:
+            return name
+
+
+class Balancer:
+    """Each connection goes to one of several servers, in turn; those that are open can
+    be cut."""
+
+    def __init__(self, *urls: str) -> None:
+        self.ports = [urlsplit(url).port for url in urls]
+        self.count = 0
+        self.open: set[asyncio.StreamWriter] = set()
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        port = self.ports[self.count % len(self.ports)]
+        self.count += 1
+        self.open.add(writer)
+        with contextlib.suppress(OSError):
+            away_reader, away_writer = await asyncio.open_connection("127.0.0.1", port)
+            self.open.add(away_writer)
+            await asyncio.gather(
+                self._pump(reader, away_writer), self._pump(away_reader, writer)
+            )
+        writer.close()
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    def cut(self) -> None:
+        for writer in self.open:
+            writer.transport.abort()
+        self.open.clear()
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = listener.sockets[0].getsockname()
+        try:
+            yield f"http://{host}:{port}/mcp"
+        finally:
+            self.cut()
+            listener.close()
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_a_client_comes_back_while_the_server_drains(
+    nothing_left: None, era: Any
+) -> None:
+    async def work() -> None:
+        gates = Gates("one")
+        serving = gates.server.serving(http="127.0.0.1:0", drain=SECONDS)
+        await serving.start()
+        balancer = Balancer(serving.url)
+        async with balancer.serving() as url, segue.connect(url, era=era) as session:
+            task = await session.start("gate")
+            pieces = [await anext(aiter(task))]
+            await gates.began.wait()
+            closing = asyncio.ensure_future(serving.aclose())
+            (host,) = gates.server._hosts.values()
+            while not host.is_draining:
+                await asyncio.sleep(0)
+            before = balancer.count
+            balancer.cut()
+            while balancer.count == before:  # the client comes back
+                await asyncio.sleep(0.01)
+            gates.go.set()
+            assert (await task.result()).text == "first, rest", pieces
+            await closing
+
+    run(work)
+
+
+def test_refused_calls_go_to_the_next_server(nothing_left: None) -> None:
+    """The first one drains, for a task runs there; a call that reaches it goes again, and
+    a client that begins then finds the next one."""
+
+    async def work() -> None:
+        one, two = Gates("one"), Gates("two")
+        first = one.server.serving(http="127.0.0.1:0", drain=SECONDS)
+        second = two.server.serving(http="127.0.0.1:0", drain=0.1)
+        await first.start()
+        await second.start()
+        keeper = await segue.connect(first.url)
+        task = await keeper.start("gate")
+        await one.began.wait()
+        closing = asyncio.ensure_future(first.aclose())
+        balancer = Balancer(first.url, second.url)
+        (host,) = one.server._hosts.values()
+        while not host.is_draining:
+            await asyncio.sleep(0)
+        async with balancer.serving() as url:
+            for era in ("auto", "legacy", "auto", "legacy"):
+                async with segue.connect(url, era=era) as session:
+                    assert (await session.call("where")).text == "two"
+            assert balancer.count > 5  # the first one was asked, too
+        one.go.set()
+        assert (await task.result()).text == "first, rest"
+        await keeper.close()
+        await closing
+        await second.aclose()
+
+    run(work)
