@@ -170,7 +170,43 @@ static void a_result_that_nobody_heard_is_kept_until_it_is_fetched(void **state)
     }
 }
 
-/* What the store keeps another server can answer: nobody is waited for. */
+/* Also by the stream of a task: it brings all, and nobody fetches the result then. */
+static void what_a_stream_told_was_heard(void **state)
+{
+    http_stage s = {.listen = {.drain_ms = 60000}};
+    http_caller c;
+    http_reply reply;
+    char id[64] = "", params[128];
+    (void)state;
+    begin(&s);
+    http_caller_open(&s, &c);
+    http_caller_ask(&c,
+                    http_request("1", "tools/call", "slow_compute",
+                                 "\"name\":\"slow_compute\",\"arguments\":{\"ms\":"
+                                 "2000}",
+                                 HTTP_CAPS_TASKS),
+                    &reply);
+    const char *at = strstr(reply.body, "\"taskId\":\"");
+    assert_non_null(at);
+    at += strlen("\"taskId\":\"");
+    snprintf(id, sizeof id, "%.*s", (int)strcspn(at, "\""), at);
+    http_reply_free(&reply);
+    http_caller_close(&c);
+    segue_listener_close(s.listener);
+    http_stage_advance(&s, 3000);
+    assert_true(is_listening(&s));
+    snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
+    http_caller_open(&s, &c);
+    say(&c, http_request("2", "tasks/stream", id, params, HTTP_CAPS_TASKS));
+    http_caller_read(&c, &reply);
+    assert_int_equal(reply.status, 200);
+    http_caller_close(&c);
+    http_stage_advance(&s, 200);
+    assert_false(is_listening(&s));
+    assert_int_equal(idles, 1);
+    end(&s);
+}
+
 static void nobody_is_waited_for_without_end(void **state)
 {
     http_stage s = {.listen = {.drain_ms = 4000}};
@@ -274,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_a_call_is_had_and_nothing_new_begins),
         cmocka_unit_test(a_result_that_nobody_heard_is_kept_until_it_is_fetched),
+        cmocka_unit_test(what_a_stream_told_was_heard),
         cmocka_unit_test(nobody_is_waited_for_without_end),
         cmocka_unit_test(a_server_that_closes_lets_nobody_back),
         cmocka_unit_test(a_socket_that_others_share_goes_at_once),

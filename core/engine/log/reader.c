@@ -18,6 +18,7 @@ void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
     *reader = (sgi_reader){.op = op, .seq = after_seq, .ready = ready};
     TAILQ_INIT(&reader->chunk);
     sgi_op_ref(op);
+    op->unheard = false;
     TAILQ_INSERT_TAIL(&op->readers, reader, link);
 }
 
