@@ -243,6 +243,8 @@ void sgi_ask_refused(sgi_conn *conn, int32_t status, sgi_str body);
 void sgi_ask_forgotten(sgi_conn *conn, bool taken, sgi_str body);
 /* The JSON body was given to sgi_conn_message and did not answer. */
 void sgi_ask_unanswered(sgi_conn *conn, sgi_str body);
+/* What came with a good status is neither JSON nor a stream of events. */
+void sgi_ask_page(sgi_conn *conn, const char *why);
 /* There is no answer, and trying again brings none (certificates, redirects). */
 void sgi_ask_denied(sgi_conn *conn, const char *why);
 /* The answer is larger than max_message_bytes. */

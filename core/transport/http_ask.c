@@ -300,7 +300,7 @@ static void take_other_kind(sgi_http_ask *ask)
         sgi_ask_refused(ask->conn, ask->status, (sgi_str){0});
         sgi_http_ask_drop(ask, "the server offers no stream");
     } else if (!has_none && sgi_ask_waits(ask->conn)) {
-        sgi_ask_denied(ask->conn, "the answer is neither JSON nor an event stream");
+        sgi_ask_page(ask->conn, "the answer is neither JSON nor an event stream");
         sgi_http_ask_drop(ask, "the server gave no answer");
     }
 }

@@ -339,6 +339,49 @@ static void an_event_without_payload_is_told(void **state)
     kit_end(&k);
 }
 
+static void say_uncounted(kit *k, int seq, const char *text)
+{
+    char payload[128];
+    snprintf(payload, sizeof payload,
+             "{\"content\":[{\"type\":\"text\","
+             "\"text\":\"%s\"}]}",
+             text);
+    event(k, seq, "dev.segue.content.partial", payload);
+}
+
+/* R-E-7: the server tells no numbers of segments. Behind a hole nobody knows which blocks
+ * of the result were shown: all of them are shown, in place of what was. */
+static void behind_a_hole_the_result_is_shown_whole(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        kit k = {0};
+        record *r = begin(&k, 0, SERVER_STREAMS);
+        const char *stream = kit_expect(&k, "tasks/stream");
+        if (how < 2)
+            say_uncounted(&k, 0, "a");
+        if (how == 0)
+            event(&k, 1, "dev.segue.content.partial", NULL);
+        if (how == 1) {
+            kit_error(&k, stream, -32603,
+                      "{\"reason\":\"events_gone\",\"earliestSeq\":2}");
+            stream = kit_expect(&k, "tasks/stream");
+        }
+        say_uncounted(&k, 2, "c"); /* the earliest that is kept, perhaps */
+        kit_result(&k, stream, FINAL);
+        kit_result(&k, kit_expect(&k, "tasks/get"),
+                   TASK("T", "completed") ",\"result\":{\"content\":[%s,%s,%s]}",
+                   "{\"type\":\"text\",\"text\":\"a\"}",
+                   "{\"type\":\"text\",\"text\":\"b\"}",
+                   "{\"type\":\"text\",\"text\":\"c\"}");
+        assert_int_equal(r->status, SEGUE_OK);
+        const char *whole = how == 2 ? "segment 2 a\nsegment 3 b\nsegment 4 c\n"
+                                     : "segment 3 a\nsegment 4 b\nsegment 5 c\n";
+        assert_non_null(strstr(r->log, whole));
+        kit_end(&k);
+    }
+}
+
 /* ---- tasks/get ---- */
 
 #define HTML "Content-Type: text/html\r\n"
@@ -355,9 +398,15 @@ static void answer_badly(heard *h, int how)
         script_say(h, "500 Internal Server Error", HTML, "<p>oh</p>");
     else if (how == 1)
         script_say(h, "404 Not Found", "", "");
-    else
+    else if (how == 2)
         script_error(h, "200 OK", -32603, NULL);
+    else if (how == 3)
+        script_say(h, "200 OK", HTML, "<p>no</p>");
+    else
+        script_say(h, "200 OK", "Content-Type: application/json\r\n", "<p>no</p>");
 }
+
+#define BAD_ANSWERS 5
 
 /* A task of 2025-11-25; is_ended: and it is looked at first. */
 static record *begin_2025(http_script *s, bool is_ended)
@@ -396,7 +445,7 @@ static heard *next_get(http_script *s)
 static void a_look_that_fails_is_made_again(void **state)
 {
     (void)state;
-    for (int how = 0; how < 3; how++) {
+    for (int how = 0; how < BAD_ANSWERS; how++) {
         http_script s;
         record *r = begin_http(&s, LIMIT);
         for (int i = 0; i < LIMIT; i++)
@@ -413,14 +462,24 @@ static void a_look_that_fails_is_made_again(void **state)
 static void a_look_that_stays_refused_ends_the_request(void **state)
 {
     (void)state;
-    static const segue_status ends[] = {SEGUE_E_REFUSED, SEGUE_E_REFUSED, SEGUE_E_REMOTE};
-    for (int how = 0; how < 3; how++) {
+    static const struct {
+        segue_status status;
+        const char *why;
+    } ends[BAD_ANSWERS] = {
+        {SEGUE_E_REFUSED, "HTTP status 500"},
+        {SEGUE_E_REFUSED, "HTTP status 404"},
+        {SEGUE_E_REMOTE, ""},
+        {SEGUE_E_REFUSED, "the answer is neither JSON nor an event stream"},
+        {SEGUE_E_PROTOCOL, "the answer is no JSON-RPC response"},
+    };
+    for (int how = 0; how < BAD_ANSWERS; how++) {
         http_script s;
         record *r = begin_http(&s, LIMIT);
         for (int i = 0; i <= LIMIT; i++)
             answer_badly(next_get(&s), how);
         script_until(&s, r->completed);
-        assert_int_equal(r->status, ends[how]);
+        assert_int_equal(r->status, ends[how].status);
+        assert_non_null(strstr(r->message, ends[how].why));
         assert_non_null(
             strstr(r->message, "tasks/get failed 4 times in a row (max_reconnects: 3)"));
         script_end(&s);
@@ -435,7 +494,9 @@ static void a_look_of_2025_that_fails_is_made_again(void **state)
     static const struct {
         const char *method;
         int how;
-    } rows[] = {{"tasks/get", 0}, {"tasks/get", 2}, {"tasks/result", 0}};
+    } rows[] = {{"tasks/get", 0},   {"tasks/get", 2},    {"tasks/get", 3},
+                {"tasks/get", 4},   {"tasks/result", 0}, {"tasks/result", 3},
+                {"tasks/result", 4}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         http_script s;
         bool is_ended = !strcmp(rows[i].method, "tasks/result");
@@ -464,18 +525,6 @@ static void a_look_of_2025_that_stays_refused_ends_the_request(void **state)
         assert_non_null(strstr(r->message, "tasks/get failed 4 times in a row"));
         script_end(&s);
     }
-}
-
-static void a_look_that_is_no_json_is_told_as_that(void **state)
-{
-    (void)state;
-    http_script s;
-    record *r = begin_http(&s, LIMIT);
-    script_say(next_get(&s), "200 OK", "Content-Type: application/json\r\n", "<p>no</p>");
-    script_until(&s, r->completed);
-    assert_int_equal(r->status, SEGUE_E_PROTOCOL);
-    assert_string_equal(r->message, "the answer to tasks/get is no JSON-RPC response");
-    script_end(&s);
 }
 
 /* ---- ends ---- */
@@ -536,11 +585,11 @@ int main(void)
         cmocka_unit_test(a_hole_that_stays_is_asked_for_once),
         cmocka_unit_test(events_that_are_gone_are_passed_over),
         cmocka_unit_test(an_event_without_payload_is_told),
+        cmocka_unit_test(behind_a_hole_the_result_is_shown_whole),
         cmocka_unit_test(a_look_that_fails_is_made_again),
         cmocka_unit_test(a_look_that_stays_refused_ends_the_request),
         cmocka_unit_test(a_look_of_2025_that_fails_is_made_again),
         cmocka_unit_test(a_look_of_2025_that_stays_refused_ends_the_request),
-        cmocka_unit_test(a_look_that_is_no_json_is_told_as_that),
         NAMED("R-2557-47 an end stays the end", an_end_stays_the_end),
         NAMED("R-2557-47 no status follows the end", no_status_follows_the_end),
     };

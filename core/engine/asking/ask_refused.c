@@ -182,6 +182,12 @@ void sgi_ask_denied(sgi_conn *conn, const char *why)
         sgi_emitter_refused(conn->exchange->emitter, 0, why);
 }
 
+void sgi_ask_page(sgi_conn *conn, const char *why)
+{
+    if (conn->exchange->emitter)
+        sgi_emitter_page(conn->exchange->emitter, why);
+}
+
 void sgi_ask_too_large(sgi_conn *conn)
 {
     if (conn->exchange->emitter)

@@ -151,6 +151,13 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
     conclude(emitter, &outcome);
 }
 
+void sgi_emitter_page(sgi_emitter *emitter, const char *why)
+{
+    sgi_outcome outcome = {
+        .kind = SGI_OUTCOME_REFUSED, .why = why, .has_reason = true, .is_page = true};
+    conclude(emitter, &outcome);
+}
+
 void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why)
 {
     sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,

@@ -30,6 +30,7 @@ typedef struct sgi_outcome {
     bool too_large;  /* REFUSED: the answer is larger than a message may be */
     bool has_reason; /* REFUSED: why says more than the status */
     bool needs_auth; /* REFUSED: there is no token that the server takes */
+    bool is_page; /* REFUSED: what came is no answer of MCP; a proxy may have made it */
 } sgi_outcome;
 
 struct sgi_emitter {
@@ -60,12 +61,12 @@ void sgi_explain_reach(const segue_session *session, char text[SGI_WHY_MAX],
 /* Of an outcome that is ERROR: its code. Of any other: 0. */
 int64_t sgi_outcome_code(const sgi_outcome *outcome);
 
-/* A status of HTTP that a proxy, or a server that starts, may give for something that is
- * there. */
+/* A status of HTTP, or a page, that a proxy, or a server that starts, may give for
+ * something that is there. */
 static inline bool sgi_outcome_may_pass(const sgi_outcome *outcome)
 {
     return outcome->kind == SGI_OUTCOME_REFUSED &&
-           (outcome->status == 404 || outcome->status >= 500);
+           (outcome->is_page || outcome->status == 404 || outcome->status >= 500);
 }
 
 /* What an outcome that is REFUSED means for the application. */
@@ -111,6 +112,8 @@ void sgi_emitter_too_large(sgi_emitter *emitter);
 /* Its exchange came to an end that is no message. why NULL = the status says it. */
 void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
+/* What came is no answer of MCP. */
+void sgi_emitter_page(sgi_emitter *emitter, const char *why);
 /* Status 401 or 403, and why no token helps. */
 void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why);
 

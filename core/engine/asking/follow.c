@@ -120,6 +120,8 @@ static void take_completed(segue_request *request, sgi_json task)
         sgi_request_fail(request, SEGUE_E_PROTOCOL, "a completed task without a result");
         return;
     }
+    if (request->count == SGI_COUNT_WRONG) /* which were shown, nobody knows */
+        sgi_deliver_void(request, request->next_segment - 1);
     sgi_deliver_rest(request, result);
     sgi_request_finish(request, result);
 }
@@ -195,9 +197,7 @@ static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
     int64_t code = sgi_outcome_code(outcome);
     bool is_said =
         outcome->kind == SGI_OUTCOME_ERROR || outcome->kind == SGI_OUTCOME_TIMEOUT;
-    if (outcome->kind == SGI_OUTCOME_RESULT)
-        sgi_request_fail(request, SEGUE_E_PROTOCOL, SGI_LOOK_MALFORMED);
-    else if (code == SGI_RPC_INVALID_PARAMS)
+    if (code == SGI_RPC_INVALID_PARAMS)
         sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown(request),
                                outcome->json);
     else if (sgi_follow_is_unable(code))

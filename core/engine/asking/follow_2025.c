@@ -270,9 +270,7 @@ static void try_again(segue_request *request, const sgi_outcome *outcome)
 static void take_look_failure(segue_request *request, const sgi_outcome *outcome)
 {
     int64_t code = sgi_outcome_code(outcome);
-    if (outcome->kind == SGI_OUTCOME_RESULT)
-        sgi_request_fail(request, SEGUE_E_PROTOCOL, SGI_LOOK_MALFORMED);
-    else if (code == SGI_RPC_INVALID_PARAMS)
+    if (code == SGI_RPC_INVALID_PARAMS)
         take_unknown(request, outcome->json);
     else if (sgi_follow_is_unable(code))
         sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
@@ -419,8 +417,6 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
             take_fetched(request, &reply);
         else
             take_pulled(request, &reply);
-    } else if (outcome->kind == SGI_OUTCOME_RESULT) {
-        sgi_request_fail(request, SEGUE_E_PROTOCOL, "a malformed answer to tasks/result");
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         (task->is_fetch ? take_fetch_error : take_pull_error)(request, outcome->json);
     } else if (request->state == SEGUE_TASK_CANCELLED) {

@@ -3,6 +3,12 @@
  * what was shown as a piece before the call became a task is not shown again. */
 #include "engine/asking/request.h"
 
+static void lose_count(segue_request *request)
+{
+    if (request->count != SGI_COUNT_WRONG)
+        request->count = SGI_COUNT_LOST;
+}
+
 /* A malformed event: what is merged here lacks it, the server's own result does not. */
 static void lack_something(segue_request *request)
 {
@@ -25,7 +31,7 @@ void sgi_follow_lack(segue_request *request, uint64_t next_event)
                    request->task_id, (unsigned long long)request->next_event,
                    (unsigned long long)next_event - 1);
     request->next_event = next_event;
-    request->counts = false; /* the segments among them were not counted */
+    lose_count(request);
 }
 
 /* An event behind a hole: true when it is not taken. The stream is asked for again once;
@@ -49,12 +55,18 @@ static bool waits_for_hole(segue_request *request, uint64_t seq)
 }
 
 /* Of the first block of an event. Where the server does not tell it they are counted. */
-static uint64_t next_number(const segue_request *request, sgi_json segment)
+static uint64_t next_number(segue_request *request, sgi_json segment)
 {
     int64_t told;
-    if (sgi_json_int(segment, &told) && told > 0 && told < SGI_COUNT_MAX)
+    if (sgi_json_int(segment, &told) && told > 0 && told < SGI_COUNT_MAX) {
+        if (request->count == SGI_COUNT_LOST)
+            request->count = SGI_COUNT_ON;
         return (uint64_t)told;
-    return request->counts ? request->streamed + 1 : request->next_segment;
+    }
+    if (request->count == SGI_COUNT_LOST)
+        request->count = SGI_COUNT_WRONG;
+    return request->count == SGI_COUNT_ALL ? request->streamed + 1
+                                           : request->next_segment;
 }
 
 static void take_segments(segue_request *request, uint64_t seq,
@@ -65,6 +77,7 @@ static void take_segments(segue_request *request, uint64_t seq,
     sgi_json_pick_part(event->part, event->payload, names, 2, found);
     if (sgi_json_kind_of(found[0]) != SGI_JSON_ARRAY) {
         lack_something(request);
+        lose_count(request);
         return;
     }
     uint64_t number = next_number(request, found[1]);
@@ -84,7 +97,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
     sgi_json type = event->type;
     sgi_json payload = event->payload;
     if (seq == 0) {
-        request->counts = true;
+        request->count = SGI_COUNT_ALL;
         request->streamed = 0;
     }
     if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
@@ -96,8 +109,11 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
             lack_something(request);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
         sgi_fold_replace(&request->fold);
-        sgi_deliver_void(request,
-                         request->counts ? request->streamed : request->next_segment - 1);
+        sgi_deliver_void(request, request->count == SGI_COUNT_ALL
+                                      ? request->streamed
+                                      : request->next_segment - 1);
+        if (request->count != SGI_COUNT_ALL)
+            request->count = SGI_COUNT_ON; /* it begins anew behind what was shown */
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
         if (request->state == SEGUE_TASK_INPUT_REQUIRED)
@@ -127,6 +143,7 @@ void sgi_follow_event(segue_request *request, const sgi_task_event *event)
             request->unsure = true;
             return;
         }
+        lose_count(request);
         request->partial = true;
     }
     request->unsure = false;

@@ -98,6 +98,14 @@ typedef struct sgi_inbox_head {
     double total;
 } sgi_inbox_head;
 
+/* The numbers of the segments in a task's stream, where the server does not tell them. */
+typedef enum sgi_count {
+    SGI_COUNT_ON = 0, /* the next one is the one after those that were shown */
+    SGI_COUNT_ALL,    /* the stream was seen from its first event on */
+    SGI_COUNT_LOST,   /* events are missing that may have brought some */
+    SGI_COUNT_WRONG   /* and since then some were shown: the result is shown whole */
+} sgi_count;
+
 struct segue_request {
     sgi_handle handle;
     sgi_engine *engine;
@@ -173,7 +181,7 @@ struct segue_request {
     uint64_t void_segments; /* segments that the last replace threw away */
     bool end_seen;          /* E: tasks/get was ahead of the stream */
     uint64_t streamed;      /* E: the last segment of its stream */
-    bool counts;            /* E: the stream was seen from its first event on */
+    sgi_count count;        /* E: what is known of the numbers of segments */
     uint64_t void_before;   /* those of void_segments that were shown as void */
     bool unsure;            /* events were passed over, see follow_events.c */
     bool partial;           /* the fold lacks what came before the cursor of a token */
@@ -333,7 +341,6 @@ void sgi_follow_resume(segue_request *request);
 /* Drops the exchanges about the task. */
 void sgi_follow_end(segue_request *request);
 
-#define SGI_LOOK_MALFORMED "the answer to tasks/get is no JSON-RPC response"
 /* Looks at the task now, whatever was to be waited for. */
 void sgi_follow_look(segue_request *request);
 /* Sends tasks/get, unless one is under way: then another follows it. */

@@ -1,0 +1,295 @@
+"""What a Python server says over HTTP, seen by a client that is written from the
+proposals: no line of ours is in it. tests/node/server_wire.test.ts does the same."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+import segue
+from server_worlds import nothing_left, run  # noqa: F401
+
+# ruff: noqa: F811
+
+SECONDS = 60
+RELATED = "io.modelcontextprotocol/related-task"
+TRACKING = 1024  # SEGUE_DIALECT_TRACKING
+Answer = tuple[int, list[dict[str, Any]]]
+
+
+class Wire:
+    """A session of 2025-11-25. It blocks: use it on a thread."""
+
+    def __init__(self, url: str) -> None:
+        self.host = url.split("/")[2]
+        self.headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        modes = {"modes": ["task", "immediate"]}
+        tasks = {"requests": {"tools": {"call": {}}}, "responses": modes}
+        self.said = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tasks": tasks},
+            "clientInfo": {"name": "wire", "version": "1"},
+        }
+
+    def begin(self) -> None:
+        self.post(1, "initialize", self.said)
+        self.headers["MCP-Protocol-Version"] = "2025-11-25"
+        self.post(None, "notifications/initialized")
+
+    def send(
+        self, id: Any, method: str, params: Any = None
+    ) -> http.client.HTTPConnection:
+        body = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+        told = body if id is None else {**body, "id": id}
+        connection = http.client.HTTPConnection(self.host, timeout=SECONDS)
+        connection.request("POST", "/mcp", json.dumps(told), self.headers)
+        return connection
+
+    def take(self, connection: http.client.HTTPConnection) -> Answer:
+        """The status, and every message until the answer has ended."""
+        response = connection.getresponse()
+        session = response.getheader("Mcp-Session-Id")
+        if session:
+            self.headers["Mcp-Session-Id"] = session
+        text = response.read().decode()
+        connection.close()
+        if response.getheader("Content-Type", "").startswith("text/event-stream"):
+            lines = text.splitlines()
+            parts = [line[5:] for line in lines if line.startswith("data:")]
+        else:
+            parts = [text]
+        return response.status, [json.loads(part) for part in parts if part.strip()]
+
+    def post(self, id: Any, method: str, params: Any = None) -> Answer:
+        return self.take(self.send(id, method, params))
+
+    def result(self, id: Any, method: str, params: Any) -> dict[str, Any]:
+        """Of a request that is answered at once: there is one message."""
+        status, messages = self.post(id, method, params)
+        assert status == 200 and len(messages) == 1, messages
+        assert messages[0]["id"] == id
+        told: dict[str, Any] = messages[0]["result"]
+        return told
+
+
+def greeter(**options: Any) -> segue.Server:
+    server = segue.Server("greeter", options=options or None)
+
+    @server.tool(task="may")
+    async def greet(name: str) -> str:
+        return f"Hello, {name}!"
+
+    @server.tool(task="may")
+    def greet_plainly(name: str) -> str:
+        return f"Hello, {name}!"
+
+    return server
+
+
+def greeted(tool: str) -> dict[str, Any]:
+    task = {"ttl": 60000, "responseModes": ["immediate"]}
+    return {"name": tool, "arguments": {"name": "X"}, "task": task}
+
+
+both = pytest.mark.parametrize("tool", ["greet", "greet_plainly"])
+
+
+@both
+def test_a_tool_that_is_done_at_once_is_answered_at_once(
+    nothing_left: None, tool: str
+) -> None:
+    """AS-1: the plain result, and no sign of a task."""
+
+    def ask(url: str) -> None:
+        wire = Wire(url)
+        wire.begin()
+        result = wire.result(2, "tools/call", greeted(tool))
+        assert result["content"][0]["text"] == "Hello, X!"
+        signs = {"task", "partial-content", "isComplete"}
+        assert not signs & result.keys()
+        assert RELATED not in result.get("_meta", {})
+
+    async def work() -> None:
+        server = greeter(first_turn_ms=SECONDS * 1000)
+        async with server.serving("127.0.0.1:0") as serving:
+            await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
+@both
+def test_a_result_that_is_tracked_has_a_task_that_has_ended(
+    nothing_left: None, tool: str
+) -> None:
+    """AS-31: the answer names its task, which has the same result."""
+
+    def ask(url: str) -> None:
+        wire = Wire(url)
+        wire.begin()
+        result = wire.result(2, "tools/call", greeted(tool))
+        signs = {"task", "partial-content", "isComplete"}
+        assert not signs & result.keys()
+        id = result["_meta"][RELATED]["taskId"]
+        assert wire.result(3, "tasks/get", {"taskId": id})["status"] == "completed"
+        again = wire.result(4, "tasks/result", {"taskId": id})
+        assert again["_meta"][RELATED] == {"taskId": id}
+        del result["_meta"], again["_meta"]
+        assert again == result
+        assert result["content"][0]["text"] == "Hello, X!"
+
+    async def work() -> None:
+        server = greeter(first_turn_ms=SECONDS * 1000, dialects_on=TRACKING)
+        async with server.serving("127.0.0.1:0") as serving:
+            await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
+def test_a_cancelled_call_gets_no_answer(nothing_left: None) -> None:
+    """R-776-26: nothing more is sent for its id, whatever its tool does then."""
+    begun: asyncio.Event
+
+    async def work() -> None:
+        nonlocal begun
+        begun, ended = asyncio.Event(), asyncio.Event()
+        server = segue.Server("waiter")
+
+        @server.tool
+        async def wait(how: str) -> str:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if how == "give up":
+                    raise
+                return "too late"
+            finally:
+                ended.set()
+            return "never"
+
+        async with server.serving("127.0.0.1:0") as serving:
+            wire = Wire(serving.url)
+            await asyncio.to_thread(wire.begin)
+            for id, how in ((2, "give up"), (3, "answer")):
+                begun.clear()
+                ended.clear()
+                params = {"name": "wait", "arguments": {"how": how}}
+                sent = wire.send(id, "tools/call", params)
+                await begun.wait()
+                cancel = {"requestId": id}
+                took = await asyncio.to_thread(
+                    wire.post, None, "notifications/cancelled", cancel
+                )
+                assert took == (202, [])
+                _, messages = await asyncio.to_thread(wire.take, sent)
+                assert not [one for one in messages if one.get("id") == id]
+                await ended.wait()
+
+    run(work)
+
+
+# ---- keys that nobody knows
+
+
+class Keys:
+    """An authorization server that tells its keys and nothing else."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.kid = "one"
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        keys = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                keys.looks += 1
+                body = json.dumps({"keys": [keys.public()]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = Thread(target=self._server.serve_forever)
+
+    def __enter__(self) -> Keys:
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def public(self) -> dict[str, Any]:
+        made = jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {**made, "kid": self.kid, "alg": "ES256", "use": "sig"}
+
+    def rotate(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.kid = "two"
+
+    def token(self, resource: str, **changes: Any) -> str:
+        now = int(time.time())
+        claims = {"iss": self.url, "sub": "ann", "aud": resource, "client_id": "c"}
+        stamps = {"iat": now, "exp": now + 3600, "jti": "1"}
+        header = {"kid": changes.pop("kid", self.kid), "typ": "at+jwt"}
+        told = {**claims, **stamps, **changes}
+        return jwt.encode(told, self.key, "ES256", header)
+
+
+def test_unknown_keys_do_not_shut_out_who_is_honest(nothing_left: None) -> None:
+    """A flood of tokens with invented keys costs a bounded number of looks. Who comes
+    after a rotation is let in, or is told to come again, and is never refused."""
+    found: list[tuple[int, str | None]] = []
+
+    def ask(url: str, token: str) -> int:
+        wire = Wire(url)
+        wire.headers["Authorization"] = f"Bearer {token}"
+        connection = wire.send(1, "initialize", wire.said)
+        response = connection.getresponse()
+        response.read()
+        found.append((response.status, response.getheader("Retry-After")))
+        connection.close()
+        return response.status
+
+    async def work() -> None:
+        with Keys() as keys:
+            auth = segue.BearerAuth(keys.url, jwks_url=f"{keys.url}/keys")
+            server = segue.Server("guarded")
+            async with server.serving("127.0.0.1:0", auth=auth) as serving:
+                url = serving.url
+                assert await asyncio.to_thread(ask, url, keys.token(url)) == 200
+                for n in range(20):
+                    expired = keys.token(url, kid=f"bad{n}", exp=1)
+                    assert await asyncio.to_thread(ask, url, expired) == 401
+                before = keys.looks
+                keys.rotate()
+                assert await asyncio.to_thread(ask, url, keys.token(url)) == 200
+                assert keys.looks == before + 1
+                for n in range(20):
+                    invented = keys.token(url, kid=f"new{n}")
+                    await asyncio.to_thread(ask, url, invented)
+                assert keys.looks <= before + 2
+                status, wait = found[-1]
+                assert status == 503 and wait is not None and int(wait) > 0
+                assert await asyncio.to_thread(ask, url, keys.token(url)) == 200
+
+    run(work)
