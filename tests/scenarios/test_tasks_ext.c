@@ -405,11 +405,41 @@ static void never_says_request_state(world *w)
     assert_null(strstr(wire_history(c), "requestState"));
 }
 
+/* ---- the log ---- */
+
+static void expect_info(world *w, uint64_t count, const char *id, const char *what)
+{
+    char text[256];
+    snprintf(text, sizeof text, "task %.8s... of %s (principal: ", id, what);
+    assert_int_equal(w->info_count, count);
+    if (strncmp(w->last_info, text, strlen(text)))
+        fail_msg("not \"%s\": %s", text, w->last_info);
+    assert_null(strstr(w->last_info, id)); /* who has the id has the task */
+}
+
+static void the_log_tells_of_tasks(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    uint64_t before = w->info_count;
+    const char *id = wire_make_task(c, "1", "slow_compute", "\"ms\":200", CAPS_TASKS);
+    expect_info(w, before + 1, id, "slow_compute is created");
+    wire_task(c, "2", "tasks/get", id, NULL);
+    expect_info(w, before + 1, id, "slow_compute is created");
+    world_advance(w, 200);
+    expect_info(w, before + 2, id, "slow_compute has completed");
+    id = wire_make_task(c, "3", "slow_compute", "\"ms\":200", CAPS_TASKS);
+    wire_task(c, "4", "tasks/cancel", id, NULL);
+    world_advance(w, 200);
+    expect_info(w, before + 4, id, "slow_compute was cancelled");
+}
+
 static const scenario scenarios[] = {
     {"AS-33 a task is created", creates_a_task, 0, NULL},
     {"AS-34 R-2557-57 undeclared: plain, or -32021", undeclared_runs_plainly, 0, NULL},
     {"AS-35 declared on one call counts for that call", declared_once_counts_once, 0,
      NULL},
+    {"R-2557-54 the log tells how a task begins and ends", the_log_tells_of_tasks,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-36 the legacy capability counts as none", legacy_capability_is_none, 0, NULL},
     {"R-2557-17 tasks of 2025-11-25 are shown to their clients",
      tasks_of_2025_are_shown_to_their_clients, ONLY_HERE, NULL},

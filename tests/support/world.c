@@ -64,6 +64,10 @@ static void count_errors(void *user, int32_t level, const char *text)
     if (getenv("SEGUE_TEST_LOG"))
         fprintf(stderr, "[%d] %s\n", (int)level, text);
     w->warn_count += level == SEGUE_LOG_WARNING;
+    if (level == SEGUE_LOG_INFO) {
+        w->info_count++;
+        snprintf(w->last_info, sizeof w->last_info, "%s", text);
+    }
     if (level >= SEGUE_LOG_ERROR)
         w->log_count++;
 }

@@ -49,6 +49,8 @@ typedef struct world {
         struct world *w); /* HERE: in world_restart, when the old one is gone */
     uint64_t log_count;   /* lines of log at level error */
     uint64_t warn_count;  /* lines of log at level warning */
+    uint64_t info_count;  /* ... and at level info, */
+    char last_info[512];  /* of which this was the last */
     /* HERE: another server on the same store, that runs when this one does */
     struct world *beside;
     int slow;   /* `custom` works on a thread of its own */

@@ -198,6 +198,8 @@ void sgi_server_op_visible(sgi_op *op)
         op->hold = SGI_HOLD_HERE; /* nobody's any more */
         op->stale = false;
     }
+    if (op->counted && op->is_task) /* once, by the server that ran it */
+        sgi_task_tell_end(op);
     uncount(op);
     op->unheard = op->server->forgets && op->final != SGI_FINAL_CANCELLED &&
                   TAILQ_EMPTY(&op->readers);

@@ -80,6 +80,7 @@ segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
         op->who->live_tasks++;
         op->counted = true;
         sgi_engine_timer_clear(op->engine, &op->promote);
+        sgi_task_tell_begin(op);
     }
     return status;
 }

@@ -10,6 +10,10 @@
  * has too many. ttl_ms 0 = as the tool says, -1 = unlimited. */
 segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
 
+/* Say in the log that a task has begun, and how it has ended. */
+void sgi_task_tell_begin(const sgi_op *op);
+void sgi_task_tell_end(const sgi_op *op);
+
 /* Keeps a plain operation in the store, for its key's sake or to be resumed. */
 segue_status sgi_task_make_keyed(sgi_op *op);
 
