@@ -14,6 +14,7 @@ import {
     type LogMessage,
     RemoteError,
     Result,
+    RpcError,
     Server,
     UnsupportedError,
 } from "segue-mcp";
@@ -138,6 +139,30 @@ for (const era of ["legacy", "modern"] as const) {
             });
         });
     }
+}
+
+for (const way of ["pair", "http"] as const) {
+    test(`R-776-17 structured content before the end [${way}]`, async () => {
+        const server = new Server({ name: "members" });
+        const seen = new Gate();
+        server.tool("breaks", async (_, ctx) => {
+            await ctx.setField("structuredContent", { n: 1 });
+            await ctx.send("one");
+            await seen.opened;
+            throw new RpcError(-32603, "broken");
+        });
+        await serve({ way, era: "modern" }, server, async (session) => {
+            const read = async () => {
+                for await (const _ of session.stream("breaks")) seen.open();
+            };
+            await assert.rejects(read(), ({ message, partial }: RemoteError) => {
+                assert.match(message, /broken/);
+                assert.ok(partial instanceof Result);
+                assert.deepEqual([partial.text, partial.structured], ["one", { n: 1 }]);
+                return true;
+            });
+        });
+    });
 }
 
 test("R-776-28 a slow reader makes the handler wait, and nothing is lost", async () => {

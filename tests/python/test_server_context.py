@@ -166,6 +166,29 @@ def test_a_large_result_of_a_call(
     caplog.get_records("call").clear()  # tracebacks hold what has failed
 
 
+@pytest.mark.parametrize("way", ["pair", "http"])
+def test_structured_content_before_the_end(nothing_left: None, way: str) -> None:
+    """R-776-17: it comes with the segment behind it, and is there when the call fails."""
+    server = segue.Server("members")
+    seen = asyncio.Event()
+
+    @server.tool
+    async def breaks(ctx: segue.Context) -> None:
+        await ctx.set_field("structuredContent", {"n": 1})
+        await ctx.send("one")
+        await seen.wait()
+        raise segue.McpError(-32603, "broken")
+
+    async def work(session: Any) -> None:
+        with pytest.raises(segue.RemoteError, match="broken") as caught:
+            async for _ in session.stream("breaks"):
+                seen.set()
+        partial = caught.value.partial
+        assert partial.text == "one" and partial.structured == {"n": 1}
+
+    ServerWorld(way, "modern").run(server, work)
+
+
 def test_progress_and_logs(world: ServerWorld) -> None:
     server = segue.Server("talks")
     logs: list[Any] = []

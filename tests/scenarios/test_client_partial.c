@@ -432,6 +432,25 @@ static void an_error_leaves_what_was_notified(void **state)
     kit_end(&k);
 }
 
+/* What stands beside the content comes in pieces, too; behind the last nothing comes. */
+static void members_are_notified(void **state)
+{
+    kit k = {0};
+    const char *call, *token;
+    (void)state;
+    record *r = begin_modern(&k, &call, &token);
+    say_piece(&k, token, "0", CONTENT(BLOCK("a")) ",\"structuredContent\":{\"n\":1}");
+    say_piece(&k, token, "1", CONTENT(BLOCK("b")) ",\"structuredContent\":{\"n\":2}");
+    say_piece(&k, token, "2", CONTENT(BLOCK("c")) ",\"final\":true");
+    say_piece(&k, token, "3", CONTENT(BLOCK("d")));
+    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\nsegment 3 c\n");
+    kit_cut(&k);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
+    assert_at(r->result, "structuredContent", "{\"n\":2}");
+    kit_end(&k);
+}
+
 static void notified_more_than_may_be(void **state)
 {
     kit k = {0};
@@ -543,6 +562,7 @@ int main(void)
         NAMED("AS-88 a cut leaves what was notified", a_cut_leaves_what_was_notified),
         NAMED("AS-85 an error leaves what was notified",
               an_error_leaves_what_was_notified),
+        NAMED("R-776-17 members are notified", members_are_notified),
         NAMED("R-776-29 notified more than may be", notified_more_than_may_be),
         NAMED("R-776-29 empty pieces have a bound", empty_pieces_have_a_bound),
         NAMED("R-776-29 empty pieces are silence", empty_pieces_are_silence),

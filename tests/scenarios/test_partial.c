@@ -364,6 +364,48 @@ static void notified(world *w)
     wire_quiet(c);
 }
 
+static const char *next_piece(wire *c)
+{
+    return wire_notification(c, "notifications/tools/partial_result");
+}
+
+/* A member beside the content goes with the segment that follows it, once. */
+static void members_notified(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, "\"name\":\"film\",\"arguments\":{}");
+    world_advance(w, 100);
+    assert_at(next_piece(c), "params.structuredContent", "");
+    assert_at(next_piece(c), "params.structuredContent", "{\"frames\":3}");
+    const char *last = next_piece(c);
+    assert_at(last, "params.structuredContent", "");
+    assert_at(last, "params.final", ""); /* it was sent before the call ended */
+    assert_at(wire_response(c, "1"), "result.structuredContent", "{\"frames\":3}");
+    wire_quiet(c);
+}
+
+/* Whoever reads slowly has them behind the end of the call: then which is the last is
+ * known. */
+static void the_last_is_marked(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    const char *piece = NULL;
+    ask_modern(c, "1", TOKEN, CAPS_PARTIAL,
+               "\"name\":\"story\",\"arguments\":{\"n\":400,\"chunk\":3400,"
+               "\"delayMs\":1}");
+    wire_stall(c, 1);
+    world_advance(w, 1000);
+    wire_stall(c, 0);
+    for (int i = 0; i < 400; i++) {
+        if (piece)
+            assert_at(piece, "params.final", "");
+        piece = next_piece(c);
+    }
+    assert_at(piece, "params.final", "true");
+    assert_true(*json_at(wire_response(c, "1"), "result.content.399"));
+    wire_quiet(c);
+}
+
 static void not_notified(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -453,6 +495,9 @@ static const scenario scenarios[] = {
     {"R-776-7 a piece that was lost is followed by nothing", no_memory_for_one,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-91 notifications beside the request", notified, 0, NULL},
+    {"AS-91 R-776-17 members are notified", members_notified, 0, NULL},
+    {"AS-91 R-776-17 the last piece is marked where it is known", the_last_is_marked,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
     {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},
     {"R-776-17 a tool that streams says so to who asks", hinted, ONE_DRIVE, NULL},

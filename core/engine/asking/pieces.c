@@ -209,10 +209,14 @@ static bool take_response(segue_request *request, sgi_json result)
     return request->phase != SGI_PHASE_DONE;
 }
 
+static bool is_true(sgi_json value)
+{
+    return sgi_json_kind_of(value) == SGI_JSON_TRUE;
+}
+
 static bool has_more(sgi_json result)
 {
-    sgi_json meta = sgi_json_get(result, "_meta");
-    return sgi_json_kind_of(sgi_json_get(meta, "hasMore")) == SGI_JSON_TRUE;
+    return is_true(sgi_json_get(sgi_json_get(result, "_meta"), "hasMore"));
 }
 
 /* An exchange of its own waits for the application, however long that takes. A pipe that
@@ -258,7 +262,7 @@ bool sgi_pieces_more(sgi_emitter *emitter, sgi_json result)
     if (!is_alive(request, sgi_json_get(result, list ? list : "content"),
                   sgi_json_get(result, "structuredContent")))
         return true;
-    if (sgi_json_kind_of(sgi_json_get(result, "isError")) == SGI_JSON_TRUE)
+    if (is_true(sgi_json_get(result, "isError")))
         request->engine->warnings++; /* only the last may say that (R-776-5) */
     if (skips(request, result))
         lose(request);
@@ -314,17 +318,31 @@ static bool is_next(segue_request *request, sgi_json seq)
 
 /* What was shown is kept for the error that the call may end in; its result has it, too.
  * False: the request has ended. */
+static bool has_room(segue_request *request)
+{
+    bool fits = sgi_fold_size(&request->fold) <=
+                (size_t)request->session->options.max_result_bytes;
+    if (!fits)
+        refuse_size(request);
+    return fits;
+}
+
 static bool keep_notified(segue_request *request, sgi_json block)
 {
-    size_t limit = (size_t)request->session->options.max_result_bytes;
     if (request->options.discard)
         return true;
     sgi_fold_segment(&request->fold, block);
-    if (sgi_fold_size(&request->fold) > limit) {
-        refuse_size(request);
-        return false;
-    }
-    return true;
+    return has_room(request);
+}
+
+/* Of several the last one counts (R-776-17). */
+static bool keep_structured(segue_request *request, sgi_json params)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(params, &at, &member);)
+        if (sgi_json_key_is(&member, "structuredContent"))
+            sgi_fields_put(&request->fold.fields, &member, member.value);
+    return has_room(request);
 }
 
 static void take_replacement(segue_request *request, sgi_json params)
@@ -342,8 +360,9 @@ static void take_replacement(segue_request *request, sgi_json params)
 void sgi_pieces_notified(segue_request *request, sgi_json params)
 {
     sgi_json content = sgi_json_get(params, "content");
+    sgi_json structured = sgi_json_get(params, "structuredContent");
     sgi_json block;
-    if (!is_alive(request, content, (sgi_json){0}) ||
+    if (!is_alive(request, content, structured) ||
         !is_next(request, sgi_json_get(params, "seq")))
         return;
     if (content.n && sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
@@ -360,6 +379,9 @@ void sgi_pieces_notified(segue_request *request, sgi_json params)
             sgi_deliver_segment(request, request->next_segment++, 0, block);
         }
     }
-    if (!keep_pace(request))
+    if (structured.n && !keep_structured(request, params))
+        return;
+    /* what follows comes with the result */
+    if (!keep_pace(request) || is_true(sgi_json_get(params, "final")))
         request->broken = true;
 }

@@ -5,7 +5,7 @@ void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *)
     sgi_fold_init(&cursor->fields, &op->engine->env);
     cursor->fields.only_objects = op->only_objects;
     cursor->voided = cursor->replaced = cursor->from = cursor->has = 0;
-    cursor->mute = cursor->counts = cursor->just_voided = false;
+    cursor->mute = cursor->counts = cursor->just_voided = cursor->structured = false;
     cursor->other = NULL;
     sgi_reader_init(&cursor->reader, op, 0, ready);
 }
@@ -30,11 +30,14 @@ static void meet_segment(sgi_cursor *cursor, uint64_t number)
 static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
 {
     if (entry->kind == SGI_ENTRY_FIELDS) {
-        sgi_fold_fields(&cursor->fields, (sgi_str){entry->data, entry->len});
+        sgi_json fields = {entry->data, entry->len};
+        sgi_fold_fields(&cursor->fields, fields);
+        cursor->structured |= sgi_json_get(fields, "structuredContent").n > 0;
     } else if (entry->kind == SGI_ENTRY_REPLACE) {
         if (!fresh)
             return false;
         sgi_fold_replace(&cursor->fields);
+        cursor->structured = false;
         cursor->replaced = entry->segment;
         cursor->voided = entry->segment;
         cursor->just_voided = true;

@@ -16,6 +16,7 @@ typedef struct sgi_cursor {
     bool counts;       /* segments go by their number instead: */
     uint64_t has;      /* segments up to this number are not shown */
     bool mute;         /* no segment is shown */
+    bool structured;   /* fields have a structuredContent that is not told yet */
     /* What else stands in the log is a message of its own; NULL = it is passed over. */
     void (*other)(struct sgi_cursor *cursor, const sgi_entry *entry);
 } sgi_cursor;

@@ -1,8 +1,16 @@
 /* PN: notifications/tools/partial_result beside the request (SEP-2998), to a client of
  * 2026-07-28 that declared partialResults and gave a partialResultToken. One segment
- * each, numbered from 0; the result that follows is whole, and alone the truth
- * (R-776-18). */
+ * each, numbered from 0, with the structuredContent that was set since the one before.
+ * The last segment says that it is, where the call has ended before it is sent. The
+ * result that follows is whole, and alone the truth (R-776-18). */
 #include "engine/dialect/pieces.h"
+
+static void write_structured(const sgi_pieces *pieces, sgi_buf *out)
+{
+    sgi_jw w = sgi_jw_on(out);
+    w.comma = true;
+    sgi_fold_write_field(&pieces->cursor.fields, &w, "structuredContent");
+}
 
 /* Composed by hand: this is a hot path of a streaming server. */
 static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry)
@@ -13,8 +21,12 @@ static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_lit(out, ",\"content\":[");
     size_t payload = out->len;
     sgi_buf_add(out, entry->data, entry->len);
-    sgi_frame_flatten(out, payload);
     sgi_buf_add_char(out, ']');
+    if (pieces->cursor.structured)
+        write_structured(pieces, out);
+    sgi_frame_flatten(out, payload);
+    if (pieces->ended && entry->segment + 1 == pieces->cursor.reader.op->next_seg)
+        sgi_buf_add_lit(out, ",\"final\":true");
     if (pieces->cursor.voided) {
         sgi_buf_add_lit(out, ",\"_meta\":{\"dev.segue/replace\":");
         sgi_buf_add_uint(out, pieces->cursor.voided);
@@ -36,6 +48,7 @@ static sgi_pieces_step send_piece(sgi_pieces *pieces)
         return SGI_PIECES_STOP;
     }
     pieces->cursor.voided = 0;
+    pieces->cursor.structured = false;
     sgi_cursor_advance(&pieces->cursor);
     return SGI_PIECES_SENT;
 }

@@ -100,6 +100,15 @@ static void write_members(const sgi_fold *fold, sgi_jw *w)
             sgi_fields_walk_write(&walk, w);
 }
 
+void sgi_fold_write_field(const sgi_fold *fold, sgi_jw *w, const char *name)
+{
+    sgi_fields_walk walk = {0};
+    while (sgi_fields_next(&fold->fields, &walk))
+        if (sgi_fields_walk_is(&walk, name) && is_written(fold, &walk))
+            sgi_fields_walk_write(&walk, w);
+    w->buf->failed |= sgi_fold_failed(fold);
+}
+
 static void write_meta(const sgi_fold *fold, sgi_jw *w, sgi_str extra)
 {
     sgi_fields_walk walk;

@@ -37,5 +37,7 @@ void sgi_fold_replace(sgi_fold *fold);
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
 /* The same without the list. */
 void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta);
+/* The field of this name, if there is one that is written. */
+void sgi_fold_write_field(const sgi_fold *fold, sgi_jw *w, const char *name);
 
 #endif
