@@ -2,6 +2,7 @@
  * server of the same service, and from whoever answers (2025-11-25 client/elicitation,
  * basic/utilities/tasks; R-0-2, R-C-14). A yes to A never approves B. */
 #include "support/legacy_wire.h"
+#include "support/shared_store.h"
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -18,6 +19,7 @@
 #define CAPS_FORM "{\"elicitation\":{}}"
 #define CREATE "elicitation/create"
 #define RELATED "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"%s\"}"
+#define LEASE_MS 5000
 #define HOPS 400 /* turns of both servers, until something is given up */
 
 static world other; /* another server on the same store */
@@ -174,14 +176,44 @@ static void a_question_follows_to_a_new_session(world *w)
     says(legacy_task(c, "4", "tasks/result", task, NULL), "\"for\\\":\\\"new");
 }
 
+static shared_place *place; /* of a store with leases, or NULL */
+static shared_store *instance_a;
+
+static void open_instance(segue_store **out, shared_store **self)
+{
+    shared_options options = {0};
+    assert_int_equal(shared_store_new(place, &options, self, out), SEGUE_OK);
+}
+
+static int64_t clock_of(void *user)
+{
+    return ((const world *)user)->clock_ms;
+}
+
+static void with_leases(world *w)
+{
+    if (place)
+        shared_place_free(place);
+    place = shared_place_new(LEASE_MS, clock_of, w);
+    open_instance(&w->custom, &instance_a);
+}
+
 static void begin(world *w)
 {
     other = (world){.tune = w->tune};
+    if (place)
+        open_instance(&other.custom, NULL);
     world_begin_beside(w, &other);
 }
 
+static void lets_run(world *w)
+{
+    for (int i = 0; i < HOPS; i++)
+        world_run(w);
+}
+
 /* One session behind one address: calls ask at both servers, and what is answered comes
- * to the other one. */
+ * to the other one. It reaches its call all the same. */
 static void answers_that_come_to_the_other_server(world *w)
 {
     char at_a[WIRE_ID], at_b[WIRE_ID];
@@ -196,17 +228,125 @@ static void answers_that_come_to_the_other_server(world *w)
     question(b, at_b);
     assert_string_not_equal(at_a, at_b);
     reply(to_b, at_a, "a");
-    wire_expect_status(to_b, 503); /* so its client sends it again */
     reply(to_a, at_b, "b");
-    wire_expect_status(to_a, 503);
-    for (int i = 0; i < HOPS; i++)
-        world_run(w);
-    assert_null(strstr(wire_history(b), "accept"));
-    assert_null(strstr(wire_history(a), "accept"));
-    reply(to_a, at_a, "a");
-    reply(to_b, at_b, "b");
     says(wire_response(a, "1"), "\"for\\\":\\\"a");
     says(wire_response(b, "2"), "\"for\\\":\\\"b");
+    wire_expect_status(to_b, 202);
+    wire_expect_status(to_a, 202);
+    assert_int_equal(w->server->counts.letters + other.server->counts.letters, 2);
+    world_end(&other);
+}
+
+/* What a letter brings is judged as what a client posts: another principal and another
+ * session of the same one answer nothing, nor does a second answer. */
+static void letters_that_do_not_belong(world *w)
+{
+    char id[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *strange = legacy_connect(&other, "Bob", CAPS_FORM);
+    wire *apart = legacy_connect(&other, "Ada", CAPS_FORM);
+    wire *b = beside(&other, a);
+    const uint64_t warned = w->warn_count;
+    call(a, "1");
+    question(a, id);
+    reply(strange, id, "bob");
+    lets_run(w);
+    reply(apart, id, "apart");
+    lets_run(w);
+    assert_int_equal(w->warn_count, warned + 2);
+    assert_null(strstr(wire_history(a), "accept"));
+    reply(b, id, "mine");
+    says(wire_response(a, "1"), "\"for\\\":\\\"mine");
+    reply(b, id, "twice");
+    lets_run(w);
+    assert_int_equal(w->warn_count, warned + 3);
+    world_end(&other);
+}
+
+/* Servers that share the key and no store cannot write to each other: the client is told
+ * to send its answer again, and reaches the server that asked. */
+static void servers_without_a_common_store(world *w)
+{
+    char id[WIRE_ID];
+    world apart = {.tune = w->tune, .place = w->place, .chance = w->chance + 77};
+    world_begin(&apart);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *b = beside(&apart, a);
+    call(a, "1");
+    question(a, id);
+    reply(b, id, "elsewhere");
+    lets_run(&apart);
+    wire_expect_status(b, 503);
+    b = beside(w, a);
+    reply(b, id, "here");
+    says(wire_response(a, "1"), "\"for\\\":\\\"here");
+    world_end(&apart);
+}
+
+/* The server that asked has died: nobody takes the answer, and what it left in the store
+ * to get letters by goes with the next server that looks. */
+static void a_letter_to_a_server_that_died(world *w)
+{
+    char id[WIRE_ID], session[256];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    snprintf(session, sizeof session, "%s", a->session);
+    call(a, "1");
+    question(a, id);
+    wire *b = beside(&other, a);
+    world_stop(w);
+    lets_run(&other);
+    reply(b, id, "late");
+    lets_run(&other);
+    wire_expect_status(b, 503);
+    assert_null(strstr(wire_history(b), "accept"));
+    world_end(&other);
+}
+
+/* A server was away for longer than its lease, and another has taken what it gets letters
+ * by: it makes that anew, and what it asks from then on is answered by the new name. */
+static void a_server_that_comes_back_gets_letters(world *w)
+{
+    char id[WIRE_ID], old[SGI_RANDOM_TEXT + 1];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *b = beside(&other, a);
+    memcpy(old, w->server->name, sizeof old);
+    shared_store_away(instance_a, 1);
+    world_advance(w, 3 * LEASE_MS);
+    shared_store_away(instance_a, 0);
+    world_advance(w, 3 * LEASE_MS);
+    assert_string_not_equal(w->server->name, old);
+    assert_true(w->server->mailbox && w->server->mailbox->created);
+    assert_int_equal(w->server->by_task.count, 1);
+    call(a, "1");
+    question(a, id);
+    assert_non_null(strstr(id, w->server->name));
+    reply(b, id, "new");
+    world_advance(w, 1000);
+    says(wire_response(a, "1"), "\"for\\\":\\\"new");
+    world_end(&other);
+}
+
+/* Letters that are on their way have a bound: beyond it an answer is refused, and is good
+ * later. */
+static void letters_on_their_way_are_bounded(world *w)
+{
+    char id[WIRE_ID];
+    begin(w);
+    wire *a = legacy_connect(w, "Ada", CAPS_FORM);
+    wire *b = beside(&other, a);
+    call(a, "1");
+    question(a, id);
+    other.server->late_answers += SGI_LATE_ANSWERS_MAX;
+    reply(b, id, "more");
+    wire_expect_status(b, 503);
+    other.server->late_answers -= SGI_LATE_ANSWERS_MAX;
+    reply(b, id, "now");
+    says(wire_response(a, "1"), "\"for\\\":\\\"now");
+    assert_int_equal(other.server->late_answers, 0);
+    assert_int_equal(other.server->late_bytes, 0);
     world_end(&other);
 }
 
@@ -286,9 +426,17 @@ static const scenario scenarios[] = {
      a_question_is_asked_again_after_a_restart, ONLY_HERE | ONE_DRIVE, of_a_service},
     {"a question follows its client to a new session",
      a_question_follows_to_a_new_session, ONLY_HERE | ONE_DRIVE, of_a_service},
-    {"an answer at another server answers no other question",
+    {"an answer at another server reaches its call",
      answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},
+    {"a letter answers what its sender was asked", letters_that_do_not_belong,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"servers without a common store take no answer for each other",
+     servers_without_a_common_store, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"an answer to a server that died is refused", a_letter_to_a_server_that_died,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"answers on their way to another server are bounded",
+     letters_on_their_way_are_bounded, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"a task is answered at another server", a_task_is_answered_at_the_other_server,
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"answers that are looked for are bounded", late_answers_are_bounded,
@@ -297,7 +445,20 @@ static const scenario scenarios[] = {
      answers_that_do_not_belong, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
+static const scenario leased[] = {
+    {"an answer at another server reaches its call",
+     answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+    {"a letter answers what its sender was asked", letters_that_do_not_belong,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"a server that was fenced gets letters again", a_server_that_comes_back_gets_letters,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+};
+
 int main(void)
 {
-    return scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+    int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
+    failed += scenarios_run_prepared(leased, sizeof leased / sizeof *leased, with_leases);
+    shared_place_free(place);
+    return failed;
 }

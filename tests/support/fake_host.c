@@ -541,6 +541,11 @@ static void apply(fake_host *h, const segue_store_write *write)
         must(record && !record->record.ended, "a release of what has ended");
         record->releases++;
         break;
+    case SEGUE_STORE_DELETE:
+        must(record && !record->last_seq, "a deletion of what has a log");
+        LIST_REMOVE(record, link);
+        free(record);
+        break;
     case SEGUE_STORE_DROP:
         must(record && write->entry.seq < record->last_seq, "a drop of the last entry");
         break;

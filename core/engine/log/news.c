@@ -9,6 +9,7 @@
 #include "engine/log/following.h"
 #include "engine/log/recovery.h"
 #include "engine/serving/errands.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/server.h"
 
 #define PAPER_MAX 256
@@ -143,8 +144,16 @@ static void doubt_one(void *user, sgi_map_node *node)
 {
     sgi_op *op = SGI_OWNER(node, sgi_op, by_id);
     (void)user;
-    if (sgi_op_is_ours(op))
+    if (sgi_op_is_ours(op) && !sgi_mail_is_box(op))
         doubt(op);
+}
+
+/* The mailbox may be another's by now, who makes away with it: it is made anew. */
+static void doubt_all(segue_server *server)
+{
+    sgi_map_each(&server->by_id, doubt_one, NULL);
+    if (server->mailbox)
+        sgi_mail_lost(server->mailbox);
 }
 
 static void grew(segue_server *server, const uint8_t *id)
@@ -152,6 +161,8 @@ static void grew(segue_server *server, const uint8_t *id)
     sgi_op *op = find_op(server, id);
     if (op && sgi_op_is_elsewhere(op))
         sgi_followed_look(op);
+    else if (op && sgi_mail_is_box(op))
+        sgi_mail_lost(op); /* nobody else has to do with it */
     else if (op)
         doubt(op);
     else if (!sgi_rebuild_grew(server, id))
@@ -182,7 +193,7 @@ void sgi_keeper_tell(sgi_keeper *keeper, sgi_paper *paper)
         else if (news->what.kind == SEGUE_STORE_ORPHANS)
             sgi_recover_orphans(server);
         else if (news->what.kind == SEGUE_STORE_DOUBT)
-            sgi_map_each(&server->by_id, doubt_one, NULL);
+            doubt_all(server);
         else
             sgi_followed_look_all(server);
         free_one(news);

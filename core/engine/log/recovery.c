@@ -10,6 +10,7 @@
 #include "engine/log/dropping.h"
 #include "engine/log/following.h"
 #include "engine/log/record.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/task.h"
 
@@ -228,7 +229,10 @@ static void give_up(sgi_op *op)
  * under the same numbers. Whatever it is, it is decided here, once. */
 void sgi_recover_one(segue_server *server, sgi_op *op)
 {
-    if (!sgi_op_has_ended(op) && server->stage < SGI_SERVER_DEAD) {
+    bool is_alive = server->stage < SGI_SERVER_DEAD;
+    if (is_alive && sgi_mail_is_box(op)) {
+        sgi_mail_drop(op);
+    } else if (is_alive && !sgi_op_has_ended(op)) {
         bool expired = sgi_op_expiry(op) <= sgi_wall(&server->engine->env) ||
                        sgi_resumable_is_over(op);
         bool restartable = op->item && op->item->options.flags & SEGUE_TOOL_RESTARTABLE;

@@ -19,6 +19,7 @@
 #include "engine/serving/call.h"
 #include "engine/serving/errands.h"
 #include "engine/serving/late_answer.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/origin.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
@@ -120,6 +121,12 @@ static bool has_asker(const sgi_op *op)
     return sgi_op_is_elsewhere(op) || (op->call && !op->call->cancelled);
 }
 
+/* Its answer reaches it, wherever it is sent. */
+static bool can_be_answered(const sgi_op *op)
+{
+    return op->logged || !sgi_mail_is_opening(op->server);
+}
+
 bool sgi_asks_are_due(const sgi_op *op)
 {
     const sgi_input *input;
@@ -127,7 +134,7 @@ bool sgi_asks_are_due(const sgi_op *op)
     if (op->resumable && !op->is_task)
         return false; /* on its channel they go with the rest (dialect/pieces.c) */
     if (TAILQ_EMPTY(&op->inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
-        op->server->stage == SGI_SERVER_DEAD)
+        op->server->stage == SGI_SERVER_DEAD || !can_be_answered(op))
         return false;
     TAILQ_FOREACH(input, &op->inputs, link)
         if (has_words(input))
@@ -303,12 +310,13 @@ void sgi_asks_place_all(const sgi_wire_session *session)
 
 /* ---- answers ---- */
 
-/* The request that this answers, in the session that was asked. */
-static sgi_ask *find(const sgi_peer *peer, const sgi_question_parts *parts, sgi_json id)
+/* The request that this answers. */
+static sgi_ask *find(const segue_server *server, const sgi_question_parts *parts,
+                     sgi_json id)
 {
-    sgi_map_node *node = sgi_map_find(&peer->server->asks, parts->whole);
+    sgi_map_node *node = sgi_map_find(&server->asks, parts->whole);
     sgi_ask *ask = node ? SGI_OWNER(node, sgi_ask, by_id) : NULL;
-    if (!ask || ask->asks != peer->asks || ask->op->who != peer->who)
+    if (!ask)
         return NULL;
     const sgi_asker *asker = ask->input->asker;
     bool is_one = asker ? sgi_asker_waits(asker, id) : !parts->is_numbered;
@@ -379,6 +387,15 @@ static sgi_answered answer_ask(sgi_ask *ask, bool is_error, sgi_json answer)
     return SGI_ANSWERED_ONE;
 }
 
+static sgi_answered hear(sgi_ask *ask, const sgi_message *msg)
+{
+    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
+    if (!ask->input->asker)
+        return answer_ask(ask, is_error, is_error ? msg->error : msg->result);
+    sgi_asker_hear(ask->input->asker, msg);
+    return SGI_ANSWERED_ONE;
+}
+
 /* A question of a request that can be resumed is known by its name, to every session. */
 static sgi_answered answer_resumable(const sgi_peer *peer, sgi_json id, bool is_error,
                                      sgi_json answer)
@@ -402,14 +419,24 @@ sgi_answered sgi_asks_answer(sgi_peer *peer, const sgi_message *msg)
         return SGI_ANSWERED_NOTHING;
     if (parts.is_lasting)
         return answer_resumable(peer, msg->id, is_error, answer);
-    sgi_ask *ask = find(peer, &parts, msg->id);
-    if (ask && ask->input->asker) {
-        sgi_asker_hear(ask->input->asker, msg);
-        return SGI_ANSWERED_ONE;
-    }
-    if (ask)
-        return answer_ask(ask, is_error, answer);
+    sgi_ask *ask = find(peer->server, &parts, msg->id);
+    if (ask && ask->asks == peer->asks && ask->op->who == peer->who)
+        return hear(ask, msg);
     return sgi_late_answer(peer, &parts, is_error, answer);
+}
+
+bool sgi_asks_brought(segue_server *server, sgi_str session, const uint8_t *who,
+                      const sgi_message *msg)
+{
+    sgi_question_parts parts;
+    bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
+    if (!is_answer || !sgi_question_id_read(msg->id, &parts))
+        return false;
+    sgi_ask *ask = find(server, &parts, msg->id);
+    const sgi_wire_session *asked = ask ? ask->asks->session : NULL;
+    return asked && sgi_str_eq(sgi_str_of(asked->id), session) &&
+           !memcmp(ask->op->who->digest, who, SGI_DIGEST_SIZE) &&
+           hear(ask, msg) == SGI_ANSWERED_ONE;
 }
 
 /* Nothing better will come under that id (R-0-2). */

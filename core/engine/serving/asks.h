@@ -50,6 +50,10 @@ typedef enum sgi_answered {
 } sgi_answered;
 
 sgi_answered sgi_asks_answer(sgi_peer *peer, const sgi_message *msg);
+/* The same for one that came to another server (mail.h), in this session, from the
+ * principal with this digest. False: they were asked nothing that it answers. */
+bool sgi_asks_brought(segue_server *server, sgi_str session, const uint8_t *who,
+                      const sgi_message *msg);
 /* The same for one that is INVALID: who asked hears an error. */
 bool sgi_asks_malformed(sgi_peer *peer, const sgi_message *msg);
 

@@ -8,6 +8,7 @@
 #include "engine/log/following.h"
 #include "engine/log/recovery.h"
 #include "engine/serving/errands.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
@@ -216,6 +217,10 @@ void sgi_server_op_visible(sgi_op *op)
 
 void sgi_server_op_fenced(sgi_op *op)
 {
+    if (sgi_mail_is_box(op)) {
+        sgi_mail_lost(op);
+        return;
+    }
     uncount(op);
     sgi_engine_timer_clear(op->engine, &op->timer);
     sgi_engine_timer_clear(op->engine, &op->promote);

@@ -9,6 +9,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/log/following.h"
 #include "engine/serving/asks.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/resumable.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/task.h"
@@ -283,6 +284,8 @@ segue_status sgi_letter_read(sgi_op *op, sgi_str letter)
 {
     sgi_json value;
     int64_t number = 0;
+    if (sgi_mail_is_box(op))
+        return sgi_mail_read(op->server, letter);
     segue_status status = sgi_engine_json(op->engine, letter.p, letter.n, &value, NULL);
     if (status != SEGUE_OK)
         return status;

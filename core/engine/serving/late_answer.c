@@ -57,7 +57,7 @@ static void found(void *user, sgi_op *op, segue_status status)
     free_late(l);
 }
 
-static bool has_room(const segue_server *server, size_t len)
+bool sgi_late_has_room(const segue_server *server, size_t len)
 {
     return server->late_answers < SGI_LATE_ANSWERS_MAX &&
            (!server->late_bytes || server->late_bytes + len <= SGI_LATE_ANSWERS_BYTES);
@@ -102,7 +102,8 @@ sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
         return elsewhere(server, parts->operation);
     if (parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
-    late *l = has_room(server, answer.n) ? make(server, parts, is_error, answer) : NULL;
+    late *l = sgi_late_has_room(server, answer.n) ? make(server, parts, is_error, answer)
+                                                  : NULL;
     if (!l)
         return SGI_ANSWERED_LATER;
     sgi_server_find_task(server, peer->who, parts->operation, found, l);

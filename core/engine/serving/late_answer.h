@@ -14,6 +14,7 @@
 #define SGI_LATE_ANSWERS_MAX 64
 #define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
 
+bool sgi_late_has_room(const segue_server *server, size_t len);
 sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
                              bool is_error, sgi_json answer);
 /* Nobody waits for an answer with this id: that is counted, and the log says so. */

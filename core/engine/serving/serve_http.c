@@ -10,6 +10,7 @@
 
 #include "engine/serving/batch.h"
 #include "engine/serving/grant.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/session_name.h"
 #include "engine/serving/wire_session.h"
@@ -222,10 +223,21 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
     peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
+/* What became of it is known when it is in the store, for the server that asked. */
+static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
+                           sgi_http_verdict *verdict)
+{
+    if (sgi_mail_send(peer, msg))
+        give_conn(verdict, spare, peer->conn);
+    else
+        *verdict = another_server;
+}
+
 /* A notification, or an answer to a question of ours. What a notification without a
  * session can say is which call is withdrawn. */
 static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
-                 const sgi_message *msg, sgi_peer *peer, sgi_http_verdict *verdict)
+                 const sgi_message *msg, sgi_peer *peer, sgi_conn **spare,
+                 sgi_http_verdict *verdict)
 {
     bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
     if (!is_answer && !head->session.n) {
@@ -246,7 +258,7 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     if (!is_answer)
         sgi_peer_message(peer, msg);
     else if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
-        *verdict = another_server;
+        hear_elsewhere(peer, msg, spare, verdict);
     lend(peer, NULL);
 }
 
@@ -334,7 +346,7 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
         sgi_send_error(peer->conn, msg.is_response ? (sgi_str){0} : msg.id,
                        SGI_RPC_INVALID_REQUEST, sgi_str_of(msg.problem), (sgi_json){0});
     } else {
-        hear(server, who, head, &msg, peer, verdict);
+        hear(server, who, head, &msg, peer, spare, verdict);
     }
 }
 

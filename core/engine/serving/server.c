@@ -4,6 +4,7 @@
  * goes. Its operations stand in catalog.c. */
 #include "engine/serving/call.h"
 #include "engine/log/recovery.h"
+#include "engine/serving/mail.h"
 #include "engine/serving/rounds.h"
 #include "engine/serving/wire_session.h"
 
@@ -259,8 +260,10 @@ void sgi_server_forget_lingering(segue_server *server)
     sgi_server_ref(server);
     if (server->abandoned && LIST_EMPTY(&server->doors))
         sgi_wire_sessions_end(server);
-    if (is_deserted(server))
+    if (is_deserted(server)) {
+        sgi_mail_close(server);
         sgi_rounds_desert(server);
+    }
     while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
         sgi_server_op_forget(TAILQ_FIRST(&server->lingering));
     while (is_deserted(server) && !TAILQ_EMPTY(&server->followed_ops))
@@ -330,6 +333,7 @@ void sgi_server_die(segue_server *server)
     sgi_server_close(server);
     server->stage = SGI_SERVER_DEAD;
     sgi_engine_timer_clear(server->engine, &server->claim_timer);
+    sgi_mail_close(server);
     sgi_rounds_die(server);
     LIST_FOREACH(call, &server->calls, link)
         sgi_call_die(call);

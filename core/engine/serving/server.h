@@ -120,6 +120,8 @@ struct segue_server {
     sgi_map asks;           /* requests to clients that are out, by id; see asks.c */
     size_t late_answers;    /* that are looked for in the store */
     size_t late_bytes;      /* that they hold; see late_answer.h */
+    sgi_op *mailbox;        /* by which other servers reach its plain calls, or NULL */
+    sgi_waiter mail_waits;  /* until it is there; see mail.h */
     sgi_seal seal;          /* of what clients bring back */
     uint8_t ended_sessions[SGI_ENDED_SESSIONS][SGI_DIGEST_SIZE]; /* session_name.c */
     size_t ended_count;

@@ -7,6 +7,8 @@
  * remembered, the last of them: at other servers they are good until then. */
 #include "engine/serving/session_name.h"
 
+#include "engine/serving/mail.h"
+
 #include "engine/serving/server.h"
 
 #define LIFE_MS ((int64_t)24 * 60 * 60 * 1000)
@@ -68,6 +70,8 @@ bool sgi_session_name(sgi_wire_session *session)
         name.len < sizeof session->id;
     if (ok)
         rename_to(session, sgi_buf_str(&name));
+    if (ok)
+        sgi_mail_open(session->server);
     sgi_buf_free(&name);
     return ok;
 }
@@ -138,6 +142,7 @@ segue_status sgi_session_adopt(segue_server *server, sgi_principal *who, sgi_str
     if (status == SEGUE_OK) {
         read_handshake(&session->handshake, (uint8_t *)bytes.p);
         rename_to(session, name);
+        sgi_mail_open(server);
         *out = session;
     }
     sgi_buf_free(&bytes);
