@@ -176,6 +176,39 @@ static void a_question_follows_to_a_new_session(world *w)
     says(legacy_task(c, "4", "tasks/result", task, NULL), "\"for\\\":\\\"new");
 }
 
+/* The client has left its session without a word and has begun another, in which it waits
+ * for the result: it is asked there, once. What it was asked before stays good. */
+static void moves_to_who_waits(world *w, bool answers_the_first)
+{
+    char first[WIRE_ID], again[WIRE_ID];
+    wire *c = legacy_connect(w, "Ada", CAPS_FORM);
+    const char *task = legacy_make_task(c, "1", "confirm_delete", NULL, NULL);
+    question(c, first);
+    wire_cut(c);
+    world_run(w);
+    c = legacy_connect(w, "Ada", CAPS_FORM);
+    legacy_ask_about(c, "2", "tasks/result", task, NULL);
+    question(c, again);
+    assert_string_not_equal(first, again);
+    wire *second = legacy_connect(w, "Ada", CAPS_FORM);
+    legacy_ask_about(second, "3", "tasks/result", task, NULL);
+    world_run(w);
+    assert_null(strstr(wire_history(second), CREATE));
+    reply(beside(w, c), answers_the_first ? first : again, "moved");
+    says(wire_response(c, "2"), "\"for\\\":\\\"moved");
+    says(wire_response(second, "3"), "\"for\\\":\\\"moved");
+}
+
+static void a_question_moves_to_who_waits(world *w)
+{
+    moves_to_who_waits(w, false);
+}
+
+static void what_was_asked_before_stays_good(world *w)
+{
+    moves_to_who_waits(w, true);
+}
+
 static shared_place *place; /* of a store with leases, or NULL */
 static shared_store *instance_a;
 
@@ -426,6 +459,10 @@ static const scenario scenarios[] = {
      a_question_is_asked_again_after_a_restart, ONLY_HERE | ONE_DRIVE, of_a_service},
     {"a question follows its client to a new session",
      a_question_follows_to_a_new_session, ONLY_HERE | ONE_DRIVE, of_a_service},
+    {"a question moves to who waits in another session", a_question_moves_to_who_waits,
+     ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
+    {"what was asked before a question moved stays good",
+     what_was_asked_before_stays_good, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
     {"an answer at another server reaches its call",
      answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
      of_a_service},

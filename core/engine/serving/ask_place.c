@@ -12,8 +12,7 @@ bool sgi_place_is_open(const sgi_conn *conn)
            conn->frames != SGI_FRAMES_BODY;
 }
 
-/* Somebody reads it now. */
-static bool is_read(const sgi_conn *conn)
+bool sgi_place_is_read(const sgi_conn *conn)
 {
     return sgi_place_is_open(conn) && conn->transport && !conn->parting;
 }
@@ -21,7 +20,7 @@ static bool is_read(const sgi_conn *conn)
 sgi_conn *sgi_place_listening(const sgi_wire_session *session)
 {
     const sgi_peer *peer = session->listening;
-    return peer && is_read(peer->conn) ? peer->conn : NULL;
+    return peer && sgi_place_is_read(peer->conn) ? peer->conn : NULL;
 }
 
 /* The conversation of a request. now: only if somebody reads it; else what is sent may
@@ -31,7 +30,7 @@ static bool find_in(const sgi_peer *peer, bool now, sgi_place *found)
     sgi_conn *conn = peer->conn;
     if (peer->is_exchange && !peer->session)
         return false; /* its session has ended: no answer could come */
-    if (!(now && peer->is_exchange ? is_read(conn) : sgi_place_is_open(conn)))
+    if (!(now && peer->is_exchange ? sgi_place_is_read(conn) : sgi_place_is_open(conn)))
         conn = peer->session ? sgi_place_listening(peer->session) : NULL;
     *found = (sgi_place){peer->asks, conn, peer->handshake->caps, peer->handshake->modes};
     return conn != NULL;

@@ -15,6 +15,8 @@ typedef struct sgi_place {
 bool sgi_place_find(const sgi_op *op, sgi_place *found);
 /* Can more than one message go out on it? */
 bool sgi_place_is_open(const sgi_conn *conn);
+/* Does somebody read it now? */
+bool sgi_place_is_read(const sgi_conn *conn);
 /* The stream that a session of HTTP listens on, or NULL. */
 sgi_conn *sgi_place_listening(const sgi_wire_session *session);
 

@@ -83,10 +83,22 @@ static void let_next_go(sgi_asks *asks)
 
 /* ---- asking ---- */
 
+/* A task's question is out in a session whose client is away, and may not come back:
+ * where somebody reads now, in another session, it is asked anew. */
+static bool is_stranded(const sgi_op *op, const sgi_ask *ask)
+{
+    sgi_place where;
+    const sgi_wire_session *session = ask->asks->session;
+    return op->is_task && session && !sgi_place_listening(session) &&
+           !(ask->conn && sgi_place_is_read(ask->conn)) && sgi_place_find(op, &where) &&
+           where.asks != ask->asks;
+}
+
 /* The handler waits for it, peers may see it, and it is not on its way. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
-    return (input->bound || sgi_op_is_elsewhere(op)) && !input->answered && !input->ask &&
+    return (input->bound || sgi_op_is_elsewhere(op)) && !input->answered &&
+           (!input->ask || is_stranded(op, input->ask)) &&
            input->asked <= sgi_op_horizon(op) && !sgi_errand_answers(op, input->key) &&
            !(input->asker && sgi_asker_is_over(input->asker));
 }
@@ -208,10 +220,22 @@ static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *i
                                 lasts ? input->asked : 0);
 }
 
+/* Its session forgets it; who answers it there all the same is heard (late_answer.c). */
+static void leave(sgi_ask *ask)
+{
+    sgi_asks *asks = ask->asks;
+    if (ask->input->asker)
+        sgi_asker_cut(ask->input->asker);
+    forget(ask);
+    let_next_go(asks);
+}
+
 /* False when out of memory. */
 static bool put_out(sgi_op *op, sgi_input *input, const sgi_place *where)
 {
     sgi_asks *asks = where->asks;
+    if (input->ask)
+        leave(input->ask);
     if (!choose_form(op, input, where))
         return false;
     sgi_ask *ask = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *ask);

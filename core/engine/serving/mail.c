@@ -147,8 +147,8 @@ static void end_mail(mail *m, segue_status status)
     if (conn->up && !conn->closing && status == SEGUE_OK) {
         sgi_send_nothing(conn);
     } else if (conn->up && !conn->closing) {
-        sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST,
-                       sgi_str_of(not_taken), (sgi_json){0});
+        sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST, sgi_str_of(not_taken),
+                       (sgi_json){0});
         conn->http_status = 503;
     }
     free_mail(m);
@@ -225,8 +225,7 @@ bool sgi_mail_send(sgi_peer *peer, const sgi_message *msg)
     write_letter(&letter, peer, msg);
     bool ok = !letter.failed && sgi_late_has_room(server, letter.len);
     mail *m = ok ? sgi_zalloc(mem, sizeof *m) : NULL;
-    sgi_job *job =
-        m ? sgi_job_new(&server->keeper, SGI_JOB_FIND, box_found, m) : NULL;
+    sgi_job *job = m ? sgi_job_new(&server->keeper, SGI_JOB_FIND, box_found, m) : NULL;
     if (job)
         job->task_id = sgi_text_dup(mem, parts.operation);
     if (!job || !job->task_id) {
@@ -261,11 +260,11 @@ segue_status sgi_mail_read(segue_server *server, sgi_str letter)
     if (status != SEGUE_OK)
         return status;
     sgi_buf_init(&who, sgi_engine_mem(engine));
-    bool ok = sgi_json_plain_string(sgi_json_get(value, "session"), &session) &&
-              sgi_json_plain_string(sgi_json_get(value, "by"), &by) &&
-              sgi_buf_add_unbase64(&who, by) && who.len == SGI_DIGEST_SIZE &&
-              sgi_conn_parse(engine, sgi_json_get(value, "message"), &msg, &code,
-                             &problem);
+    bool ok =
+        sgi_json_plain_string(sgi_json_get(value, "session"), &session) &&
+        sgi_json_plain_string(sgi_json_get(value, "by"), &by) &&
+        sgi_buf_add_unbase64(&who, by) && who.len == SGI_DIGEST_SIZE &&
+        sgi_conn_parse(engine, sgi_json_get(value, "message"), &msg, &code, &problem);
     if (ok && !sgi_asks_brought(server, session, (const uint8_t *)who.p, &msg))
         sgi_answer_dropped(engine, msg.id);
     status = who.failed ? SEGUE_E_NOMEM : SEGUE_OK;
