@@ -1,7 +1,8 @@
 /* Everything at once, by chance (support/composition.h): what the application is shown is
  * what the handler emitted, each segment once and in order, the merged result too,
  * whatever the way it took and whatever went wrong (R-C-2, R-C-6, R-C-8, R-C-11, R-C-13,
- * R-1905-34, AS-29), and all memory comes back.
+ * R-1905-34, AS-29), what a handler is answered is the answer to its own question of its
+ * own call by the person whose call it is (R-0-1), and all memory comes back.
  *
  *     SEGUE_SEEDS=<n>      so many seeds, 300 by default
  *     SEGUE_FIRST=<seed>   from this one on, 1 by default
@@ -42,7 +43,7 @@ static void random_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-29 R-C-8 everything at once, by chance", random_runs, NULL, NULL, NULL},
+        {"AS-29 R-C-8 R-0-1 everything at once, by chance", random_runs, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("composition", tests, NULL, NULL);
 }

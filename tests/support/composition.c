@@ -212,7 +212,10 @@ static void begin(composition *c, uint64_t seed)
         dice d = dice_of(seed, 10 + (uint64_t)i);
         c->apps[i].c = c;
         c->apps[i].index = i;
-        program_make(&c->apps[i].program, &d, c->plan.row->flags, c->plan.largest);
+        c->apps[i].person = composition_people[i % c->plan.people];
+        program_make(&c->apps[i].program, &d,
+                     c->plan.row->flags | (c->plan.asks_much ? ROW_ASKS_MUCH : 0),
+                     c->plan.largest);
     }
 }
 

@@ -25,6 +25,7 @@
 #include "support/test_mem.h"
 
 #define COMPOSITION_CALLS 3
+#define COMPOSITION_PEOPLE 2
 #define COMPOSITION_STEPS 40
 #define COMPOSITION_BLOCKS 96
 #define COMPOSITION_FIELDS 4
@@ -46,14 +47,15 @@ bool dice_once_in(dice *d, uint32_t n);
 /* ---- rows ---- */
 
 enum {
-    ROW_TASK = 1,      /* calls become tasks: nothing may be lost */
-    ROW_NUMBERED = 2,  /* the numbers that the client sees are those of the handler */
-    ROW_ASKS = 4,      /* the client can be asked */
-    ROW_REPEATS = 8,   /* repeats of `loose` are dropped by their numbers */
-    ROW_REORDERS = 16, /* `loose` may come in any order */
-    ROW_SAYS_WHY = 32, /* an error is a segment behind the others (R-1905-44) */
-    ROW_LASTS = 64,    /* a call that the client was told it can resume is not lost */
-    ROW_STAYS = 128    /* the client does not begin again: what was shown is confirmed,
+    ROW_TASK = 1,        /* calls become tasks: nothing may be lost */
+    ROW_NUMBERED = 2,    /* the numbers that the client sees are those of the handler */
+    ROW_ASKS = 4,        /* the client can be asked */
+    ROW_REPEATS = 8,     /* repeats of `loose` are dropped by their numbers */
+    ROW_REORDERS = 16,   /* `loose` may come in any order */
+    ROW_SAYS_WHY = 32,   /* an error is a segment behind the others (R-1905-44) */
+    ROW_LASTS = 64,      /* a call that the client was told it can resume is not lost */
+    ROW_ASKS_MUCH = 256, /* of a run: its programs are full of questions */
+    ROW_STAYS = 128      /* the client does not begin again: what was shown is confirmed,
                           so nobody would have it any more (R-975-19) */
 };
 
@@ -161,10 +163,15 @@ typedef struct composition_plan {
     int64_t credit;
     bool discard;
     bool cancels; /* the application cancels one of its calls */
+    int people;   /* whose calls they are, in turn: each has a session of his own */
+    bool asks_much;
+    int thinks; /* a question is answered in one turn of so many */
 } composition_plan;
 
 void composition_plan_make(composition_plan *plan, uint64_t seed);
 void composition_plan_print(const composition_plan *plan, char *out, size_t size);
+
+extern const char *const composition_people[COMPOSITION_PEOPLE];
 
 /* ---- the application ---- */
 
@@ -175,6 +182,13 @@ typedef struct shown {
     int last;             /* of the program, shown so far */
     uint64_t last_number; /* of its segment */
 } shown;
+
+/* What it says it is asked for: an operation, and a step of it. */
+#define QUESTION_TEXT 64
+typedef struct question {
+    char key[80];
+    char text[QUESTION_TEXT];
+} question;
 
 typedef struct app {
     composition *c;
@@ -187,7 +201,9 @@ typedef struct app {
     bool has_token;
     uint64_t seen; /* highest segment of the program ever shown, of one operation */
     double progress;
-    char questions[COMPOSITION_CALLS * 4][80]; /* that are open */
+    const char *person;                        /* whose call it is */
+    int attempt;                               /* which start of it, in its arguments */
+    question questions[COMPOSITION_CALLS * 4]; /* that are open */
     int question_count;
     int life; /* which start or resume the callbacks belong to */
     int64_t granted;
@@ -225,8 +241,10 @@ int64_t server_wakes(const composition *c);
 /* ---- the line ---- */
 
 typedef struct carrier {
-    /* A transport for the client's runtime. */
-    segue_transport *(*open)(composition *c);
+    /* A transport for the client's runtime, and this one of the people. */
+    segue_transport *(*open)(composition *c, int person);
+    /* Whose it is, at the server; NULL when nobody is there any more. */
+    const char *(*whose)(composition *c, segue_transport *transport);
     /* The server is there. */
     void (*serve)(composition *c);
     /* One of the two is about to go: all connections are lost. */
@@ -270,7 +288,7 @@ struct composition {
 
     test_mem client_mem;
     segue_runtime *client_runtime;
-    segue_session *session;
+    segue_session *sessions[COMPOSITION_PEOPLE];
     int life;
     int restarts_done;
     app apps[COMPOSITION_CALLS];

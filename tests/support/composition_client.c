@@ -139,6 +139,22 @@ static void on_status(void *user, segue_request *request, const char *status,
                          status, message ? message : "", a->completed);
 }
 
+/* What a person sees of it. It is for somebody's call, and for his own. */
+static void read_question(const app *a, const char *params, question *q)
+{
+    static const char before[] = "\"message\":\"";
+    int index = -1;
+    const char *text = strstr(params, before);
+    composition_check(a->c, text != NULL);
+    text += sizeof before - 1;
+    snprintf(q->text, sizeof q->text, "%.*s", (int)strcspn(text, "\""), text);
+    composition_check(a->c, sscanf(q->text, "call %d attempt", &index) == 1);
+    composition_check(a->c, index >= 0 && index < a->c->plan.calls);
+    if (strcmp(a->c->apps[index].person, a->person) != 0)
+        composition_fail(a->c, "call %d of %s: %s is asked", a->index, a->person,
+                         q->text);
+}
+
 static void on_input(void *user, segue_request *request, const char *key,
                      const char *method, const char *params, size_t len)
 {
@@ -149,7 +165,9 @@ static void on_input(void *user, segue_request *request, const char *key,
     composition_check(a->c, !a->completed && !strcmp(method, "elicitation/create"));
     composition_check(a->c, len > 2 && *params == '{');
     composition_check(a->c, a->question_count < COMPOSITION_CALLS * 4);
-    snprintf(a->questions[a->question_count++], sizeof a->questions[0], "%s", key);
+    read_question(a, params, &a->questions[a->question_count]);
+    snprintf(a->questions[a->question_count++].key, sizeof a->questions[0].key, "%s",
+             key);
 }
 
 static void on_complete(void *user, segue_request *request, segue_status status,
@@ -208,8 +226,11 @@ static void ask(app *a)
     segue_request_options options;
     segue_request_events events;
     char params[64];
-    int len = snprintf(params, sizeof params, "{\"name\":\"t\",\"arguments\":{\"n\":%d}}",
-                       a->index);
+    segue_session *session = c->sessions[a->index % c->plan.people];
+    a->attempt += !a->has_token;
+    int len = snprintf(params, sizeof params,
+                       "{\"name\":\"t\",\"arguments\":{\"n\":%d,\"a\":%d}}", a->index,
+                       a->attempt);
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.credit = a->granted = c->plan.credit;
     options.discard = c->plan.discard;
@@ -222,9 +243,9 @@ static void ask(app *a)
     a->lasts = a->lasts && a->has_token;
     a->was_told_why = false;
     segue_status status =
-        a->has_token ? segue_request_resume(c->session, a->token, &options, &events,
+        a->has_token ? segue_request_resume(session, a->token, &options, &events,
                                             &a->request, NULL)
-                     : segue_request_start(c->session, "tools/call", params, (size_t)len,
+                     : segue_request_start(session, "tools/call", params, (size_t)len,
                                            &options, &events, &a->request, NULL);
     composition_check(c, status == SEGUE_OK);
     if (!a->has_token) {
@@ -233,7 +254,7 @@ static void ask(app *a)
     }
 }
 
-static void open_session(composition *c)
+static void open_session(composition *c, int person)
 {
     segue_session_options options;
     segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
@@ -243,15 +264,16 @@ static void open_session(composition *c)
     options.dialects_off = c->plan.row->client_off;
     options.dialects_on = c->plan.row->client_on;
     options.max_reconnects = 1000;
-    composition_check(c,
-                      segue_session_open(c->client_runtime, c->carrier->open(c), &options,
-                                         NULL, &c->session, NULL) == SEGUE_OK);
+    composition_check(c, segue_session_open(c->client_runtime,
+                                            c->carrier->open(c, person), &options, NULL,
+                                            &c->sessions[person], NULL) == SEGUE_OK);
 }
 
 void client_start(composition *c)
 {
     c->client_runtime = composition_runtime(c, 1);
-    open_session(c);
+    for (int i = 0; i < c->plan.people; i++)
+        open_session(c, i);
     for (int i = 0; i < c->plan.calls; i++)
         if (!c->apps[i].completed)
             ask(&c->apps[i]);
@@ -263,8 +285,10 @@ static void let_go(composition *c)
         segue_request_free(c->apps[i].request);
         c->apps[i].request = NULL;
     }
-    segue_session_free(c->session);
-    c->session = NULL;
+    for (int i = 0; i < c->plan.people; i++) {
+        segue_session_free(c->sessions[i]);
+        c->sessions[i] = NULL;
+    }
 }
 
 void client_die(composition *c)
@@ -283,7 +307,8 @@ void client_die(composition *c)
 
 void client_end(composition *c)
 {
-    segue_session_close(c->session);
+    for (int i = 0; i < c->plan.people; i++)
+        segue_session_close(c->sessions[i]);
     for (int i = 0; i < 8; i++)
         segue_runtime_dispatch(c->client_runtime, 0, 0, NULL);
     client_die(c);
@@ -293,9 +318,14 @@ void client_end(composition *c)
 
 static void answer(app *a)
 {
-    static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
-    segue_status status = segue_request_answer(
-        a->request, a->questions[--a->question_count], yes, sizeof yes - 1, NULL);
+    char yes[200];
+    const question *q = &a->questions[--a->question_count];
+    int len =
+        snprintf(yes, sizeof yes,
+                 "{\"action\":\"accept\",\"content\":{\"for\":\"%s\",\"by\":\"%s\"}}",
+                 q->text, a->person);
+    segue_status status =
+        segue_request_answer(a->request, q->key, yes, (size_t)len, NULL);
     /* terminal: its end is on its way to the application */
     composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND ||
                                 status == SEGUE_E_TERMINAL);
@@ -328,7 +358,7 @@ void client_turn(composition *c)
         if (a->completed || !a->request)
             continue;
         look_whether_it_lasts(a);
-        if (a->question_count && dice_once_in(&c->dice, 3))
+        if (a->question_count && dice_once_in(&c->dice, (uint32_t)c->plan.thinks))
             answer(a);
         if (c->plan.credit && dice_once_in(&c->dice, 5))
             grant(a);

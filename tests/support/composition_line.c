@@ -25,6 +25,7 @@ typedef struct far_end {
 
 typedef struct line {
     composition *c;
+    const char *person;
     segue_transport *near;
     far_end *far;
     bool open;   /* the client's end is */
@@ -250,9 +251,9 @@ static void connect_far(line *l)
     vtable.free = far_gone;
     composition_check(l->c, segue_transport_custom(l->c->server_runtime, &vtable, far,
                                                    &far->transport) == SEGUE_OK);
+    l->far = far;
     composition_check(l->c, segue_server_attach(l->c->server, far->transport, NULL) ==
                                 SEGUE_OK);
-    l->far = far;
 }
 
 static int32_t reopen(void *self)
@@ -263,13 +264,20 @@ static int32_t reopen(void *self)
 
 /* ---- the carrier ---- */
 
-static segue_transport *open_line(composition *c)
+/* One for each of the people. */
+static line *lines_of(const composition *c)
+{
+    return c->carried;
+}
+
+static segue_transport *open_line(composition *c, int person)
 {
     segue_transport_vtable vtable;
-    line *l = c->carried;
-    if (!l)
-        l = c->carried = calloc(1, sizeof *l);
+    if (!c->carried)
+        c->carried = calloc(COMPOSITION_PEOPLE, sizeof(line));
+    line *l = &lines_of(c)[person];
     l->c = c;
+    l->person = composition_people[person];
     forget(l);
     segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
     vtable.start = begin;
@@ -288,11 +296,21 @@ static void serve(composition *c)
     (void)c; /* whoever sends something is connected */
 }
 
+static const char *whose(composition *c, segue_transport *transport)
+{
+    const line *lines = lines_of(c);
+    for (int i = 0; lines && i < c->plan.people; i++)
+        if (lines[i].far && lines[i].far->transport == transport)
+            return lines[i].person;
+    return NULL;
+}
+
 static void lose(composition *c)
 {
-    line *l = c->carried;
-    if (l)
-        break_up(l);
+    line *lines = lines_of(c);
+    for (int i = 0; lines && i < c->plan.people; i++)
+        if (lines[i].c)
+            break_up(&lines[i]);
 }
 
 static bool tell_room(line *l, int direction)
@@ -327,14 +345,14 @@ static bool move(line *l, int direction)
     return tell_room(l, direction) || n;
 }
 
-static bool turn(composition *c)
+/* slow: nothing moves this time. */
+static bool turn_line(composition *c, line *l, bool slow)
 {
-    line *l = c->carried;
     bool any = false;
-    if (!l || !l->open)
+    if (!l->open)
         return false;
     if (l->drains) {
-        if (!dice_roll(&c->line_dice, c->plan.slowness))
+        if (!slow)
             move(l, DOWN);
         if (!l->ways[DOWN].len)
             hang_up(l);
@@ -348,7 +366,7 @@ static bool turn(composition *c)
         return false;
     if (!l->far)
         connect_far(l);
-    if (dice_roll(&c->line_dice, c->plan.slowness))
+    if (slow)
         return true;
     if (l->held && !l->ways[DOWN].len)
         release_held(l); /* nothing comes that could overtake it */
@@ -358,9 +376,20 @@ static bool turn(composition *c)
     return any || (l->far && (l->ways[UP].len || l->ways[DOWN].len));
 }
 
+static bool turn(composition *c)
+{
+    line *lines = lines_of(c);
+    bool slow = dice_roll(&c->line_dice, c->plan.slowness);
+    bool any = false;
+    for (int i = 0; lines && i < c->plan.people; i++)
+        any |= turn_line(c, &lines[i], slow);
+    return any;
+}
+
 static void cut(composition *c)
 {
-    line *l = c->carried;
+    line *lines = lines_of(c);
+    line *l = lines ? &lines[dice_roll(&c->dice, (uint32_t)c->plan.people)] : NULL;
     static const uint32_t reach[] = {1, 10, 1000, 10000};
     int direction = dice_once_in(&c->dice, 3) ? UP : DOWN;
     if (l && l->open && l->far)
@@ -370,15 +399,15 @@ static void cut(composition *c)
 
 static void end(composition *c)
 {
-    line *l = c->carried;
-    if (!l)
-        return;
-    forget(l);
-    for (int d = 0; d < 2; d++)
-        free(l->ways[d].bytes);
-    free(l->part);
-    free(l);
+    line *lines = lines_of(c);
+    for (int i = 0; lines && i < c->plan.people; i++) {
+        forget(&lines[i]);
+        for (int d = 0; d < 2; d++)
+            free(lines[i].ways[d].bytes);
+        free(lines[i].part);
+    }
+    free(lines);
     c->carried = NULL;
 }
 
-const carrier carrier_line = {open_line, serve, lose, turn, cut, end};
+const carrier carrier_line = {open_line, whose, serve, lose, turn, cut, end};

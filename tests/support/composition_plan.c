@@ -7,6 +7,8 @@
 
 #include "support/cutting_line.h"
 
+const char *const composition_people[COMPOSITION_PEOPLE] = {"ada", "bob"};
+
 dice dice_of(uint64_t seed, uint64_t purpose)
 {
     uint64_t state = cutting_mix(seed, 0x5e90e, purpose);
@@ -45,6 +47,16 @@ static const composition_row *draw_row(dice *d)
     return &composition_rows[drawn];
 }
 
+/* Questions of several operations are out while servers come and go. */
+static void ask_much(composition_plan *plan, dice *d)
+{
+    plan->asks_much = true;
+    plan->http = dice_once_in(d, 2);
+    plan->calls = COMPOSITION_CALLS;
+    plan->kills = 1 + (int)dice_roll(d, 2);
+    plan->thinks = (int)ONE_OF(d, 20, 60, 300);
+}
+
 void composition_plan_make(composition_plan *plan, uint64_t seed)
 {
     dice d = dice_of(seed, 1);
@@ -74,6 +86,10 @@ void composition_plan_make(composition_plan *plan, uint64_t seed)
     plan->cancels = dice_once_in(&d, 16);
     plan->read_bytes = (size_t)ONE_OF(&d, 0, 1, 500, 20000);
     plan->keeps = dice_once_in(&d, 2);
+    plan->people = 1 + (int)dice_roll(&d, COMPOSITION_PEOPLE);
+    plan->thinks = (int)ONE_OF(&d, 3, 3, 60, 300);
+    if (row->flags & ROW_ASKS && dice_once_in(&d, 4))
+        ask_much(plan, &d);
 }
 
 void composition_plan_print(const composition_plan *plan, char *out, size_t size)
@@ -82,11 +98,12 @@ void composition_plan_print(const composition_plan *plan, char *out, size_t size
         out, size,
         "%s, %s, %s, %s, %d calls, batch %d, piece %u, room %u, slowness %u, "
         "%d cuts, %d kills, %d restarts, repeats %d, reorders %d, queue %d, "
-        "credit %d, read %zu%s%s%s",
+        "credit %d, read %zu, %d people, thinks %d%s%s%s%s",
         plan->row->name, plan->http ? "HTTP" : "line", plan->sqlite ? "SQLite" : "memory",
         plan->restartable ? "restartable" : "not restartable", plan->calls, plan->batch,
         plan->piece, plan->room, plan->slowness, plan->cuts, plan->kills, plan->restarts,
         plan->repeats, plan->reorders, (int)plan->max_queue, (int)plan->credit,
-        plan->read_bytes, plan->keeps ? ", keeps" : "", plan->discard ? ", discard" : "",
-        plan->cancels ? ", cancels" : "");
+        plan->read_bytes, plan->people, plan->thinks,
+        plan->asks_much ? ", asks much" : "", plan->keeps ? ", keeps" : "",
+        plan->discard ? ", discard" : "", plan->cancels ? ", cancels" : "");
 }

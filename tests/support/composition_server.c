@@ -19,6 +19,8 @@ struct job {
     int64_t wakes;
     bool blocked; /* no room */
     bool asking;
+    int asked;   /* the number of what it asked last */
+    int attempt; /* of the client's that it runs for */
     bool cancelled;
     bool over;
 };
@@ -63,13 +65,33 @@ static segue_status complete(job *j, const program_step *s)
     return status;
 }
 
+/* The operation and the step that ask. A run after a crash asks the same again. */
+static void write_question(const job *j, int number, char text[QUESTION_TEXT])
+{
+    snprintf(text, QUESTION_TEXT, "call %d attempt %d step %d", j->app->index, j->attempt,
+             number);
+}
+
+/* A yes to A never approves B: it is an answer to this question of this operation, and of
+ * the person whose call it is. */
+static void judge_answer(const job *j, const char *json, size_t len)
+{
+    char text[QUESTION_TEXT], want[2 * QUESTION_TEXT];
+    write_question(j, j->asked, text);
+    int n = snprintf(want, sizeof want,
+                     "{\"action\":\"accept\",\"content\":{\"for\":\"%s\",\"by\":\"%s\"}}",
+                     text, j->app->person);
+    if (len != (size_t)n || memcmp(json, want, len) != 0)
+        composition_fail(j->c, "%s was answered by %.*s", want, (int)len, json);
+}
+
 static void on_input(void *user, segue_call *call, segue_status status, const char *json,
                      size_t len)
 {
     job *j = user;
     (void)call;
     if (!j->over && status == SEGUE_OK)
-        composition_check(j->c, len > 2 && strstr(json, "\"accept\""));
+        judge_answer(j, json, len);
     if (!j->over && status != SEGUE_OK)
         composition_check(j->c, status == SEGUE_E_CANCELLED || status == SEGUE_E_REMOTE);
     j->asking = false;
@@ -77,14 +99,17 @@ static void on_input(void *user, segue_call *call, segue_status status, const ch
 
 static segue_status ask(job *j, const program_step *s)
 {
-    static const char params[] =
-        "{\"message\":\"?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}";
-    char key[16];
+    char key[16], text[QUESTION_TEXT], params[200];
+    write_question(j, s->number, text);
+    int len = snprintf(params, sizeof params,
+                       "{\"message\":\"%s\",\"requestedSchema\":"
+                       "{\"type\":\"object\",\"properties\":{}}}",
+                       text);
     snprintf(key, sizeof key, "k%d", s->number);
     j->asking = true;
-    segue_status status =
-        segue_call_require_input(j->call, key, "elicitation/create", params,
-                                 sizeof params - 1, on_input, j, NULL, NULL);
+    j->asked = s->number;
+    segue_status status = segue_call_require_input(
+        j->call, key, "elicitation/create", params, (size_t)len, on_input, j, NULL, NULL);
     if (status != SEGUE_OK)
         j->asking = false;
     return status == SEGUE_E_UNSUPPORTED ? SEGUE_OK : status;
@@ -229,12 +254,15 @@ static void on_call(void *user, segue_call *call)
 {
     composition *c = user;
     segue_call_events events;
-    int64_t n = 0;
+    int64_t n = 0, attempt = 0;
     job *j = calloc(1, sizeof *j);
     composition_check(c, segue_call_argument_int(call, "n", &n) == SEGUE_OK);
+    composition_check(c, segue_call_argument_int(call, "a", &attempt) == SEGUE_OK);
     composition_check(c, n >= 0 && n < c->plan.calls);
     j->c = c;
     j->app = &c->apps[n];
+    j->attempt = (int)attempt;
+    composition_check(c, !strcmp(segue_call_principal(call), j->app->person));
     j->call = call;
     j->next = c->jobs;
     c->jobs = j;
@@ -265,6 +293,13 @@ static void add_tool(composition *c)
 
 /* ---- the server ---- */
 
+static segue_status whose(void *user, segue_transport *transport, const char **principal)
+{
+    composition *c = user;
+    *principal = c->carrier->whose(c, transport);
+    return *principal ? SEGUE_OK : SEGUE_E_CLOSED;
+}
+
 void server_start(composition *c)
 {
     static const char key[32] = "a key of all servers of one run";
@@ -275,6 +310,8 @@ void server_start(composition *c)
         fault_store_revive(c->faults);
     c->dead = 0;
     options.name = "composition";
+    options.user = c;
+    options.principal = whose;
     options.store = c->store;
     options.dialects_on = c->plan.row->server_on;
     options.dialects_off = c->plan.row->server_off;

@@ -66,7 +66,9 @@ static web *web_of(composition *c)
 
 /* ---- the ends ---- */
 
-static segue_transport *open_web(composition *c)
+#define WHO "X-Who"
+
+static segue_transport *open_web(composition *c, int person)
 {
     segue_http_options options;
     segue_transport *transport;
@@ -76,7 +78,18 @@ static segue_transport *open_web(composition *c)
     options.proxy = "";
     composition_check(c, segue_transport_http(c->client_runtime, "http://localhost/mcp",
                                               &options, &transport, NULL) == SEGUE_OK);
+    composition_check(c, segue_transport_set_header(
+                             transport, WHO, composition_people[person]) == SEGUE_OK);
     return transport;
+}
+
+static const char *whose(composition *c, segue_transport *transport)
+{
+    const char *name = segue_transport_header(transport, WHO);
+    for (int i = 0; name && i < c->plan.people; i++)
+        if (!strcmp(name, composition_people[i]))
+            return composition_people[i];
+    return NULL;
 }
 
 static void serve(composition *c)
@@ -186,4 +199,4 @@ static void end(composition *c)
     c->carried = NULL;
 }
 
-const carrier carrier_web = {open_web, serve, lose, turn, cut, end};
+const carrier carrier_web = {open_web, whose, serve, lose, turn, cut, end};
