@@ -43,7 +43,7 @@ static void random_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-29 R-C-8 R-0-1 everything at once, by chance", random_runs, NULL, NULL, NULL},
+        {"AS-29 R-C-8 R-0-1 all at once, by chance", random_runs, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("composition", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What a client answers to a plain call of a server that is not the one it reached. Such a
- * call is in no store, so no letter can be written to it; but where servers share a key
+/* What a client answers to a plain call of a server that is not the one it reached. Such
+ * a call is in no store, so no letter can be written to it; but where servers share a key
  * and a store, each has a mailbox there: an operation that nobody may ask for, whose
  * letters (segue_ext.h) are answers for the plain calls of its server. Its id is the name
  * of the server, which stands in the ids of their questions (question_id.h).
