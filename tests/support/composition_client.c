@@ -147,7 +147,10 @@ static void read_question(const app *a, const char *params, question *q)
     const char *text = strstr(params, before);
     composition_check(a->c, text != NULL);
     text += sizeof before - 1;
-    snprintf(q->text, sizeof q->text, "%.*s", (int)strcspn(text, "\""), text);
+    size_t len = strcspn(text, "\"");
+    composition_check(a->c, len < sizeof q->text);
+    memcpy(q->text, text, len);
+    q->text[len] = 0;
     composition_check(a->c, sscanf(q->text, "call %d attempt", &index) == 1);
     composition_check(a->c, index >= 0 && index < a->c->plan.calls);
     if (strcmp(a->c->apps[index].person, a->person) != 0)
