@@ -399,8 +399,9 @@ static bool may_fail(const app *a)
 {
     const composition *c = a->c;
     bool lasts = (c->plan.row->flags & ROW_TASK) || a->lasts;
-    if (a->cancelled)
-        return a->status == SEGUE_E_CANCELLED || a->status == SEGUE_E_INCOMPLETE;
+    if (a->cancelled &&
+        (a->status == SEGUE_E_CANCELLED || a->status == SEGUE_E_INCOMPLETE))
+        return true; /* or it had ended before the cancel came */
     if (!lasts)
         return c->cuts_done || c->kills_done || c->restarts_done;
     return c->kills_done && !c->plan.restartable;
