@@ -91,7 +91,8 @@ worldTest("batches", async (world) => {
 
 worldTest("results that are not collected, and ones that nobody reads", async (world) => {
     await world.session({}, async (session) => {
-        const stream = session.stream("story", { n: 20 }, { collect: false });
+        const args = { n: 20, delayMs: 1 };
+        const stream = session.stream("story", args, { collect: false });
         assert.equal((await all(stream)).length, 20);
         assert.deepEqual(stream.result.content, []);
         const result = await session.stream("story", { n: 20 }).collect();

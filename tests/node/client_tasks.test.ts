@@ -130,7 +130,7 @@ worldTest("waiting is given up, but not the task", async (world) => {
 
 worldTest("a task is found by its id", async (world) => {
     await world.session({}, async (session) => {
-        const task = await session.start("story", { n: 5 });
+        const task = await session.start("story", { n: 5, delayMs: 1 });
         await task.result();
         assert.ok(task.id);
         const again = session.task(task.id);

@@ -95,7 +95,7 @@ def test_batches(world: World) -> None:
 def test_results_that_are_not_collected(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
-            stream = session.stream("story", n=20, collect=False)
+            stream = session.stream("story", n=20, delayMs=1, collect=False)
             assert len([s async for s in stream]) == 20
             assert stream.result.content == []
             assert (await session.stream("story", n=20).collect()).text

@@ -144,7 +144,7 @@ def test_two_wait_for_one_task(world: World) -> None:
 def test_a_task_is_found_by_its_id(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
-            task = await session.start("story", n=5)
+            task = await session.start("story", n=5, delayMs=1)
             await task.result()
             assert task.id
             again = session.task(task.id)
