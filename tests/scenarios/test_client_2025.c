@@ -43,7 +43,7 @@ static void the_handshake_says_what_the_client_takes(void **state)
     kit_begin(&k, &options);
     assert_at(kit_expect(&k, "initialize"), "params.capabilities",
               "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\","
-              "\"streaming\"]}}}");
+              "\"streaming\"]}},\"experimental\":{\"dev.segue/replace\":{}}}");
     kit_end(&k);
     memset(&k, 0, sizeof k);
     options.no_tasks = 1;

@@ -318,7 +318,8 @@ static void an_era_that_is_asked_for_is_not_left(void **state)
     assert_at(initialize, "method", "\"initialize\"");
     assert_at(initialize, "params.capabilities",
               "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\","
-              "\"streaming\"]}},\"roots\":{},\"experimental\":{\"x\":{}}}");
+              "\"streaming\"]}},\"experimental\":{\"dev.segue/replace\":{},\"x\":{}},"
+              "\"roots\":{}}");
     kit_result(
         &legacy, initialize,
         "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{},\"serverInfo\":{}");

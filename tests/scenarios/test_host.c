@@ -24,7 +24,8 @@ static void what_is_answered_is_declared(void **state)
         line, "params.capabilities",
         "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]"
         "},\"cancel\":{},\"requests\":{\"sampling\":{\"createMessage\":{}},"
-        "\"elicitation\":{\"create\":{}}}},\"sampling\":{},\"elicitation\":{}}");
+        "\"elicitation\":{\"create\":{}}}},\"sampling\":{},\"elicitation\":{},"
+        "\"experimental\":{\"dev.segue/replace\":{}}}");
     hosting_end(&s);
 }
 

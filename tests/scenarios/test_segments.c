@@ -206,9 +206,28 @@ static void foreign_blocks_and_members(world *w)
     assert_at(p, "result.isComplete", "true");
 }
 
-static void what_was_replaced(world *w)
+/* A client that did not declare replacement keeps what it was pushed, and so does the
+ * server: whoever merges the segments has the server's result. */
+static void what_was_pushed_stays(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
+    reading r = ask(c, "1", "fields", NULL, NULL);
+    read_to_end(&r);
+    const char *merged = assert_merged(&r);
+    assert_at(merged, "result.content",
+              "[{\"type\":\"text\",\"text\":\"wrong\"},"
+              "{\"type\":\"text\",\"text\":\"right\"}]");
+    assert_at(merged, "result.structuredContent", "{\"a\":2}");
+    legacy_task(c, "2", "tasks/result", r.task, "\"lastSeqNr\":1");
+    assert_null(strstr(wire_history(c), "dev.segue/replace"));
+    const char *task = legacy_make_task(c, "3", "fields", NULL, NULL); /* not pushed */
+    assert_at(legacy_task(c, "4", "tasks/result", task, NULL), "result.content",
+              "[{\"type\":\"text\",\"text\":\"right\"}]");
+}
+
+static void what_was_replaced(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_AND_REPLACE);
     reading r = ask(c, "1", "fields", NULL, NULL);
     read_to_end(&r);
     assert_int_equal(r.next, 3);
@@ -226,7 +245,7 @@ static void what_was_replaced(world *w)
 /* What came before the first segment voids none, whatever the reader begins with. */
 static void nothing_to_replace(world *w)
 {
-    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    wire *c = legacy_connect(w, NULL, MODES_AND_REPLACE);
     reading r = ask(c, "1", "fresh_start", NULL, NULL);
     read_to_end(&r);
     const char *p = legacy_task(c, "2", "tasks/result", r.task, "\"lastSeqNr\":1");
@@ -427,6 +446,8 @@ static const scenario scenarios[] = {
      NULL},
     {"AS-26 an unknown block passes unchanged", foreign_blocks_and_members, ONE_DRIVE,
      NULL},
+    {"AS-29 R-1905-34 what was pushed stays, where replacement is not declared",
+     what_was_pushed_stays, 0, NULL},
     {"AS-4 what was replaced is said to be", what_was_replaced, 0, NULL},
     {"AS-4 what comes first replaces nothing", nothing_to_replace, 0, NULL},
     {"AS-10 a cancel ends the stream before it is answered", cancelled, ONE_DRIVE, NULL},

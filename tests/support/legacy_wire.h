@@ -8,6 +8,11 @@
 #define MODES_ALL                                                                        \
     "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]}}}"
 
+/* ... and takes it that segments are made void. */
+#define MODES_AND_REPLACE                                                                \
+    "{\"tasks\":{\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]}},"     \
+    "\"experimental\":{\"dev.segue/replace\":{}}}"
+
 /* Connects and shakes hands; capabilities: NULL = {}. */
 wire *legacy_connect(world *w, const char *principal, const char *capabilities);
 /* The same with a revision of choice. */

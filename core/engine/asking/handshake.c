@@ -7,6 +7,7 @@
  * may be another. */
 #include "engine/asking/emitter.h"
 #include "engine/asking/session.h"
+#include "engine/dialect/response_modes.h"
 #include "engine/hosting/host.h"
 
 #include <stdio.h>
@@ -57,6 +58,29 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
+/* The application's, and that segments may be made void by whoever streams them. */
+static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json given)
+{
+    sgi_json_member member;
+    bool streams = sgi_task_calls_modes_of(session, given) & SGI_MODE_STREAMING;
+    sgi_json own = sgi_json_get(given, "experimental");
+    if (!streams && !own.n)
+        return;
+    sgi_jw_key(w, "experimental");
+    if (!streams || (own.n && sgi_json_kind_of(own) != SGI_JSON_OBJECT)) {
+        sgi_jw_raw(w, own);
+        return;
+    }
+    sgi_jw_open(w, '{');
+    if (!sgi_json_get(own, SGI_REPLACE).n)
+        sgi_jw_member_raw(w, SGI_REPLACE, SGI_STR("{}"));
+    for (size_t at = 0; own.n && sgi_json_next_member(own, &at, &member);) {
+        sgi_jw_key_str(w, member.key);
+        sgi_jw_raw(w, member.value);
+    }
+    sgi_jw_close(w, '}');
+}
+
 /* For initialize. Of tasks the application may say something else itself. */
 static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
                                       sgi_json given)
@@ -64,12 +88,15 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
     sgi_json_member member;
     sgi_jw_open(w, '{');
     if (!session->options.no_tasks && !sgi_json_get(given, "tasks").n)
-        sgi_task_calls_write_capability(w, &session->options);
+        sgi_task_calls_write_capability(w, session);
     sgi_hosting_write_questions(w, session->options.host, given);
     if (session->options.dialects_on & SEGUE_DIALECT_RESUMABLE &&
         !sgi_json_get(given, "resumableRequests").n)
         sgi_jw_member_raw(w, "resumableRequests", SGI_STR("{}"));
+    write_experimental(w, session, given);
     for (size_t at = 0; given.n && sgi_json_next_member(given, &at, &member);) {
+        if (sgi_json_key_is(&member, "experimental"))
+            continue;
         sgi_jw_key_str(w, member.key);
         sgi_jw_raw(w, member.value);
     }

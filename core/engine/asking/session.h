@@ -205,8 +205,10 @@ void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
 void sgi_log_wish_again(segue_session *session);
 
 /* task_calls.c: what is said of tasks in the handshake of 2025-11-25. */
-void sgi_task_calls_write_capability(sgi_jw *w, const segue_session_options *options);
+void sgi_task_calls_write_capability(sgi_jw *w, const segue_session *session);
 uint8_t sgi_task_calls_modes(sgi_json capabilities);
+/* Those that a session declares whose application gave these capabilities. */
+uint8_t sgi_task_calls_modes_of(const segue_session *session, sgi_json given);
 /* May a session declare its option response_modes; may a call of it list these? */
 segue_status sgi_task_calls_may_declare(sgi_engine *engine,
                                         const segue_session_options *options,

@@ -20,16 +20,23 @@ static uint8_t modes_of(sgi_json list)
     return sgi_response_modes_read(list, &bits) ? bits : 0;
 }
 
-void sgi_task_calls_write_capability(sgi_jw *w, const segue_session_options *options)
+uint8_t sgi_task_calls_modes_of(const segue_session *session, sgi_json given)
 {
-    uint32_t modes = options->response_modes ? options->response_modes : SGI_MODES_ALL;
+    const segue_session_options *options = &session->options;
+    if (options->no_tasks || sgi_json_get(given, "tasks").n)
+        return sgi_task_calls_modes(given);
+    return options->response_modes ? (uint8_t)options->response_modes : SGI_MODES_ALL;
+}
+
+void sgi_task_calls_write_capability(sgi_jw *w, const segue_session *session)
+{
     sgi_jw_key(w, "tasks");
     sgi_jw_open(w, '{');
     sgi_jw_key(w, "responses");
     sgi_jw_open(w, '{');
-    sgi_response_modes_write(w, "modes", (uint8_t)modes);
+    sgi_response_modes_write(w, "modes", sgi_task_calls_modes_of(session, (sgi_json){0}));
     sgi_jw_close(w, '}');
-    sgi_hosting_write_tasks(w, options->host);
+    sgi_hosting_write_tasks(w, session->options.host);
     sgi_jw_close(w, '}');
 }
 

@@ -16,6 +16,10 @@ enum sgi_response_mode {
 /* Those that have names; the values are those of segue_response_mode. */
 #define SGI_MODES_ALL (SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING)
 
+/* The experimental capability of a client that takes it that segments are made void; the
+ * same name in _meta of a response says up to which number (R-1905-34). */
+#define SGI_REPLACE "dev.segue/replace"
+
 /* Those that a server with these dialects offers. */
 uint8_t sgi_response_modes_of(uint32_t dialects);
 /* Reads a list of modes; repeats count for nothing, nor do unknown words but as a list

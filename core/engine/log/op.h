@@ -135,7 +135,8 @@ enum sgi_cap {
     SGI_CAP_ELICITATION_TASK = 256,
     SGI_CAP_TASK_CANCEL = 512, /* ... that can be cancelled */
     SGI_CAP_TASKS_2025 = 1024, /* 2026-07-28: it has declared the tasks before those */
-    SGI_CAP_NOBODY = 1 << 30   /* of what cannot be asked */
+    SGI_CAP_REPLACE = 2048,  /* 2025-11-25: segments that it was sent may be made void */
+    SGI_CAP_NOBODY = 1 << 30 /* of what cannot be asked */
 };
 /* What it can be asked. */
 #define SGI_CAPS_ASK                                                                     \

@@ -218,13 +218,20 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
                         sgi_op_append(call->op, SGI_ENTRY_SEGMENT, sgi_buf_str(scratch)));
 }
 
+/* SEP-1905 cannot take back what was pushed: whoever merges the segments has all of them,
+ * but for a client that knows better. So all of them are in the result (R-1905-34). */
+static bool keeps_segments(const sgi_op *op)
+{
+    return op->streams && !(op->caps & SGI_CAP_REPLACE);
+}
+
 segue_status sgi_call_replace(segue_call *call)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     const char *opening = call->op->kind->opening;
     segue_status status = may_emit(call);
-    if (status != SEGUE_OK)
+    if (status != SEGUE_OK || keeps_segments(call->op))
         return status;
     if (!add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||
         (opening && !add_entry(mem, &list, SGI_ENTRY_FIELDS, sgi_str_of(opening)))) {
@@ -334,11 +341,13 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 
 /* ---- the end ---- */
 
-/* A task that tracks an immediate result is there only because of it, and says so. */
+/* A task that tracks an immediate result is there only because of it, and says so. What
+ * outgrows a plain call is no immediate result. */
 static sgi_str final_payload(const segue_call *call, bool is_error)
 {
     const sgi_op *op = call->op;
-    if (!call->turned && sgi_tasks_2025_tracks(op))
+    bool fits = op->log_bytes <= op->limits.max_result_bytes / 2;
+    if (fits && !call->turned && sgi_tasks_2025_tracks(op))
         return is_error ? SGI_STR("{\"isError\":true,\"immediate\":true}")
                         : SGI_STR("{\"immediate\":true}");
     return is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");

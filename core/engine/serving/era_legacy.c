@@ -36,6 +36,8 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
     handshake->caps = sgi_read_caps(capabilities) & SGI_CAPS_ASK;
     if (handshake->version == SGI_VERSION_2025_11_25)
         handshake->caps |= read_task_caps(tasks);
+    if (has_object(sgi_json_get(capabilities, "experimental"), SGI_REPLACE))
+        handshake->caps |= SGI_CAP_REPLACE;
     handshake->resumable =
         sgi_json_kind_of(sgi_json_get(capabilities, "resumableRequests")) ==
         SGI_JSON_OBJECT;

@@ -1630,6 +1630,9 @@ SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
                                             size_t len, segue_error **error);
 
 /* Throws away what was emitted so far, for everybody; the next segment starts the result.
+ * Of no effect for a task that streams by SEP-1905 to a client that did not declare
+ * experimental["dev.segue/replace"], or to a server that asked: what it was sent stays in
+ * the result.
  *
  * Returns   as segue_call_send.
  * Thread    any
