@@ -86,7 +86,9 @@ for (const era of ["auto", "legacy"] as const) {
         const closing = server.close();
         const before = balancer.count;
         balancer.cut();
-        await until(() => balancer.count > before); // the client comes back
+        await until(() => balancer.count > before); // the client comes back,
+        const none = await fetch(new URL("/none", listener.url)); // was seen to go
+        assert.equal(none.status, 404);
         go.open();
         assert.equal((await task.result()).text, "first, rest");
         await session.close();

@@ -85,6 +85,14 @@ class Balancer:
             listener.close()
 
 
+async def heard(url: str) -> None:
+    """The server has looked at what came before."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+    writer.write(b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b" 404 " in await reader.readline()
+    writer.close()
+
+
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 def test_a_client_comes_back_while_the_server_drains(
     nothing_left: None, era: Any
@@ -106,6 +114,7 @@ def test_a_client_comes_back_while_the_server_drains(
             balancer.cut()
             while balancer.count == before:  # the client comes back
                 await asyncio.sleep(0.01)
+            await heard(serving.url)  # ... and the server has seen it go
             gates.go.set()
             assert (await task.result()).text == "first, rest", pieces
             await closing
