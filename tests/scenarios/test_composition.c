@@ -40,10 +40,20 @@ static void random_runs(void **state)
         composition_run(seed++);
 }
 
+/* A question that is on a stream of GET which its client has not seen: it names the
+ * stream of another server. */
+static void a_stream_that_begins_anew(void **state)
+{
+    (void)state;
+    composition_run(2050);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         {"AS-29 R-C-8 R-0-1 all at once, by chance", random_runs, NULL, NULL, NULL},
+        {"R-0-8 a stream that begins anew at another server has all of it",
+         a_stream_that_begins_anew, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("composition", tests, NULL, NULL);
 }
