@@ -144,7 +144,7 @@ static const client_row rows[] = {
     {tasks, MADE, "result>lastUpdatedAt", "TTTTTTTTTTTTTT"},
     {tasks, MADE, "result>ttlMs", "TTTTTTTTTTTTTT"},
     {tasks, MADE, "result>pollIntervalMs", "TTTTTTTTTTTTTT"},
-    {polled, DONE, "result", "EEEEEEEEEEEEEE"},
+    {polled, DONE, "result", "WWWWWWWWWWWWWE"},
     {polled, DONE, "result>resultType", "KEEEEEEEEEEEEE"},
     {polled, DONE, "result>taskId", "KEEEEEEEEEEEEE"},
     {polled, DONE, "result>status", "EEEEEEEEEEEEEE"},

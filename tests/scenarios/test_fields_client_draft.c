@@ -94,7 +94,7 @@ static const client_row rows[] = {
     {called, ROUND, "result>inputRequests", ".EEEEEEEEEEEE."},
     {called, ROUND, "result>inputRequests>k", ".EEEEEEEEEEEEE"},
     {called, ROUND, "result>requestState", "TEEEEEEETTTTEE"},
-    {polled, DONE, "result", "EEEEEEEEEEEEEE"},
+    {polled, DONE, "result", "WWWWWWWWWWWWWE"},
     {polled, DONE, "result>resultType", "KEEEEEEEEEEEEE"},
     {polled, DONE, "result>taskId", "KEEEEEEEEEEEEE"},
     {polled, DONE, "result>status", "EEEEEEEEEEEEEE"},

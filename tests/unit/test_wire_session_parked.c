@@ -1,5 +1,6 @@
 /* What exchanges of a session keep while nobody carries them: bounded, also for those
  * that go on to grow, and what becomes of a stream that was given up. */
+#include "engine/dialect/gather.h"
 #include "engine/serving/replay.h"
 #include "engine/serving/wire_session.h"
 #include "support/http_wire.h"
@@ -207,6 +208,7 @@ static void who_would_have_a_hole_is_refused(void **state)
     for (int cuts = 0; cuts < 2; cuts++) {
         for (int i = 0; i < 6; i++) { /* they are sent, and get lost on the way */
             sgi_call_send_text(call, (sgi_str){text, sizeof text});
+            fake_host_advance(&t.host, SGI_GATHER_MS); /* each is a part of its own */
             fake_host_deliver(&t.host);
             http_wire_text(&t.a);
         }
