@@ -19,7 +19,8 @@
 
 #define PATIENCE_MS (40 * 60 * 1000) /* less than any time to live */
 #define MAX_TURNS 1000000
-#define GROWN_BYTES 65536
+/* What a listener and the writing of a response keep, and tables. */
+#define GROWN_BYTES (192 * 1024)
 #define IDLE_TURNS 3      /* in which nothing is seen to happen */
 #define IDLE_TURNS_WEB 10 /* a request takes some that nobody sees */
 
