@@ -53,10 +53,10 @@ static wire *connect_to_tool(world *w)
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
                                       &options, NULL),
                      SEGUE_OK);
-    return legacy_connect(w, NULL, CAPS);
+    return legacy_connect(w, "Ada", CAPS);
 }
 
-static void answer_the_question(wire *c)
+static void answer_the_question_by(wire *c, wire *answers)
 {
     char line[256], id[WIRE_ID];
     snprintf(id, sizeof id, "%s", json_at(wire_request(c, "elicitation/create"), "id"));
@@ -64,7 +64,12 @@ static void answer_the_question(wire *c)
              "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\","
              "\"content\":{}}}",
              id);
-    wire_send(c, line);
+    wire_send(answers, line);
+}
+
+static void answer_the_question(wire *c)
+{
+    answer_the_question_by(c, c);
 }
 
 /* The first response that has the member; those before it are the task's. */
@@ -124,9 +129,69 @@ static void between_responses(world *w)
     }
 }
 
+/* The key of a call finds its task. */
+static void stream_by_key(wire *c, const char *id)
+{
+    wire_ask_plain(c, id, "tools/call",
+                   "\"name\":\"between\",\"arguments\":{},"
+                   "\"task\":{\"responseModes\":[\"streaming\"]},"
+                   "\"_meta\":{\"dev.segue/idempotencyKey\":\"a key of sixteen bytes\"}");
+}
+
+/* The client begins anew, in another session, and calls again with its key. It is asked
+ * there by the stream that has the segments, though it does not wait for the result. */
+static void asked_on_the_stream_of_the_call_again(world *w)
+{
+    wire *c = connect_to_tool(w);
+    stream_by_key(c, "1");
+    wire_request(c, "elicitation/create");
+    wire_cut(c);
+    world_run(w);
+    c = legacy_connect(w, "Ada", CAPS);
+    stream_by_key(c, "1");
+    assert_at(response_with(c, "result.partial-content.0"), "result.partial-content",
+              "[{\"seqNr\":1," BEFORE "}]");
+    wire *beside = legacy_connect(w, "Ada", CAPS);
+    free(beside->session);
+    beside->session = strdup(c->session);
+    answer_the_question_by(c, beside);
+    assert_at(response_with(c, "result.partial-content.0"), "result.partial-content",
+              "[{\"seqNr\":2," AFTER "}]");
+}
+
+/* The first conversation is lost only when the client has called again. */
+static void asked_on_the_other_stream_when_one_is_lost(world *w)
+{
+    char task[64];
+    wire *first = connect_to_tool(w);
+    stream_by_key(first, "1");
+    wire_request(first, "elicitation/create");
+    wire *c = legacy_connect(w, "Ada", CAPS);
+    stream_by_key(c, "1");
+    const char *r = response_with(c, "result.partial-content.0");
+    const char *id = json_at(r, "result.task.taskId");
+    snprintf(task, sizeof task, "%.*s", (int)strlen(id) - 2, id + 1);
+    wire_quiet(c); /* it is asked once */
+    wire_cut(first);
+    world_run(w);
+    wire *beside = legacy_connect(w, "Ada", CAPS);
+    free(beside->session);
+    beside->session = strdup(c->session);
+    legacy_task(beside, "2", "tasks/get", task, NULL);
+    answer_the_question_by(c, beside);
+    assert_at(response_with(c, "result.partial-content.0"), "result.partial-content",
+              "[{\"seqNr\":2," AFTER "}]");
+}
+
 static const scenario scenarios[] = {
     {"R-1905-37 a tool asks between two segments", between_segments,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"R-1905-37 a call that comes again is asked on its own stream",
+     asked_on_the_stream_of_the_call_again,
+     ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
+    {"R-1905-37 a call whose first stream is lost is asked on the other one",
+     asked_on_the_other_stream_when_one_is_lost,
+     ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
     {"R-776-24 R-776-25 a tool asks between two pieces, and tells how far it is",
      between_responses, ONLY_HERE | ONE_DRIVE, NULL},
 };

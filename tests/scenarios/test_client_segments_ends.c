@@ -97,6 +97,34 @@ static void content_in_answer_to_a_pull_is_the_whole(void **state)
     kit_end(&k);
 }
 
+/* The server says which of the segments that were shown its result has no more. */
+static void the_whole_says_what_was_replaced(void **state)
+{
+    (void)state;
+    for (int unordered = 0; unordered < 2; unordered++) {
+        kit k = {.can_reopen = 1};
+        const char *call;
+        segue_request_options options;
+        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+        options.unordered = unordered;
+        record *r = segments_begin_task(&k, &options, &call);
+        r->unordered = unordered;
+        kit_result(&k, call, PART(SEG(1, "a") "," SEG(2, "b")));
+        kit_cut(&k);
+        kit_handshake_2025(&k, SERVER_2025);
+        kit_result(&k, segments_expect_pull(&k, "2"),
+                   "\"content\":[" BLOCK("d") "],\"_meta\":{\"dev.segue/replace\":3,"
+                                              "\"x\":1}");
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_string_equal(r->result,
+                            "{\"content\":[" BLOCK("d") "],\"_meta\":{\"x\":1}}");
+        assert_int_equal(r->segments, 3);
+        assert_int_equal(r->last_segment, 4);
+        assert_int_equal(r->replaced_by, 4);
+        kit_end(&k);
+    }
+}
+
 /* A server that pushes counts as alive with each answer, not from the call on. */
 static void the_timeout_counts_from_the_last_answer(void **state)
 {
@@ -422,6 +450,8 @@ int main(void)
         NAMED("AS-28 a broken stream is pulled", a_broken_stream_is_pulled),
         cmocka_unit_test(a_broken_stream_that_asks_is_waited_for),
         cmocka_unit_test(content_in_answer_to_a_pull_is_the_whole),
+        NAMED("R-1905-34 the whole says what was replaced",
+              the_whole_says_what_was_replaced),
         cmocka_unit_test(the_timeout_counts_from_the_last_answer),
         cmocka_unit_test(a_token_pulls_in_another_process),
         NAMED("AS-9 expiry leaves an incomplete stream",

@@ -236,6 +236,7 @@ static void what_was_replaced(world *w)
     assert_non_null(strstr(r.last, "\"com.example/k\":true"));
     const char *merged = legacy_task(c, "2", "tasks/result", r.task, NULL);
     assert_at(merged, "result.content", "[{\"type\":\"text\",\"text\":\"right\"}]");
+    assert_non_null(strstr(merged, "\"dev.segue/replace\":1"));
     const char *p = legacy_task(c, "3", "tasks/result", r.task, "\"lastSeqNr\":1");
     assert_at(p, "result.partial-content",
               "[{\"seqNr\":2,\"type\":\"text\",\"text\":\"right\"}]");

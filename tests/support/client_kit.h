@@ -27,7 +27,8 @@ typedef struct record {
     size_t log_len;
     int segments;
     uint64_t last_segment;
-    int unordered; /* set by the test: numbers come in any order */
+    uint64_t replaced_by; /* the last segment that replaced those before it; 0 = none */
+    int unordered;        /* set by the test: numbers come in any order */
     int completed, freed;
     segue_status status;
     int32_t rpc_code;

@@ -53,6 +53,8 @@ static void rec_segment(void *user, segue_request *request, const segue_segment 
         fail_msg("segment %d came after %d", (int)segue_segment_number(segment),
                  (int)r->last_segment);
     r->last_segment = segue_segment_number(segment);
+    if (segue_segment_replaces(segment))
+        r->replaced_by = r->last_segment;
     r->segments++;
     note(r, "segment %d %s", (int)r->last_segment, text ? text : data);
     take_token(r, request);

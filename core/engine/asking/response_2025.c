@@ -152,7 +152,9 @@ void sgi_response_fields(const sgi_response *reply, sgi_buf *out)
 bool sgi_response_clean(const sgi_response *reply, sgi_buf *out)
 {
     static const char *const names[] = {"isComplete", "task", NULL};
-    if (!sgi_json_get(reply->result, "isComplete").n)
+    sgi_json meta = sgi_json_get(reply->result, "_meta");
+    if (!sgi_json_get(reply->result, "isComplete").n &&
+        !sgi_json_get(meta, "dev.segue/replace").n)
         return false;
     write_without(reply->result, names, out);
     return true;

@@ -24,6 +24,7 @@ static void deliver_whole(segue_request *request, const sgi_response *reply)
     const sgi_task_2025 *task = request->task_2025;
     sgi_json content = sgi_json_get(reply->result, "content");
     sgi_json block;
+    sgi_deliver_told_void(request, reply->result);
     uint64_t number = request->void_segments;
     if (!task || !request->options.unordered) {
         sgi_deliver_rest(request, reply->result);

@@ -392,6 +392,19 @@ bool sgi_push_is_open(const sgi_op *op)
     return false;
 }
 
+const sgi_reply *sgi_push_reading(const sgi_op *op, const sgi_reply *before)
+{
+    const sgi_push *last = before ? before->user : NULL;
+    const sgi_reader *reader =
+        last ? TAILQ_NEXT(&last->cursor.reader, link) : TAILQ_FIRST(&op->readers);
+    for (; reader; reader = TAILQ_NEXT(reader, link)) {
+        const sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
+        if (reader->ready == more_to_read && push->begun && push->reply->peer)
+            return push->reply;
+    }
+    return NULL;
+}
+
 bool sgi_push_is_owed(const sgi_op *op, const sgi_peer *peer)
 {
     const sgi_reader *reader;

@@ -279,6 +279,17 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
     sgi_jw_bool(w, true);
 }
 
+/* Its client may have been shown segments that were replaced since. */
+static void add_void(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
+                     const sgi_fold *fold)
+{
+    if (!op->streams || !fold->voided ||
+        !(reply->peer && reply->peer->handshake->caps & SGI_CAP_REPLACE))
+        return;
+    sgi_buf_add_lit(meta, ",\"" SGI_REPLACE "\":");
+    sgi_buf_add_uint(meta, fold->voided);
+}
+
 static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_reply *reply = user;
@@ -296,7 +307,9 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
     } else if (!fold) {
         sgi_task_answer_unreadable(reply);
     } else if (sgi_reply_result(&sending, reply, NULL)) {
-        sgi_str meta = sgi_related_task(&related, op);
+        sgi_related_task(&related, op);
+        add_void(&related, reply, op, fold);
+        sgi_str meta = sgi_buf_str(&related);
         if (op->final == SGI_FINAL_CANCELLED)
             write_cancelled(&sending, fold, meta);
         else

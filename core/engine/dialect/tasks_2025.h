@@ -46,6 +46,9 @@ void sgi_push_begin(sgi_reply *reply, sgi_op *op);
 void sgi_push_resume(sgi_reply *reply, sgi_op *op);
 /* Has this conversation not been sent the end yet that its own request is owed? */
 bool sgi_push_is_owed(const sgi_op *op, const sgi_peer *peer);
+/* Whose request its segments go to, with the task told; the one after `before` (NULL =
+ * the first). */
+const sgi_reply *sgi_push_reading(const sgi_op *op, const sgi_reply *before);
 /* Do responses to its own request still follow, as long as somebody takes them? */
 bool sgi_push_is_open(const sgi_op *op);
 /* The segments after `after`, and whether they are the last. Takes the reply. */

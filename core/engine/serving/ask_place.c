@@ -1,5 +1,6 @@
 /* A task is asked where it was made: by the conversation of that request, or the stream
- * that its session listens on; else, like a call, where somebody waits for its end. */
+ * that its session listens on; else, like a call, where somebody waits for its end, or
+ * takes its segments, as who called again with the key of the call. */
 #include "engine/serving/ask_place.h"
 
 #include "engine/dialect/tasks_2025.h"
@@ -58,6 +59,9 @@ bool sgi_place_find(const sgi_op *op, sgi_place *found)
     while ((reply = op->is_task ? sgi_tasks_2025_waiting(op, reply)
                                 : sgi_call_listening(op, reply)))
         if (find_in(reply->peer, op->is_task, found))
+            return true;
+    while (op->is_task && (reply = sgi_push_reading(op, reply)))
+        if (find_in(reply->peer, true, found))
             return true;
     return false;
 }
