@@ -159,6 +159,28 @@ static void asked_on_the_stream_of_the_call_again(world *w)
               "[{\"seqNr\":2," AFTER "}]");
 }
 
+/* The same in one session, which listens all the while: the first stream broke before its
+ * client knew an event of it. */
+static void asked_in_the_same_session(world *w)
+{
+    wire *listens = connect_to_tool(w);
+    wire *c = legacy_connect(w, "Ada", CAPS);
+    free(c->session);
+    c->session = strdup(listens->session);
+    stream_by_key(c, "1");
+    wire_request(c, "elicitation/create");
+    wire_cut(c);
+    world_run(w);
+    wire *again = legacy_connect(w, "Ada", CAPS);
+    free(again->session);
+    again->session = strdup(listens->session);
+    stream_by_key(again, "2");
+    world_run(w);
+    answer_the_question_by(listens, listens);
+    for (const char *r = ""; !strstr(r, AFTER);)
+        r = wire_response(again, "2");
+}
+
 /* The first conversation is lost only when the client has called again. */
 static void asked_on_the_other_stream_when_one_is_lost(world *w)
 {
@@ -189,6 +211,8 @@ static const scenario scenarios[] = {
     {"R-1905-37 a call that comes again is asked on its own stream",
      asked_on_the_stream_of_the_call_again,
      ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
+    {"R-1905-37 a call that comes again in its session is asked again",
+     asked_in_the_same_session, ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
     {"R-1905-37 a call whose first stream is lost is asked on the other one",
      asked_on_the_other_stream_when_one_is_lost,
      ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},

@@ -51,6 +51,15 @@ static bool find_by_origin(const sgi_origin *origin, sgi_place *found)
     return found->conn != NULL;
 }
 
+bool sgi_place_has_push(const sgi_op *op, const sgi_asks *asks)
+{
+    const sgi_reply *reply = NULL;
+    while ((reply = sgi_push_reading(op, reply)))
+        if (reply->peer->asks == asks && sgi_place_is_read(reply->peer->conn))
+            return true;
+    return false;
+}
+
 bool sgi_place_find(const sgi_op *op, sgi_place *found)
 {
     const sgi_reply *reply = NULL;

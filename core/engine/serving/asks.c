@@ -83,15 +83,18 @@ static void let_next_go(sgi_asks *asks)
 
 /* ---- asking ---- */
 
-/* A task's question is out in a session whose client is away, and may not come back:
- * where somebody reads now, in another session, it is asked anew. */
+/* A task's question is out on a stream that nobody reads, and may not be come back for:
+ * where somebody reads now it is asked anew. In the same session that is so once its
+ * client has called again. */
 static bool is_stranded(const sgi_op *op, const sgi_ask *ask)
 {
     sgi_place where;
     const sgi_wire_session *session = ask->asks->session;
-    return op->is_task && session && !sgi_place_listening(session) &&
-           !(ask->conn && sgi_place_is_read(ask->conn)) && sgi_place_find(op, &where) &&
-           where.asks != ask->asks;
+    if (!op->is_task || !session || (ask->conn && sgi_place_is_read(ask->conn)) ||
+        !sgi_place_find(op, &where))
+        return false;
+    return where.asks != ask->asks ? !sgi_place_listening(session)
+                                   : ask->conn && sgi_place_has_push(op, ask->asks);
 }
 
 /* The handler waits for it, peers may see it, and it is not on its way. */
