@@ -143,7 +143,7 @@ worldTest("lists that change", async (world) => {
         await assert.rejects(session.subscribe([]), TypeError);
         const stop = new AbortController();
         const { signal } = stop;
-        const last = await session.subscribe({ tools: true }, { signal });
+        const last = await session.subscribe("test://static-text", { signal });
         const waiting = last.next();
         stop.abort(new Error("mine"));
         await assert.rejects(waiting, /mine/);

@@ -46,9 +46,10 @@ class Balancer {
         ] as const) {
             this.#open.add(one);
             one.on("error", () => other.destroy());
-            one.on("close", () => {
+            one.on("close", (failed) => {
                 this.#open.delete(one);
-                other.destroy();
+                if (failed) other.destroy();
+                else other.end(); // what was written still arrives
             });
             one.pipe(other);
         }
@@ -61,8 +62,9 @@ class Balancer {
         return `http://127.0.0.1:${port}/mcp`;
     }
 
+    /* A reset (resetAndDestroy) leaves Node 20 spinning at the end of the process. */
     cut(): void {
-        for (const socket of this.#open) socket.resetAndDestroy();
+        for (const socket of this.#open) socket.destroy();
     }
 
     close(): void {
