@@ -50,7 +50,9 @@ worldTest("a call that became no task", async (world) => {
         assert.equal(task.id, undefined);
         assert.deepEqual((await all<Segment>(task)).map(String), ["Hello, Ada!"]);
         assert.equal((await task.result()).text, "Hello, Ada!");
-        await assert.rejects(task.status(), StateError);
+        // A slow server could have been resumed, and then does not know it any more.
+        const failed = await task.status().catch((error: unknown) => error);
+        assert.ok(failed instanceof StateError || failed instanceof RemoteError);
         await assert.rejects(session.start("no such tool"), RemoteError);
     });
 });

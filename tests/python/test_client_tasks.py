@@ -39,7 +39,8 @@ def test_a_call_that_became_no_task(world: World) -> None:
             assert task.id is None
             assert [s.text async for s in task] == ["Hello, Ada!"]
             assert (await task.result()).text == "Hello, Ada!"
-            with pytest.raises(segue.StateError):
+            # A slow server could have been resumed, and then does not know it any more.
+            with pytest.raises((segue.StateError, segue.RemoteError)):
                 await task.status()
             with pytest.raises(segue.RemoteError):
                 await session.start("no such tool")
