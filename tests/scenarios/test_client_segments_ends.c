@@ -38,6 +38,23 @@ static void a_broken_stream_is_pulled(void **state)
     kit_end(&k);
 }
 
+/* The server stands in for an answer that it does not keep for Last-Event-ID. The task is
+ * as it was. */
+static void an_answer_that_is_gone_is_pulled(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *call;
+    record *r = segments_begin_task(&k, NULL, &call);
+    kit_result(&k, call, PART(SEG(1, "a")));
+    kit_error(&k, call, -32603, "{\"reason\":\"answer_gone\"}");
+    assert_int_equal(r->completed, 0);
+    kit_result(&k, segments_expect_pull(&k, "1"), LAST(SEG(2, "b") "," SEG(3, "c")));
+    segments_assert_abc(r);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 /* When the task of a broken stream asks something, its result is pulled: a server may ask
  * only where somebody waits for the result. The tool goes on when it has its answer. */
 static void a_broken_stream_that_asks_is_waited_for(void **state)
@@ -448,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NAMED("AS-28 a broken stream is pulled", a_broken_stream_is_pulled),
+        cmocka_unit_test(an_answer_that_is_gone_is_pulled),
         cmocka_unit_test(a_broken_stream_that_asks_is_waited_for),
         cmocka_unit_test(content_in_answer_to_a_pull_is_the_whole),
         NAMED("R-1905-34 the whole says what was replaced",

@@ -482,7 +482,7 @@ void sgi_follow_2025_pushed(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_task_2025 *task = request->task_2025;
     sgi_response reply;
-    if (outcome->kind == SGI_OUTCOME_ERROR) {
+    if (outcome->kind == SGI_OUTCOME_ERROR && !sgi_error_is_gone(outcome->json)) {
         sgi_2025_fail(request, outcome->json);
         return;
     }

@@ -460,13 +460,10 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
                              : "the connection broke before the answer came");
 }
 
-/* The server stands in for an answer that it does not keep for Last-Event-ID. It can be
- * had in another way. */
-static bool is_gone(const segue_request *request, sgi_json error)
+bool sgi_error_is_gone(sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    return (request->key_sent || request->resume_token) &&
-           sgi_json_string_is(reason, SGI_STR("answer_gone"));
+    return sgi_json_string_is(reason, SGI_STR("answer_gone"));
 }
 
 bool sgi_error_is_ending(sgi_json error)
@@ -511,7 +508,8 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
         take_clean_result(request, outcome->json);
         break;
     case SGI_OUTCOME_ERROR:
-        if (is_gone(request, outcome->json)) {
+        if ((request->key_sent || request->resume_token) &&
+            sgi_error_is_gone(outcome->json)) {
             take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
                                               .why = "the answer was cut off, and is too "
                                                      "large to be sent again"});
