@@ -114,7 +114,7 @@ def test_a_client_comes_back_while_the_server_drains(
             balancer.cut()
             while balancer.count == before:  # the client comes back
                 await asyncio.sleep(0.01)
-            await heard(serving.url)  # ... and the server has seen it go
+            await heard(serving.url)  # the server has seen it go
             gates.go.set()
             assert (await task.result()).text == "first, rest", pieces
             await closing

@@ -17,9 +17,9 @@ typedef enum sgi_why {
 typedef struct sgi_task_2025 {
     segue_request *request; /* not counted: it has this */
     sgi_tracker tracker;
-    sgi_emitter *asking;   /* tasks/result is under way, */
-    bool is_fetch;         /* ... without a number, */
-    uint64_t after;        /* ... or with this one */
+    sgi_emitter *asking;   /* tasks/result is under way, or NULL */
+    bool is_fetch;         /* asking: it has no number */
+    uint64_t after;        /* asking: else it has this number */
     sgi_emitter *waiting;  /* tasks/result is to be answered when the task ends */
     int64_t waiting_since; /* monotonic */
     int32_t vain_waits;    /* in a row, that ended before the task did */

@@ -316,8 +316,7 @@ static bool is_next(segue_request *request, sgi_json seq)
     return !request->broken;
 }
 
-/* What was shown is kept for the error that the call may end in; its result has it, too.
- * False: the request has ended. */
+/* False: the request has ended. */
 static bool has_room(segue_request *request)
 {
     bool fits = sgi_fold_size(&request->fold) <=
@@ -327,6 +326,8 @@ static bool has_room(segue_request *request)
     return fits;
 }
 
+/* What was shown is kept for the error that the call may end in; its result has it, too.
+ * False: the request has ended. */
 static bool keep_notified(segue_request *request, sgi_json block)
 {
     if (request->options.discard)

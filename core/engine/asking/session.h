@@ -92,8 +92,8 @@ struct segue_session {
     TAILQ_HEAD(, sgi_withdrawal) withdrawals; /* withdrawal.h */
     int32_t withdrawal_count;
     int32_t max_withdrawals;        /* SGI_WITHDRAWALS_MAX; tests make it small */
-    int32_t waits;                  /* see follow_2025.h, */
-    int32_t max_waits;              /* ... SGI_WAITS_MAX; tests make it small */
+    int32_t waits;                  /* tasks that wait for their result */
+    int32_t max_waits;              /* SGI_WAITS_MAX; tests make it small */
     int32_t request_count;          /* without the one that */
     struct segue_request *standing; /* ... stands for the session, or NULL */
     int32_t behind; /* requests whose callbacks have to catch up before more is read */

@@ -8,9 +8,9 @@
 
 #include "engine/asking/session.h"
 
-/* It is told again so long after it was lost, */
+/* So long after it was lost a withdrawal is told again. */
 #define SGI_WITHDRAWAL_AGAIN_MS 250
-/* ... and until so long after the call was given up. */
+/* So long after the call was given up it is told for the last time. */
 #define SGI_WITHDRAWAL_MS 5000
 /* Of a session, at once. What is beyond them is told once. */
 #define SGI_WITHDRAWALS_MAX 64

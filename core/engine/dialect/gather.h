@@ -10,7 +10,8 @@
 
 /* The next response waits so long for more segments, from the last one on. */
 #define SGI_GATHER_MS 2
-/* A response takes no more than so many segments, and ends behind so many bytes. */
+/* A response takes at most so many segments. No segment is added once it has so many
+ * bytes. */
 #define SGI_GATHER_SEGMENTS 256
 #define SGI_GATHER_BYTES ((size_t)64 * 1024)
 
