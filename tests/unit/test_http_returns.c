@@ -170,6 +170,37 @@ static void a_result_that_nobody_heard_is_kept_until_it_is_fetched(void **state)
     }
 }
 
+/* A look at the calls falls between the end of one and the moment its end is stored:
+ * until then its client has no other place to go. */
+static void what_has_just_ended_is_waited_for(void **state)
+{
+    http_stage s = {.listen = {.drain_ms = 8000}};
+    http_caller c;
+    http_reply reply;
+    int32_t ran;
+    (void)state;
+    begin(&s);
+    call_and_lose(&s, KEYED(2000));
+    segue_listener_close(s.listener);
+    http_stage_advance(&s, 1950);
+    s.clock_ms += 50;
+    assert_int_equal(segue_runtime_dispatch(s.rt, 0, 0, &ran), SEGUE_OK);
+    fixtures_tick(s.fixtures); /* the handler ends the call, unseen by the loop */
+    assert_int_equal(fixtures_jobs(s.fixtures), 0);
+    http_stage_advance(&s, 1000);
+    assert_true(is_listening(&s));
+    assert_int_equal(idles, 0);
+    http_caller_open(&s, &c);
+    http_caller_ask(&c, http_post(MODERN, KEYED(2000)), &reply);
+    assert_non_null(strstr(reply.body, "Computed: done"));
+    http_reply_free(&reply);
+    http_caller_close(&c);
+    http_stage_advance(&s, 100);
+    assert_false(is_listening(&s));
+    assert_int_equal(idles, 1);
+    end(&s);
+}
+
 /* Also by the stream of a task: it brings all, and nobody fetches the result then. */
 static void what_a_stream_told_was_heard(void **state)
 {
@@ -310,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_a_call_is_had_and_nothing_new_begins),
         cmocka_unit_test(a_result_that_nobody_heard_is_kept_until_it_is_fetched),
+        cmocka_unit_test(what_has_just_ended_is_waited_for),
         cmocka_unit_test(what_a_stream_told_was_heard),
         cmocka_unit_test(nobody_is_waited_for_without_end),
         cmocka_unit_test(a_server_that_closes_lets_nobody_back),

@@ -6,11 +6,13 @@
 #include "engine/serving/call.h"
 #include "engine/serving/wire_session.h"
 
+/* The operation keeps its call until its end is stored, and is told or found from then
+ * on. A call that is over and whose end is not stored yet still belongs to its client. */
 static bool can_come_back(const segue_call *call)
 {
-    const sgi_reply *reply = call->op->reply;
-    return !sgi_call_is_over(call) &&
-           (call->op->known || (reply && reply->peer && reply->peer->session));
+    const sgi_op *op = call->op;
+    return op->call == call &&
+           (op->known || (op->reply && op->reply->peer && op->reply->peer->session));
 }
 
 bool sgi_serve_may_return(const segue_server *server)
