@@ -18,7 +18,9 @@
  * A kill or cut is due when so many segments have arrived and, from then, a random time
  * has passed. For a cut the proxy gets a number of bytes for either direction. Segments
  * only come down; what goes up is the request by which the client then comes back, so
- * that one falls into the reconnect. Both must have hit before the plan goes on.
+ * that one falls into the reconnect. Both must have hit before the plan goes on. The
+ * server sends no more lines than the gate lets through, which the plan decides: the text
+ * cannot be over before the plan is.
  *
  * A server is killed through a pidfd, opened when it says who it is: the number of one
  * that is not our child could have come to mean another process.
@@ -45,13 +47,14 @@
 
 #include "../support/cutting_proxy.h"
 #include "companion.h"
+#include "gate.h"
 #include "plan.h"
 #include "player.h"
 #include "screen.h"
 #include "verdict.h"
 
-#define LIMIT_MS 50000 /* of the whole run */
-#define LEAVE_MS 5000  /* for a server to go after its client */
+#define LIMIT_MS 300000 /* of the whole run: for one that hangs */
+#define LEAVE_MS 60000  /* for a server to go after its client: the same */
 #define LARGEST_TEXT ((size_t)16 * 1024 * 1024)
 
 #define MOST_BYTES_DOWN 4000 /* from the order to cut until the cut */
@@ -84,7 +87,9 @@ typedef struct conductor {
     cutting_proxy *proxy;  /* NULL = over stdio, or no server has listened yet */
     int port;              /* of the server; 0 = none has listened yet */
     int signals;           /* signalfd */
+    int gate;              /* gate.h */
     size_t segments;
+    size_t let; /* lines that the gate lets through */
     bool http;
     bool done; /* a client has said so */
     bool over;
@@ -304,6 +309,24 @@ static bool can_do(const conductor *c, const plan_step *step)
     return step->what == KILL_SERVER ? c->server_pidfd >= 0 : c->client.pid > 0;
 }
 
+/* The server may send what the plan lets it. */
+static void move_gate(conductor *c)
+{
+    size_t let = plan_gate(&c->plan, c->segments, c->text.count);
+    if (let <= c->let)
+        return;
+    c->let = let;
+    if (!gate_set(c->gate, let))
+        stop(c, strerror(errno));
+}
+
+/* Too little is left to be carried for a cut by bytes. */
+static void cut_at_the_end(conductor *c)
+{
+    if (c->cuts_due && c->segments + 1 >= c->text.count)
+        cutting_proxy_cut_all(c->proxy, CUTTING_RST);
+}
+
 /* Begins to wait for the moment of the next step, or does it. */
 static void follow_plan(conductor *c)
 {
@@ -418,6 +441,8 @@ static void turn(conductor *c)
             companion_hear(&c->companions.each[i]);
     watch_cuts(c);
     follow_plan(c);
+    cut_at_the_end(c);
+    move_gate(c);
     screen_progress(&c->screen, now_ms(), c->segments);
     if (!client_speaks)
         client_ended(c);
@@ -454,6 +479,7 @@ static void run(conductor *c)
 
 static bool prepare(conductor *c)
 {
+    char store[4200];
     const char *tmp = getenv("TMPDIR");
     const char *slash = strrchr(c->program, '/');
     sigset_t set;
@@ -471,6 +497,11 @@ static bool prepare(conductor *c)
     if (!mkdtemp(c->dir)) {
         fprintf(stderr, "demo: %s: %s\n", c->dir, strerror(errno));
         *c->dir = 0;
+        return false;
+    }
+    path_in_dir(c, "tasks.db", store, sizeof store);
+    if ((c->gate = gate_make(store)) < 0) {
+        fprintf(stderr, "demo: %s: %s\n", store, strerror(errno));
         return false;
     }
     sigemptyset(&set);
@@ -536,6 +567,7 @@ int conductor_run(const char *program, const char *text_path, bool http, uint64_
                    .client = {.voice = -1},
                    .server = {.voice = -1},
                    .signals = -1,
+                   .gate = -1,
                    .server_pidfd = -1};
     int status = 1;
     companions_init(&c.companions, c.dir);
@@ -556,6 +588,7 @@ int conductor_run(const char *program, const char *text_path, bool http, uint64_
         verdict(&nothing, &c.counts);
     }
     close_fd(&c.signals);
+    close_fd(&c.gate);
     remove_dir(&c);
     text_free(&c.text);
     return status;

@@ -5,7 +5,8 @@
  *   demo_server STORE PORT PARENT   over HTTP; port 0 = one that is free
  *
  * STORE is a SQLite file that is created when it is not there, PARENT the process without
- * which the server does not want to live.
+ * which the server does not want to live. Where the conductor has put a gate beside STORE
+ * (gate.h) the server sends no more lines than that lets through.
  *
  * A run of the tool is a `reading`. It belongs to the list of the server and is freed by
  * the call's free_user, the last callback of the call. The tool is restartable: after a
@@ -29,11 +30,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "text.h"
 
 #define DEFAULT_DURATION_MS 14000
 #define LONGEST_PAUSE_MS 500
 #define LONGEST_WAIT_MS 100 /* until a signal is seen */
+#define GATE_WAIT_MS 10     /* until the gate is looked at again */
 
 typedef struct reading {
     LIST_ENTRY(reading) link;
@@ -52,6 +55,7 @@ typedef struct server {
     segue_runtime *runtime;
     segue_listener *listener; /* NULL = on standard input and output */
     LIST_HEAD(, reading) readings;
+    int gate; /* gate.h; -1 = there is none */
     int over;
 } server;
 
@@ -88,12 +92,13 @@ static int64_t due_ms(const reading *r)
     return r->started_ms + r->duration_ms * place / (int64_t)r->text.count;
 }
 
-/* Sends what is due by now. */
+/* Sends what is due by now and may pass the gate. */
 static void go_on(server *s, reading *r)
 {
+    uint64_t gate = gate_get(s->gate);
     while (r->next < r->text.count) {
         const line *l = &r->text.lines[r->next];
-        if (r->blocked || due_ms(r) > now_ms())
+        if (r->blocked || r->next >= gate || due_ms(r) > now_ms())
             return;
         segue_status status = segue_call_send_text(r->call, l->p, l->len, NULL);
         if (status == SEGUE_E_WOULD_BLOCK) {
@@ -191,7 +196,8 @@ static int64_t work(server *s)
         if (!r->call || r->blocked)
             continue;
         int64_t left = due_ms(r) - now_ms();
-        left = left < 0 ? 0 : left;
+        if (left <= 0)
+            left = GATE_WAIT_MS;
         wait = left < wait ? left : wait;
     }
     return wait;
@@ -283,7 +289,7 @@ static bool stay_with(int parent)
 
 int main(int argc, char **argv)
 {
-    server s = {0};
+    server s = {.gate = -1};
     segue_store *store = NULL;
     segue_error *error = NULL;
     if (argc != 2 && argc != 4) {
@@ -293,6 +299,7 @@ int main(int argc, char **argv)
     if (argc == 4 && !stay_with(atoi(argv[3])))
         return 1;
     dprintf(STDERR_FILENO, "server start %d\n", (int)getpid());
+    s.gate = gate_find(argv[1]);
     segue_status status = segue_runtime_new(NULL, &s.runtime, &error);
     if (status == SEGUE_OK)
         status = segue_store_sqlite(argv[1], NULL, &store, &error);
@@ -307,5 +314,7 @@ int main(int argc, char **argv)
         status = segue_runtime_dispatch(s.runtime, work(&s), 0, NULL);
     segue_listener_free(s.listener);
     segue_runtime_free(s.runtime);
+    if (s.gate >= 0)
+        close(s.gate);
     return status == SEGUE_OK ? 0 : 1;
 }

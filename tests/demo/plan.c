@@ -6,6 +6,7 @@
 
 #define MOST_DELAY_MS 60
 #define CUT_PAIRS 4
+#define GATE_PART 25 /* of the text that may be under way */
 
 /* splitmix64 */
 uint64_t plan_draw(uint64_t *random, uint64_t below)
@@ -45,4 +46,15 @@ void plan_make(plan *p, uint64_t *random, size_t segments, bool cuts)
     for (size_t i = 1; cuts && i < CUT_PAIRS; i++)
         add_step(p, random, CUT, segments, 50, 600);
     qsort(p->steps, p->count, sizeof *p->steps, by_place);
+}
+
+/* A cut comes while something is carried, so the text goes on until it has come. */
+size_t plan_gate(const plan *p, size_t segments, size_t lines)
+{
+    const plan_step *next = &p->steps[p->next];
+    if (p->next == p->count)
+        return lines;
+    size_t from = next->what == CUT && segments > next->at ? segments : next->at;
+    from += lines / GATE_PART + 1;
+    return from < lines ? from : lines - 1;
 }

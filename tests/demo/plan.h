@@ -1,4 +1,6 @@
-/* What is done to the run, and when: drawn once, from the seed. */
+/* What is done to the run, and when: drawn once, from the seed. The time of a step is a
+ * number of segments, and the text waits for the steps: so all of them come about, also
+ * on a slow machine. */
 #ifndef PLAN_H
 #define PLAN_H
 
@@ -30,6 +32,10 @@ typedef struct plan {
 /* Two or three kills of the server and one of the client; with cuts, four pairs of them,
  * the first before anything has arrived. */
 void plan_make(plan *p, uint64_t *random, size_t segments, bool cuts);
+
+/* How many of the lines may be sent when so many segments have arrived: up to a little
+ * past the place of the next step, and never the last line before all steps are done. */
+size_t plan_gate(const plan *p, size_t segments, size_t lines);
 
 /* A number below another one. */
 uint64_t plan_draw(uint64_t *random, uint64_t below);

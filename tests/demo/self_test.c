@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "plan.h"
 #include "verdict.h"
 
 #define LINES 300
@@ -145,12 +146,50 @@ static bool check_counts(void)
     return verdict(&good, &enough) == 0 && ok;
 }
 
+/* On a machine where all that may be sent is there before the next step is done. */
+static bool all_steps_come(uint64_t seed, size_t lines, bool cuts)
+{
+    plan p;
+    size_t let = 0, cut_from = 0;
+    plan_make(&p, &seed, lines, cuts);
+    while (p.next < p.count) {
+        const plan_step *next = &p.steps[p.next];
+        size_t now = plan_gate(&p, let, lines), before = let;
+        let = now > let ? now : let;
+        if (let >= lines)
+            return false; /* the text is over */
+        if (let < next->at) {
+            if (let == before)
+                return false; /* it never gets there */
+            cut_from = let;
+        } else if (next->what != CUT || let + 1 == lines || let - cut_from > lines / 20) {
+            p.next++;
+            cut_from = let;
+        } else if (let == before) {
+            return false;
+        }
+    }
+    return plan_gate(&p, let, lines) == lines;
+}
+
+static bool check_plans(void)
+{
+    static const size_t lines[] = {1, 2, 3, 10, 202, 674, 100000};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (uint64_t seed = 0; seed < 200; seed++)
+            ok = ok && all_steps_come(seed, lines[i], seed % 2);
+    printf("the text waits for all steps: %s\n", ok ? "ok" : "FAILED");
+    return ok;
+}
+
 int self_test_run(void)
 {
     size_t count = sizeof cases / sizeof *cases, wrong = !check_counts();
+    wrong += !check_plans();
     for (size_t i = 0; i < count; i++)
         wrong += !check(&cases[i]);
-    printf("self-test %s: %zu cases, %zu wrong\n", wrong ? "FAILED" : "ok", count + 1,
+    printf("self-test %s: %zu cases, %zu wrong\n", wrong ? "FAILED" : "ok", count + 2,
            wrong);
     return wrong ? 1 : 0;
 }
