@@ -173,14 +173,16 @@ static void stream_that_lost_a_message_is_not_taken_up(void **state)
     test_mem_rearm(&t.mem);
     t.mem.fail_from = 1;
     sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
+    http_wire_text(&t.a);
     test_mem_rearm(&t.mem);
     assert_ptr_equal(t.host.closing, t.a.conn);
     assert_int_equal(http_wire_get(&t.b, ""), 409); /* still carried */
     http_wire_cut(&t.a);
     assert_int_equal(http_wire_get(&t.b, "2-0"), 0); /* a new one */
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-0\n"), 1);
+    assert_int_equal(http_wire_count(t.b.text.p, "id: 3-1\n"), 1); /* the change */
     sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
-    assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-1\n"), 1);
+    assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-2\n"), 1);
 }
 
 static void taking_up_without_memory_loses_nothing(void **state)

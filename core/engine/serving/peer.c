@@ -176,7 +176,7 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
         handle_cancelled(peer, msg->params);
         sgi_withdraw_said(peer, msg);
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
-        peer->handshake->initialized = peer->handshake->version != SGI_VERSION_UNKNOWN;
+        sgi_updates_begin(peer);
     } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status"))) {
         sgi_asks_notified(peer, msg);
     }

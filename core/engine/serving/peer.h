@@ -14,11 +14,12 @@ typedef struct sgi_reply sgi_reply;
 typedef struct sgi_handshake {
     sgi_version version; /* negotiated by initialize; UNKNOWN before */
     bool initialized;
-    int32_t log_level; /* set by logging/setLevel; -1 = none wanted */
-    uint8_t modes;     /* sgi_response_mode: those the client declared */
-    uint8_t lists;     /* whose changes it was promised to hear of; subscriptions.c */
-    uint32_t caps;     /* sgi_cap: what it can be asked */
-    bool resumable;    /* it declared resumableRequests (SEP-975) */
+    int32_t log_level;     /* set by logging/setLevel; -1 = none wanted */
+    uint8_t modes;         /* sgi_response_mode: those the client declared */
+    uint8_t lists;         /* whose changes it was promised to hear of; subscriptions.c */
+    uint8_t changed_lists; /* of these: changed, and it was not told yet */
+    uint32_t caps;         /* sgi_cap: what it can be asked */
+    bool resumable;        /* it declared resumableRequests (SEP-975) */
 } sgi_handshake;
 
 struct sgi_peer {
@@ -240,6 +241,9 @@ void sgi_subscriptions_listen(const sgi_inbound *in);
 void sgi_listens_close(sgi_peer *peer);
 /* A list has changed; type: segue_item. */
 void sgi_items_changed(segue_server *server, int32_t type);
+/* Tells a client of the handshake eras which lists have changed; false when it is not
+ * there any more. */
+bool sgi_lists_show(sgi_peer *peer);
 /* The lists of which there are items, as sgi_handshake has them. */
 uint8_t sgi_lists_served(const segue_server *server);
 /* A resource has changed: the subscriptions of the peer that name it are told. */
@@ -248,6 +252,8 @@ void sgi_listens_updated(sgi_peer *peer, sgi_str uri);
 void sgi_resources_subscribe(const sgi_inbound *in);
 void sgi_resources_unsubscribe(const sgi_inbound *in);
 void sgi_resource_updated(segue_server *server, sgi_str uri);
+/* Its client says that it is initialized. */
+void sgi_updates_begin(sgi_peer *peer);
 /* The peer can hear of updates from now on: it is told what it has missed. */
 void sgi_updates_ready(sgi_peer *peer);
 bool sgi_updates_fill(sgi_source *source, size_t room);

@@ -1,8 +1,8 @@
 /* subscriptions/listen (2026-07-28 basic/patterns/subscriptions) and, in the handshake
- * eras, list_changed to everybody who initialized. A subscription is a source of its
- * conversation: changes set marks, and what is marked is written when there is room, in
- * its latest state. So a slow client misses intermediate states, never the last one, and
- * nothing queues.
+ * eras, list_changed to everybody who shook hands. A subscription is a source of its
+ * conversation, and so are the updates of the handshake eras (updates.c): changes set
+ * marks, and what is marked is written when there is room, in its latest state. So a slow
+ * client misses intermediate states, never the last one, and nothing queues.
  *
  * A subscription first looks up every task it was asked for; the acknowledgement goes out
  * when the last answer is in. Watches are owned by their subscription; one whose result
@@ -217,14 +217,25 @@ static void mark_listen(sgi_listen *listen)
         sgi_source_ready(listen->conn, &listen->source);
 }
 
-static void tell_legacy(sgi_peer *peer, unsigned list)
+static void mark_handshake(sgi_handshake *handshake, unsigned list)
+{
+    handshake->changed_lists =
+        (uint8_t)(handshake->changed_lists | (handshake->lists & 1u << list));
+}
+
+bool sgi_lists_show(sgi_peer *peer)
 {
     sgi_sending sending;
-    if (!peer->handshake->initialized || !(peer->handshake->lists & 1u << list) ||
-        (peer->is_exchange && !(peer->session && peer == peer->session->listening)))
-        return;
-    sgi_send_notification(&sending, peer->conn, lists[list].method);
-    sgi_send_end(&sending);
+    sgi_handshake *handshake = peer->handshake;
+    for (unsigned i = 0; i < LISTS; i++) {
+        if (!(handshake->changed_lists & 1u << i))
+            continue;
+        sgi_send_notification(&sending, peer->conn, lists[i].method);
+        if (!sgi_send_end(&sending))
+            return false;
+        handshake->changed_lists = (uint8_t)(handshake->changed_lists & ~(1u << i));
+    }
+    return true;
 }
 
 static unsigned list_of(int32_t type)
@@ -239,13 +250,22 @@ static unsigned list_of(int32_t type)
 
 void sgi_items_changed(segue_server *server, int32_t type)
 {
+    sgi_wire_session *session;
     sgi_peer *peer;
     sgi_listen *listen;
     if (type == SEGUE_ITEM_QUESTION)
         return; /* in no list */
     unsigned list = list_of(type);
+    TAILQ_FOREACH(session, &server->sessions_by_use, by_use) {
+        mark_handshake(&session->handshake, list);
+        if (session->listening)
+            sgi_updates_ready(session->listening);
+    }
     TAILQ_FOREACH(peer, &server->peers, link) {
-        tell_legacy(peer, list);
+        if (!peer->is_exchange) {
+            mark_handshake(peer->handshake, list);
+            sgi_updates_ready(peer);
+        }
         LIST_FOREACH(listen, &peer->listens, link) {
             if (!(listen->wanted_lists & 1u << list))
                 continue;

@@ -1,9 +1,10 @@
 /* resources/subscribe and /unsubscribe of the handshake eras, and who hears that a
  * resource has changed: its subscribers alone, each by a mark (marks.h) that is written
- * out when there is room.
+ * out when there is room. Changes of lists (subscriptions.c) are written out here too.
  *
  * Over a byte stream the conversation subscribes. Over HTTP the session does, and hears
- * of updates on the stream of its GET; while there is none the marks wait. */
+ * of updates on the stream of its GET; while there is none the marks wait. Those of lists
+ * also wait until the client has said that it is initialized. */
 #include "engine/serving/grant.h"
 #include "engine/serving/wire_session.h"
 
@@ -98,6 +99,8 @@ bool sgi_updates_fill(sgi_source *source, size_t room)
     sgi_marks **marks = marks_of(peer);
     const sgi_mark *mark;
     sgi_sending sending;
+    if (peer->handshake->initialized && !sgi_lists_show(peer))
+        return false;
     while (marks && peer->conn->out.len - before < room) {
         mark = sgi_marks_next(*marks);
         if (!mark)
@@ -113,8 +116,17 @@ bool sgi_updates_fill(sgi_source *source, size_t room)
 void sgi_updates_ready(sgi_peer *peer)
 {
     sgi_marks **marks = marks_of(peer);
-    if (marks && *marks && !TAILQ_EMPTY(&(*marks)->due))
+    if ((peer->handshake->initialized && peer->handshake->changed_lists) ||
+        (marks && *marks && !TAILQ_EMPTY(&(*marks)->due)))
         sgi_source_ready(peer->conn, &peer->updates);
+}
+
+void sgi_updates_begin(sgi_peer *peer)
+{
+    sgi_peer *told = peer->session ? peer->session->listening : peer;
+    peer->handshake->initialized = peer->handshake->version != SGI_VERSION_UNKNOWN;
+    if (told)
+        sgi_updates_ready(told);
 }
 
 void sgi_resource_updated(segue_server *server, sgi_str uri)
