@@ -56,6 +56,15 @@ static wire *connect_to_tool(world *w)
     return legacy_connect(w, "Ada", CAPS);
 }
 
+/* One more conversation of the same session. */
+static wire *connect_beside(const wire *other)
+{
+    wire *c = legacy_connect(other->w, "Ada", CAPS);
+    free(c->session);
+    c->session = strdup(other->session);
+    return c;
+}
+
 static void answer_the_question_by(wire *c, wire *answers)
 {
     char line[256], id[WIRE_ID];
@@ -151,10 +160,7 @@ static void asked_on_the_stream_of_the_call_again(world *w)
     stream_by_key(c, "1");
     assert_at(response_with(c, "result.partial-content.0"), "result.partial-content",
               "[{\"seqNr\":1," BEFORE "}]");
-    wire *beside = legacy_connect(w, "Ada", CAPS);
-    free(beside->session);
-    beside->session = strdup(c->session);
-    answer_the_question_by(c, beside);
+    answer_the_question_by(c, connect_beside(c));
     assert_at(response_with(c, "result.partial-content.0"), "result.partial-content",
               "[{\"seqNr\":2," AFTER "}]");
 }
@@ -164,16 +170,12 @@ static void asked_on_the_stream_of_the_call_again(world *w)
 static void asked_in_the_same_session(world *w)
 {
     wire *listens = connect_to_tool(w);
-    wire *c = legacy_connect(w, "Ada", CAPS);
-    free(c->session);
-    c->session = strdup(listens->session);
+    wire *c = connect_beside(listens);
     stream_by_key(c, "1");
     wire_request(c, "elicitation/create");
     wire_cut(c);
     world_run(w);
-    wire *again = legacy_connect(w, "Ada", CAPS);
-    free(again->session);
-    again->session = strdup(listens->session);
+    wire *again = connect_beside(listens);
     stream_by_key(again, "2");
     world_run(w);
     answer_the_question_by(listens, listens);
@@ -196,13 +198,31 @@ static void asked_on_the_other_stream_when_one_is_lost(world *w)
     wire_quiet(c); /* it is asked once */
     wire_cut(first);
     world_run(w);
-    wire *beside = legacy_connect(w, "Ada", CAPS);
-    free(beside->session);
-    beside->session = strdup(c->session);
+    wire *beside = connect_beside(c);
     legacy_task(beside, "2", "tasks/get", task, NULL);
     answer_the_question_by(c, beside);
     assert_at(response_with(c, "result.partial-content.0"), "result.partial-content",
               "[{\"seqNr\":2," AFTER "}]");
+}
+
+/* Nobody listens in the session. The stream of the first wait broke before its client
+ * knew an event of it, so that nobody can come back for the question. */
+static void asked_on_the_next_wait(world *w)
+{
+    wire *listens = connect_to_tool(w);
+    wire *first = connect_beside(listens);
+    wire *again = connect_beside(listens);
+    wire *answers = connect_beside(listens);
+    wire_cut(listens);
+    world_run(w);
+    const char *task = legacy_make_task(first, "1", "between", NULL, NULL);
+    legacy_ask_about(first, "2", "tasks/result", task, NULL);
+    wire_request(first, "elicitation/create");
+    wire_cut(first);
+    world_run(w);
+    legacy_ask_about(again, "3", "tasks/result", task, NULL);
+    answer_the_question_by(again, answers);
+    assert_at(wire_response(again, "3"), "result.content", "[{" BEFORE "},{" AFTER "}]");
 }
 
 static const scenario scenarios[] = {
@@ -216,6 +236,8 @@ static const scenario scenarios[] = {
     {"R-1905-37 a call whose first stream is lost is asked on the other one",
      asked_on_the_other_stream_when_one_is_lost,
      ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
+    {"R-2557-28 a task is asked again where its result is waited for again",
+     asked_on_the_next_wait, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
     {"R-776-24 R-776-25 a tool asks between two pieces, and tells how far it is",
      between_responses, ONLY_HERE | ONE_DRIVE, NULL},
 };

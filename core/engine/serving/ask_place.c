@@ -51,11 +51,19 @@ static bool find_by_origin(const sgi_origin *origin, sgi_place *found)
     return found->conn != NULL;
 }
 
-bool sgi_place_has_push(const sgi_op *op, const sgi_asks *asks)
+static bool is_read_in(const sgi_reply *reply, const sgi_asks *asks)
+{
+    return reply->peer->asks == asks && sgi_place_is_read(reply->peer->conn);
+}
+
+bool sgi_place_is_called(const sgi_op *op, const sgi_asks *asks)
 {
     const sgi_reply *reply = NULL;
     while ((reply = sgi_push_reading(op, reply)))
-        if (reply->peer->asks == asks && sgi_place_is_read(reply->peer->conn))
+        if (is_read_in(reply, asks))
+            return true;
+    while ((reply = sgi_tasks_2025_waiting(op, reply)))
+        if (is_read_in(reply, asks))
             return true;
     return false;
 }

@@ -85,7 +85,7 @@ static void let_next_go(sgi_asks *asks)
 
 /* A task's question is out on a stream that nobody reads, and may not be come back for:
  * where somebody reads now it is asked anew. In the same session that is so once its
- * client has called again. */
+ * client has called again, or waits for the result again. */
 static bool is_stranded(const sgi_op *op, const sgi_ask *ask)
 {
     sgi_place where;
@@ -94,7 +94,7 @@ static bool is_stranded(const sgi_op *op, const sgi_ask *ask)
         !sgi_place_find(op, &where))
         return false;
     return where.asks != ask->asks ? !sgi_place_listening(session)
-                                   : ask->conn && sgi_place_has_push(op, ask->asks);
+                                   : ask->conn && sgi_place_is_called(op, ask->asks);
 }
 
 /* The handler waits for it, peers may see it, and it is not on its way. */
