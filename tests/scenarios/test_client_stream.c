@@ -234,6 +234,30 @@ static void a_result_after_a_replace_brings_what_is_missing(void **state)
     kit_end(&k);
 }
 
+/* The stream broke before it told what was replaced, and the task ended before it was
+ * opened again: the result tells it. */
+static void a_result_tells_what_was_replaced(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "wrong");
+    event(&k, 1, "dev.segue.status", "{\"status\":\"input_required\"}");
+    kit_error(&k, stream, -32603, NULL);
+    kit_result(&k, kit_expect(&k, "tasks/get"),
+               TASK("T", "completed") ",\"result\":{\"content\":["
+                                      "{\"type\":\"text\",\"text\":\"a\"},{\"type\":"
+                                      "\"text\",\"text\":\"b\"}],"
+                                      "\"_meta\":{\"dev.segue/replace\":2}}");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 3);
+    assert_int_equal(r->last_segment, 4);
+    assert_non_null(strstr(r->log, "segment 3 a\nsegment 4 b\n"));
+    assert_at(r->result, "_meta", "");
+    kit_end(&k);
+}
+
 /* -32601: the server has no streams at all; -32602: not this one. */
 static void a_refused_stream_is_polled_instead(void **state)
 {
@@ -452,6 +476,8 @@ int main(void)
          a_late_get_does_not_bring_the_task_back, NULL, NULL, NULL},
         cmocka_unit_test(events_gone_falls_back_without_a_loss_or_a_repeat),
         cmocka_unit_test(a_result_after_a_replace_brings_what_is_missing),
+        {"R-E-7 a result tells what was replaced", a_result_tells_what_was_replaced, NULL,
+         NULL, NULL},
         cmocka_unit_test(a_refused_stream_is_polled_instead),
         cmocka_unit_test(retry_after_is_waited_for),
         cmocka_unit_test(a_question_in_a_stream_is_fetched_and_answered),

@@ -4,6 +4,7 @@
 #include "engine/asking/asked.h"
 #include "engine/asking/merge.h"
 #include "engine/asking/request.h"
+#include "engine/asking/response_2025.h"
 
 static void end(segue_request *request, segue_status status)
 {
@@ -33,7 +34,8 @@ void sgi_request_finish(segue_request *request, sgi_json result)
 {
     if (request->phase == SGI_PHASE_DONE)
         return;
-    sgi_buf_add_str(&request->result, result);
+    if (!request->void_segments || !sgi_response_drop_void(result, &request->result))
+        sgi_buf_add_str(&request->result, result);
     end_well(request);
 }
 

@@ -101,15 +101,23 @@ static bool is_one_of(const sgi_json_member *member, const char *const *names)
     return false;
 }
 
+/* When that is all of it, nothing is written. */
 static void write_meta(sgi_jw *w, sgi_json meta)
 {
     sgi_json_member member;
-    sgi_jw_key(w, "_meta");
-    sgi_jw_open(w, '{');
-    for (size_t at = 0; sgi_json_next_member(meta, &at, &member);)
-        if (!sgi_json_key_is(&member, "dev.segue/replace"))
-            write_member(w, &member);
-    sgi_jw_close(w, '}');
+    bool is_open = false;
+    for (size_t at = 0; sgi_json_next_member(meta, &at, &member);) {
+        if (sgi_json_key_is(&member, "dev.segue/replace"))
+            continue;
+        if (!is_open) {
+            sgi_jw_key(w, "_meta");
+            sgi_jw_open(w, '{');
+        }
+        is_open = true;
+        write_member(w, &member);
+    }
+    if (is_open)
+        sgi_jw_close(w, '}');
 }
 
 /* The object without these members, and without what _meta says of segments. */
@@ -157,5 +165,14 @@ bool sgi_response_clean(const sgi_response *reply, sgi_buf *out)
         !sgi_json_get(meta, "dev.segue/replace").n)
         return false;
     write_without(reply->result, names, out);
+    return true;
+}
+
+bool sgi_response_drop_void(sgi_json result, sgi_buf *out)
+{
+    static const char *const names[] = {NULL};
+    if (!sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/replace").n)
+        return false;
+    write_without(result, names, out);
     return true;
 }

@@ -1,6 +1,7 @@
 /* What the dialects of tasks have in common: how a task is named and found, and the
  * members that all of them show. */
 #include "engine/dialect/dialect.h"
+#include "engine/dialect/response_modes.h"
 #include "engine/refusal.h"
 #include "engine/serving/task.h"
 
@@ -56,6 +57,24 @@ void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op)
         if (sgi_input_is_open(op, input))
             sgi_input_write(w, input);
     sgi_jw_close(w, '}');
+}
+
+void sgi_task_add_void(sgi_buf *meta, const sgi_fold *fold)
+{
+    sgi_jw w = sgi_jw_on(meta);
+    w.comma = meta->len > 0;
+    if (fold->voided)
+        sgi_jw_member_int(&w, SGI_REPLACE, (int64_t)fold->voided);
+}
+
+void sgi_task_write_result(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
+{
+    sgi_buf meta;
+    sgi_buf_init(&meta, sgi_engine_mem(op->engine));
+    sgi_task_add_void(&meta, fold);
+    sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, sgi_buf_str(&meta));
+    w->buf->failed |= meta.failed;
+    sgi_buf_free(&meta);
 }
 
 /* ---- finding ---- */

@@ -283,11 +283,8 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
 static void add_void(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
                      const sgi_fold *fold)
 {
-    if (!op->streams || !fold->voided ||
-        !(reply->peer && reply->peer->handshake->caps & SGI_CAP_REPLACE))
-        return;
-    sgi_buf_add_lit(meta, ",\"" SGI_REPLACE "\":");
-    sgi_buf_add_uint(meta, fold->voided);
+    if (op->streams && reply->peer && reply->peer->handshake->caps & SGI_CAP_REPLACE)
+        sgi_task_add_void(meta, fold);
 }
 
 static void send_result(void *user, sgi_op *op, const sgi_fold *fold)

@@ -116,7 +116,7 @@ void sgi_tasks_2557_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     if (state == SGI_STATE_COMPLETED && fold) {
         sgi_jw_key(w, "result");
         sgi_jw_open(w, '{');
-        sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, (sgi_str){0});
+        sgi_task_write_result(w, op, fold);
         sgi_jw_close(w, '}');
     }
 }

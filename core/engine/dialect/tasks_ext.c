@@ -25,7 +25,7 @@ void sgi_tasks_ext_write(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
         /* the examples leave it out, but every result of this version has it, and clients
          * that validate the inlined one refuse it without */
         sgi_jw_member_string(w, "resultType", SGI_STR("complete"));
-        sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, (sgi_str){0});
+        sgi_task_write_result(w, op, fold);
         sgi_jw_close(w, '}');
     }
 }
