@@ -14,7 +14,9 @@
 #include "engine/asking/tracker.h"
 #include "support/client_kit.h"
 #include "support/fake_host.h"
+#include "support/linear_work.h"
 #include "support/test_mem.h"
+#include "support/world.h"
 
 #ifdef SGI_COUNT_WORK
 
@@ -32,42 +34,18 @@ static int32_t no_chance(void *user, void *bytes, size_t len)
 static segue_hooks chances = {.struct_size = sizeof chances, .random = no_chance};
 static sgi_env env = {&tm.mem, &chances};
 
-/* ---- a text that is made of n parts ---- */
-
-typedef struct text {
-    char *p;
-    size_t len, room;
-} text;
-
-static void add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(text *t, const char *format, ...)
-{
-    char part[256];
-    va_list args;
-    va_start(args, format);
-    size_t n = (size_t)vsnprintf(part, sizeof part, format, args);
-    va_end(args);
-    if (t->len + n + 1 > t->room) {
-        t->room = 2 * (t->len + n + 1);
-        t->p = realloc(t->p, t->room);
-    }
-    memcpy(t->p + t->len, part, n + 1);
-    t->len += n;
-}
+/* ---- what a hostile peer may send: n times ---- */
 
 /* {"x0":0,"x1":1,...} */
 static text object_of(const char *prefix, int n)
 {
     text t = {0};
-    add(&t, "{");
+    text_add(&t, "{");
     for (int i = 0; i < n; i++)
-        add(&t, "%s\"%s%d\":%d", i ? "," : "", prefix, i, i);
-    add(&t, "}");
+        text_add(&t, "%s\"%s%d\":%d", i ? "," : "", prefix, i, i);
+    text_add(&t, "}");
     return t;
 }
-
-/* ---- what a hostile peer may send: n times ---- */
 
 static void take(sgi_merge *merge, const char *json, size_t len)
 {
@@ -152,10 +130,10 @@ static void blocks_one_by_one(sgi_merge *merge, int n)
 static void blocks_at_once(sgi_merge *merge, int n)
 {
     text t = {0};
-    add(&t, "{\"content\":[");
+    text_add(&t, "{\"content\":[");
     for (int i = 0; i < n; i++)
-        add(&t, "%s{}", i ? "," : "");
-    add(&t, "]}");
+        text_add(&t, "%s{}", i ? "," : "");
+    text_add(&t, "]}");
     take(merge, t.p, t.len);
     free(t.p);
 }
@@ -181,20 +159,6 @@ static uint64_t merge_work(void (*send)(sgi_merge *, int), int n)
 
 /* ---- the comparison ---- */
 
-#define FIRST 1000
-
-/* Growth by more than this for four times the input is not linear. Buffers grow by half,
- * maps double: their copies come in steps. */
-#define MOST_GROWTH 6
-
-static void expect_linear(const char *what, uint64_t once, uint64_t twice, uint64_t four)
-{
-    if (twice > once * (MOST_GROWTH - 2) || four > once * MOST_GROWTH)
-        fail_msg("%s: work %llu, %llu, %llu for n, 2n, 4n", what,
-                 (unsigned long long)once, (unsigned long long)twice,
-                 (unsigned long long)four);
-}
-
 static void merging_is_linear(void **state)
 {
     static const struct {
@@ -214,9 +178,9 @@ static void merging_is_linear(void **state)
     (void)state;
     test_mem_init(&tm);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        expect_linear(rows[i].what, merge_work(rows[i].send, FIRST),
-                      merge_work(rows[i].send, 2 * FIRST),
-                      merge_work(rows[i].send, 4 * FIRST));
+        expect_linear(rows[i].what, merge_work(rows[i].send, LINEAR_FIRST),
+                      merge_work(rows[i].send, 2 * LINEAR_FIRST),
+                      merge_work(rows[i].send, 4 * LINEAR_FIRST));
     assert_int_equal(tm.live, 0);
 }
 
@@ -242,8 +206,8 @@ static void folding_is_linear(void **state)
 {
     (void)state;
     test_mem_init(&tm);
-    expect_linear("fields of events", fold_work(FIRST), fold_work(2 * FIRST),
-                  fold_work(4 * FIRST));
+    expect_linear("fields of events", fold_work(LINEAR_FIRST),
+                  fold_work(2 * LINEAR_FIRST), fold_work(4 * LINEAR_FIRST));
     assert_int_equal(tm.live, 0);
 }
 
@@ -253,7 +217,7 @@ static void folding_is_linear(void **state)
 static uint64_t client_work(void (*play)(kit *, int), int n)
 {
     kit k = {.quiet = 1};
-    kit_begin_modern(&k, NULL, SERVER_TASKS);
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
     uint64_t before = sgi_work;
     play(&k, n);
     uint64_t work = sgi_work - before;
@@ -266,7 +230,8 @@ static void list_tools(kit *k, int n)
     text t = {0};
     record *r = kit_start(k, "tools/list", NULL, NULL);
     for (int i = 0; i < n; i++)
-        add(&t,
+        text_add(
+            &t,
             "%s{\"name\":\"t%d\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
             "\"a\":{\"type\":\"string\",\"x-mcp-header\":\"H%d\"}}}}",
             i ? "," : "", i, i);
@@ -287,15 +252,70 @@ static void notify(kit *k, int n)
     kit_run(k);
 }
 
+/* A task whose stream has n events of one segment each. */
+static void stream_events(kit *k, int n)
+{
+    record *r = kit_call(k, "t");
+    kit_result(k, kit_expect(k, "tools/call"), CREATED("T"));
+    kit_expect(k, "tasks/stream");
+    for (int i = 0; i < n; i++)
+        kit_segment(k, "T", i, i + 1, "a");
+    kit_run(k);
+    assert_int_equal(r->segments, n);
+    segue_request_cancel(r->request);
+}
+
+static void tell_of_tasks(kit *k, int n)
+{
+    record *r = kit_call(k, "t");
+    kit_result(k, kit_expect(k, "tools/call"), CREATED("T"));
+    for (int i = 0; i < n; i++)
+        kit_say(k,
+                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":"
+                "{\"taskId\":\"%s%d\",\"status\":\"working\",\"statusMessage\":\"%d\"}}",
+                i % 2 ? "T" : "U", i, i);
+    kit_run(k);
+    segue_request_cancel(r->request);
+}
+
+static void tell_progress(kit *k, int n)
+{
+    record *r = kit_call(k, "t");
+    char token[64];
+    snprintf(token, sizeof token, "%s",
+             json_at(kit_expect(k, "tools/call"), "params._meta.progressToken"));
+    for (int i = 0; i < n; i++)
+        kit_say(k,
+                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+                "{\"progressToken\":%s,\"progress\":%d}}",
+                token, i);
+    kit_run(k);
+    segue_request_cancel(r->request);
+}
+
+static void answer_nobody(kit *k, int n)
+{
+    for (int i = 0; i < n; i++)
+        kit_say(k, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}", 1000000 + i);
+    kit_run(k);
+}
+
+static void ask_anything(kit *k, int n)
+{
+    for (int i = 0; i < n; i++)
+        kit_say(k, "{\"jsonrpc\":\"2.0\",\"id\":\"q%d\",\"method\":\"ping\"}", i);
+    kit_run(k);
+}
+
 static void ask_questions(kit *k, int n)
 {
     text t = {0};
     record *r = kit_call(k, "t");
     for (int i = 0; i < n / 8; i++) /* of 1,024 that may be */
-        add(&t,
-            "%s\"k%d\":{\"method\":\"elicitation/"
-            "create\",\"params\":{\"message\":\"?\"}}",
-            i ? "," : "", i);
+        text_add(&t,
+                 "%s\"k%d\":{\"method\":\"elicitation/"
+                 "create\",\"params\":{\"message\":\"?\"}}",
+                 i ? "," : "", i);
     kit_result(k, kit_expect(k, "tools/call"),
                "\"resultType\":\"input_required\",\"requestState\":\"s\","
                "\"inputRequests\":{%s}",
@@ -312,12 +332,16 @@ static void clients_are_linear(void **state)
     static const struct {
         const char *what;
         void (*play)(kit *, int);
-    } rows[] = {{"tools of a list", list_tools}, {"notifications", notify}};
+    } rows[] = {
+        {"tools of a list", list_tools},     {"notifications", notify},
+        {"events of a task", stream_events}, {"states of tasks", tell_of_tasks},
+        {"progress", tell_progress},         {"answers to nothing", answer_nobody},
+        {"requests", ask_anything}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        expect_linear(rows[i].what, client_work(rows[i].play, FIRST),
-                      client_work(rows[i].play, 2 * FIRST),
-                      client_work(rows[i].play, 4 * FIRST));
+        expect_linear(rows[i].what, client_work(rows[i].play, LINEAR_FIRST),
+                      client_work(rows[i].play, 2 * LINEAR_FIRST),
+                      client_work(rows[i].play, 4 * LINEAR_FIRST));
 }
 
 /* Keys of questions are looked through, and there are 1,024 at most: so much is the most
