@@ -87,21 +87,38 @@ size_t sgi_text_fit(sgi_str text, size_t most)
     return most;
 }
 
+size_t sgi_text_whole(char *to, sgi_str text)
+{
+    size_t left = 0;
+    for (size_t at = 0; at < text.n;) {
+        unsigned char lead = (unsigned char)text.p[at];
+        size_t bytes = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4, n = 1;
+        while (n < bytes && at + n < text.n &&
+               ((unsigned char)text.p[at + n] & 0xc0) == 0x80)
+            n++;
+        if (n == bytes && to)
+            memmove(to + left, text.p + at, n);
+        left += n == bytes ? n : 0;
+        at += n;
+    }
+    return left;
+}
+
 void sgi_text_print(char *out, size_t size, const char *format, va_list args)
 {
-    int len = vsnprintf(out, size, format, args);
-    if (len < 0 || (size_t)len < size || !size)
+    if (!size)
         return;
-    /* what was cut off is not there to be looked at: the last character may be whole */
-    size_t begin = size - 1, bytes;
-    while (begin && ((unsigned char)out[begin - 1] & 0xc0) == 0x80)
-        begin--;
-    if (!begin)
-        return;
-    unsigned char lead = (unsigned char)out[--begin];
-    bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (begin + bytes > size - 1)
-        out[begin] = 0;
+    if (vsnprintf(out, size, format, args) < 0)
+        out[0] = 0;
+    out[sgi_text_whole(out, (sgi_str){out, strlen(out)})] = 0;
+}
+
+void sgi_text_write(char *out, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    sgi_text_print(out, size, format, args);
+    va_end(args);
 }
 
 int64_t sgi_now(const sgi_env *env)

@@ -49,6 +49,18 @@ static segue_error out_of_memory = {
     .message = (char *)"out of memory",
 };
 
+/* What a message quotes may have been cut for it. */
+static char *copy_whole(const sgi_mem *mem, sgi_str text)
+{
+    size_t len = sgi_text_whole(NULL, text);
+    char *copy = sgi_alloc(mem, len + 1);
+    if (copy) {
+        sgi_text_whole(copy, text);
+        copy[len] = 0;
+    }
+    return copy;
+}
+
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data)
 {
@@ -61,7 +73,7 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
     error->rpc_code = rpc_code;
     if (message.n) /* a peer may have put a NUL into it: the rest is not shown */
         message.n = strnlen(message.p, message.n);
-    error->message = sgi_text_dup(mem, message);
+    error->message = copy_whole(mem, message);
     error->data = data.n ? sgi_text_dup(mem, data) : NULL;
     error->data_len = data.n;
     if (!error->message || (data.n && !error->data)) {

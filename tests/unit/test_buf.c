@@ -49,6 +49,21 @@ static void text_is_cut_between_characters(void **state)
     }
 }
 
+/* And so does what a precision cuts, with text behind it. */
+static void quotes_are_cut_between_characters(void **state)
+{
+    static const char whole[] = "a\u00e9\u20ac\U0001f600z";
+    static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
+    (void)state;
+    for (int most = 0; most < (int)(sizeof ends / sizeof *ends); most++) {
+        char out[16];
+        print(out, sizeof out, "<%.*s>", most, whole);
+        assert_int_equal(strlen(out), ends[most] + 2);
+        assert_memory_equal(out + 1, whole, ends[most]);
+        assert_int_equal(out[ends[most] + 1], '>');
+    }
+}
+
 static void assert_text(const sgi_buf *buf, const char *expected)
 {
     assert_int_equal(buf->len, strlen(expected));
@@ -274,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(text_is_cut_between_characters),
+        CASE(quotes_are_cut_between_characters),
         CASE(keeps_what_is_added_over_many_growths),
         CASE(writes_integers_to_their_ends),
         CASE(adding_nothing_allocates_nothing),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "engine/error.h"
 #include "support/client_kit.h"
 #include "support/http_stage.h"
 
@@ -69,6 +70,42 @@ static void status_messages_are_whole(void **state)
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
     kit_run(&k);
     kit_end(&k);
+}
+
+/* The id of a task is the server's text: 63 letters, and a character of two bytes. */
+#define LETTERS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define LONG_ID LETTERS "\xc3\xa4"
+
+static void a_log_quotes_whole_characters(void **state)
+{
+    kit k = {0};
+    char line[4096];
+    (void)state;
+    begin_call(&k, SERVER_STREAMS, line, sizeof line);
+    kit_result(&k, line, CREATED(LONG_ID));
+    kit_expect(&k, "tasks/stream");
+    kit_say(&k,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
+            "\"taskId\":\"" LONG_ID "\",\"seq\":0,\"type\":"
+            "\"dev.segue.content.partial\",\"payload\":7}}");
+    kit_run(&k);
+    assert_non_null(strstr(k.last_warning, LETTERS " has no usable payload"));
+    kit_end(&k);
+}
+
+static void a_message_has_whole_characters(void **state)
+{
+    static const char *const rows[][2] = {{"\xc3\xa4", "\xc3\xa4"},
+                                          {"a\xe2\x82", "a"},
+                                          {"\xf0\x9f\x98.", "."},
+                                          {"\xc3", ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        segue_error *error = sgi_error_new(&sgi_mem_libc, SEGUE_E_INVALID, 0,
+                                           sgi_str_of(rows[i][0]), (sgi_str){0});
+        assert_string_equal(segue_error_message(error), rows[i][1]);
+        segue_error_free(error);
+    }
 }
 
 /* ---- types ---- */
@@ -172,6 +209,8 @@ int main(void)
         cmocka_unit_test(error_messages_are_whole),
         cmocka_unit_test(progress_is_whole),
         cmocka_unit_test(status_messages_are_whole),
+        cmocka_unit_test(a_log_quotes_whole_characters),
+        cmocka_unit_test(a_message_has_whole_characters),
         cmocka_unit_test(a_type_with_a_nul_is_no_other_type),
         cmocka_unit_test(a_principal_is_utf8),
     };

@@ -368,8 +368,8 @@ void sgi_session_tell_retry(segue_session *session, const char *what, int32_t at
     session->retry.due = true;
     session->retry.attempt = attempt;
     session->retry.delay_ms = ms;
-    snprintf(session->retry.why, sizeof session->retry.why, "%s%s%s", what ? what : "",
-             what ? ": " : "", why);
+    sgi_text_write(session->retry.why, sizeof session->retry.why, "%s%s%s",
+                   what ? what : "", what ? ": " : "", why);
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
