@@ -70,8 +70,8 @@ char *sgi_text_dup(const sgi_mem *mem, sgi_str text);
 void sgi_text_free(const sgi_mem *mem, char *text);
 /* Number of bytes of a UTF-8 text that fit into `most` bytes, cut between characters. */
 size_t sgi_text_fit(sgi_str text, size_t most);
-/* Copies the text without the characters that were cut in the middle; returns how many bytes
- * are left. `to` may be the text itself; NULL only counts. */
+/* Copies the text without the characters that were cut in the middle; returns how many
+ * bytes are left. `to` may be the text itself; NULL only counts. */
 size_t sgi_text_whole(char *to, sgi_str text);
 /* snprintf, which cuts between characters: at its end, and where a precision does. */
 void sgi_text_print(char *out, size_t size, const char *format, va_list args)

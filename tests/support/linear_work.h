@@ -1,6 +1,6 @@
 /* For tests that what a peer sends costs work in proportion to its size: n, 2n and 4n of
- * something, and what each of them cost. Debug builds count the work that is done to bytes
- * (SGI_WORK): no clock is asked, and a busy machine changes nothing. */
+ * something, and what each of them cost. Debug builds count the work that is done to
+ * bytes (SGI_WORK): no clock is asked, and a busy machine changes nothing. */
 #ifndef LINEAR_WORK_H
 #define LINEAR_WORK_H
 
