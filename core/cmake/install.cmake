@@ -18,6 +18,20 @@ install(TARGETS segue_static EXPORT SegueStaticTargets
 install(EXPORT SegueTargets NAMESPACE Segue:: DESTINATION ${package_dir})
 install(EXPORT SegueStaticTargets NAMESPACE Segue:: DESTINATION ${package_dir})
 
+# What the static library links, for SegueConfig.cmake.
+set(segue_find)
+set(segue_found)
+foreach(package IN LISTS segue_packages)
+    string(REGEX MATCH "^[^ ]+" name ${package})
+    string(REPLACE " COMPONENTS" " QUIET COMPONENTS" find ${package})
+    if(find STREQUAL package)
+        string(APPEND find " QUIET")
+    endif()
+    string(APPEND segue_find "find_package(${find})\n")
+    list(APPEND segue_found "${name}_FOUND")
+endforeach()
+list(REMOVE_DUPLICATES segue_found)
+list(JOIN segue_found " AND " segue_found)
 configure_package_config_file(core/cmake/SegueConfig.cmake.in
     ${PROJECT_BINARY_DIR}/SegueConfig.cmake INSTALL_DESTINATION ${package_dir})
 # 0.x: another minor version is another ABI.
@@ -34,12 +48,7 @@ install(FILES
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
-set(pc_private -lwebsockets -lcurl -lsqlite3 -lhiredis)
-if(Hiredis_TLS)
-    list(APPEND pc_private -lhiredis_ssl)
-endif()
-list(APPEND pc_private -lssl -lcrypto -lev -pthread -lm)
-list(JOIN pc_private " " pc_private)
+list(JOIN segue_link_flags " " pc_private)
 configure_file(core/cmake/segue.pc.in ${PROJECT_BINARY_DIR}/segue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/segue.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

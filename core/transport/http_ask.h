@@ -1,11 +1,12 @@
 /* The insides of the client of Streamable HTTP, for its files:
  *
- *   http_client.c    the transport: settings, the wire session, opening and closing
- *   http_ask.c       one exchange: a POST or GET, what comes back, its resumption
- *   http_ask_head.c  the headers of a request: ours, the tool's, the application's
- *   http_auth.c      access tokens: what a flow of the engine's needs is done here
- *   http_ask_auth.c  a request before it goes, and when the server does not let it in
- *   header_hook.c    asking the application for headers
+ *   http_client.c       the transport: settings, the wire session, opening and closing
+ *   http_ask.c          one exchange: a POST or GET, what comes back, its resumption
+ *   http_ask_head.c     the headers of a request: ours, the tool's, the application's
+ *   http_auth.c         access tokens: what a flow of the engine's needs is done here
+ *   http_ask_token.c    a request that waits for a token, or needs another one
+ *   http_ask_refusal.c  a request that the server does not let in
+ *   header_hook.c       asking the application for headers
  *
  * Loop thread and lock held, except where segue.h allows any thread. */
 #ifndef SGI_HTTP_ASK_H
@@ -113,10 +114,8 @@ size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room)
 segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
                                  const char *value);
 
-/* ---- http_ask_auth.c ---- */
+/* ---- http_ask_refusal.c ---- */
 
-/* True when it has to wait for a token; sgi_http_ask_depart goes on. */
-bool sgi_http_ask_wants_token(sgi_http_ask *ask);
 /* The head of a response is there. */
 void sgi_http_ask_note(sgi_http_ask *ask, const sgi_fetch *fetch);
 /* It was refused, and may be let in when it comes again: what that takes is under way, or
@@ -124,10 +123,20 @@ void sgi_http_ask_note(sgi_http_ask *ask, const sgi_fetch *fetch);
 bool sgi_http_ask_again(sgi_http_ask *ask);
 /* 401 stays: the engine is told what the server says of it. */
 void sgi_http_ask_unauthorized(sgi_http_ask *ask);
+
+/* ---- http_ask_token.c; absent/oauth.c where there is no OAuth ---- */
+
+/* True when it has to wait for a token; sgi_http_ask_depart goes on. */
+bool sgi_http_ask_wants_token(sgi_http_ask *ask);
+/* The server has let it in: its token is good. */
+void sgi_http_ask_admitted(sgi_http_ask *ask);
+/* It was refused: another token may help. True: it goes again, waits for one, or is gone.
+ * False: no token helps. */
+bool sgi_http_ask_renew(sgi_http_ask *ask);
 /* A flow is through: those that waited go, or end. */
 void sgi_http_ask_admit(sgi_http_client *client);
 
-/* ---- http_auth.c ---- */
+/* ---- http_auth.c; absent/oauth.c where there is no OAuth ---- */
 
 /* Like a hook it frees itself, after free_user. */
 segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,

@@ -170,7 +170,7 @@ describe(
     UnsupportedError,
     -14,
     "SEGUE_E_UNSUPPORTED",
-    "the peer does not support this",
+    "the peer or this build does not support this",
     false,
 );
 

@@ -27,6 +27,8 @@
  *   - Durations are int64 milliseconds.
  *
  * Caveats
+ *   - A build may leave out HTTP, OAuth, SQLite or Redis (CMake: SEGUE_HTTP and so on).
+ *     A function that needs a part which is not there returns SEGUE_E_UNSUPPORTED.
  *   - After fork() a runtime works only in the parent; make a new one in the child.
  *   - A write of the library never raises SIGPIPE: around it, and all through
  *     segue_runtime_run, the signal is blocked in the calling thread. Signal handlers and

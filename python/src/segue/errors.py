@@ -200,7 +200,7 @@ class UnsupportedError(Error):
 
     status = -14
     name = "SEGUE_E_UNSUPPORTED"
-    text = "the peer does not support this"
+    text = "the peer or this build does not support this"
 
 
 class RequestCancelledError(Error):

@@ -5,13 +5,8 @@
  * A request waits for FLOWS_MAX flows because it was refused: a server may want one scope
  * and then another, but not forever. Meanwhile its time in the engine stands still: it is
  * the user who is slow. Only a refusal ends it for good: where the authorization server
- * is out of reach it comes again, as often and as long as it may reconnect.
- *
- * Where no flow helps, or there is none, the application is asked for other headers,
- * once. */
+ * is out of reach it comes again, as often and as long as it may reconnect. */
 #include "transport/http_ask.h"
-
-#include "wire/challenge.h"
 
 #define FLOWS_MAX 3
 
@@ -28,57 +23,14 @@ bool sgi_http_ask_wants_token(sgi_http_ask *ask)
     return wait;
 }
 
-void sgi_http_ask_note(sgi_http_ask *ask, const sgi_fetch *fetch)
+void sgi_http_ask_admitted(sgi_http_ask *ask)
 {
     sgi_http_auth *auth = ask->client->auth;
-    sgi_buf_reset(&ask->challenge, 0);
-    if (ask->status == 401 || ask->status == 403)
-        sgi_fetch_add_headers(fetch, "www-authenticate", &ask->challenge);
     if (!auth)
         return;
-    if (ask->status < 400)
-        ask->flows = 0;
+    ask->flows = 0;
     if (ask->status < 300)
         sgi_flow_accepted(sgi_http_auth_flow(auth), ask->token);
-}
-
-/* The application may have other headers: it is asked, once. */
-static bool ask_application(sgi_http_ask *ask)
-{
-    if ((ask->status != 401 && ask->status != 403) || ask->asked_again ||
-        !sgi_header_hook_asks(ask->client->hook))
-        return false;
-    ask->asked_again = ask->waits_for_headers = true;
-    sgi_buf_reset(&ask->body, 0);
-    sgi_header_hook_ask(ask->client->hook, ask->client, ask->status);
-    return true;
-}
-
-/* Of the challenge, behind a colon; what is not plain is left out. */
-static size_t add_said(sgi_http_ask *ask, const char *name, char *text, size_t room)
-{
-    sgi_buf said;
-    size_t n = 0;
-    sgi_buf_init(&said, ask->challenge.mem);
-    if (sgi_challenge_find(sgi_buf_str(&ask->challenge), name, &said) && said.len) {
-        text[n++] = ':';
-        text[n++] = ' ';
-        for (size_t i = 0; i < said.len && n + 1 < room; i++)
-            if (said.p[i] >= ' ' && said.p[i] <= '~')
-                text[n++] = said.p[i];
-    }
-    text[n] = 0;
-    sgi_buf_free(&said);
-    return n;
-}
-
-void sgi_http_ask_unauthorized(sgi_http_ask *ask)
-{
-    char text[400] = "it asks for authorization";
-    size_t n = strlen(text);
-    n += add_said(ask, "error", text + n, 100);
-    add_said(ask, "error_description", text + n, sizeof text - n);
-    sgi_ask_unauthorized(ask->conn, ask->status, text);
 }
 
 static void shut_out(sgi_http_ask *ask, const char *why)
@@ -97,11 +49,11 @@ static void turn_away(sgi_http_ask *ask, segue_status status, const char *why)
         sgi_http_ask_put_off(ask, why);
 }
 
-bool sgi_http_ask_again(sgi_http_ask *ask)
+bool sgi_http_ask_renew(sgi_http_ask *ask)
 {
     sgi_http_auth *auth = ask->client->auth;
     if (!auth || (ask->status != 401 && ask->status != 403))
-        return ask_application(ask);
+        return false;
     sgi_flow *flow = sgi_http_auth_flow(auth);
     if (ask->flows == FLOWS_MAX) {
         shut_out(ask, "the server refuses each token anew");
@@ -110,7 +62,7 @@ bool sgi_http_ask_again(sgi_http_ask *ask)
     switch (
         sgi_flow_refused(flow, ask->status, sgi_buf_str(&ask->challenge), ask->token)) {
     case SGI_FLOW_OTHER:
-        return ask_application(ask);
+        return false;
     case SGI_FLOW_NO:
         turn_away(ask, sgi_flow_status(flow), sgi_flow_why(flow));
         return true;

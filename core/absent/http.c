@@ -1,0 +1,137 @@
+/* A library that speaks stdio alone. No listener, no bearer and no transport over HTTP
+ * exists in it: functions that take one refuse what they are given. */
+#include "absent/absent.h"
+#include "api/guard.h"
+#include "engine/error.h"
+#include "transport/transport.h"
+
+static const char absent[] = SGI_ABSENT_TEXT("HTTP", "SEGUE_HTTP");
+
+static segue_status refuse(segue_runtime *runtime, segue_error **error)
+{
+    const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(runtime));
+    return sgi_error_give(error, mem, SEGUE_E_UNSUPPORTED, "%s", absent);
+}
+
+segue_status segue_server_listen(segue_server *server,
+                                 const segue_listen_options *options,
+                                 segue_listener **out, segue_error **error)
+{
+    (void)options;
+    (void)out;
+    segue_status status = sgi_enter(SGI_FN_segue_server_listen, server, SGI_MAGIC_SERVER);
+    if (status != SEGUE_OK)
+        return status;
+    segue_runtime *runtime = sgi_handle_runtime(server);
+    sgi_leave(server);
+    return refuse(runtime, error);
+}
+
+segue_status segue_transport_http(segue_runtime *runtime, const char *url,
+                                  const segue_http_options *options,
+                                  segue_transport **out, segue_error **error)
+{
+    (void)url;
+    (void)options;
+    (void)out;
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_http, runtime);
+    return status == SEGUE_OK ? refuse(runtime, error) : sgi_refused(status, error);
+}
+
+segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirect_url)
+{
+    segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_authorize, runtime);
+    if (status == SEGUE_OK && !redirect_url)
+        status = SEGUE_E_INVALID;
+    return status == SEGUE_OK ? SEGUE_E_UNSUPPORTED : status;
+}
+
+/* ---- transports: none is one of HTTP ---- */
+
+static segue_status refuse_transport(const segue_transport *transport)
+{
+    bool is_one = transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
+    return is_one ? SEGUE_E_STATE : SEGUE_E_INVALID;
+}
+
+segue_status segue_transport_set_header(segue_transport *transport, const char *name,
+                                        const char *value)
+{
+    (void)value;
+    return name ? refuse_transport(transport) : SEGUE_E_INVALID;
+}
+
+segue_status segue_transport_set_oauth(segue_transport *transport,
+                                       const segue_oauth_options *options)
+{
+    return options ? refuse_transport(transport) : SEGUE_E_INVALID;
+}
+
+const char *segue_transport_header(const segue_transport *transport, const char *name)
+{
+    (void)transport;
+    (void)name;
+    return NULL;
+}
+
+const char *segue_transport_peer(const segue_transport *transport)
+{
+    (void)transport;
+    return "";
+}
+
+/* ---- listeners and bearers: there are none ---- */
+
+const char *segue_listener_url(const segue_listener *listener)
+{
+    (void)listener;
+    return "";
+}
+
+segue_status segue_listener_reload(segue_listener *listener, segue_error **error)
+{
+    (void)listener;
+    (void)error;
+    return SEGUE_E_INVALID;
+}
+
+segue_status segue_listener_close(segue_listener *listener)
+{
+    (void)listener;
+    return SEGUE_E_INVALID;
+}
+
+void segue_listener_free(segue_listener *listener)
+{
+    (void)listener;
+}
+
+const char *segue_bearer_token(const segue_bearer *bearer, size_t *len)
+{
+    (void)bearer;
+    if (len)
+        *len = 0;
+    return "";
+}
+
+segue_status segue_bearer_accept(segue_bearer *bearer, const char *principal,
+                                 const char *scopes, int64_t expires_ms)
+{
+    (void)bearer;
+    (void)principal;
+    (void)scopes;
+    (void)expires_ms;
+    return SEGUE_E_INVALID;
+}
+
+segue_status segue_bearer_refuse(segue_bearer *bearer, const char *reason)
+{
+    (void)bearer;
+    (void)reason;
+    return SEGUE_E_INVALID;
+}
+
+void segue_bearer_free(segue_bearer *bearer)
+{
+    (void)bearer;
+}

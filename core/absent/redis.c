@@ -1,0 +1,14 @@
+#include <stdio.h>
+
+#include "absent/absent.h"
+#include "store/store.h"
+
+segue_status sgi_store_redis_new(const char *url, const segue_store_options *options,
+                                 segue_store **out, char *message, size_t room)
+{
+    (void)url;
+    (void)options;
+    (void)out;
+    snprintf(message, room, "%s", SGI_ABSENT_TEXT("Redis", "SEGUE_REDIS"));
+    return SEGUE_E_UNSUPPORTED;
+}

@@ -1,0 +1,75 @@
+# The parts of the library that a build may leave out. Each has a switch, the files that
+# belong to it alone, a file that stands in its place (core/absent), and what only it
+# links. Everything else in core is in each build.
+include(CMakeDependentOption)
+
+option(SEGUE_HTTP "Streamable HTTP, client and server (libwebsockets, curl, libssl)" ON)
+cmake_dependent_option(SEGUE_OAUTH
+    "The authorization flows of the client over HTTP" ON SEGUE_HTTP OFF)
+option(SEGUE_SQLITE "The store in a file (SQLite)" ON)
+option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
+
+file(GLOB segue_sources CONFIGURE_DEPENDS
+    core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
+    core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c)
+set(segue_left_out)   # names of the parts that are off
+set(segue_packages)   # what find_package takes
+set(segue_libraries)  # targets
+set(segue_link_flags) # the same for pkg-config
+
+# part(NAME FILES pattern... [PACKAGES ...] [LIBRARIES ...] [FLAGS ...])
+macro(part name)
+    cmake_parse_arguments(part "" "" "FILES;PACKAGES;LIBRARIES;FLAGS" ${ARGN})
+    file(GLOB segue_files_${name} CONFIGURE_DEPENDS ${part_FILES})
+    string(TOLOWER ${name} part_lower)
+    set(segue_absent_${name} ${PROJECT_SOURCE_DIR}/core/absent/${part_lower}.c)
+    set(segue_libraries_${name} ${part_LIBRARIES})
+    if(SEGUE_${name})
+        foreach(package IN LISTS part_PACKAGES)
+            string(REPLACE " " ";" arguments ${package})
+            find_package(${arguments} REQUIRED)
+        endforeach()
+        list(APPEND segue_packages ${part_PACKAGES})
+        list(APPEND segue_libraries ${part_LIBRARIES})
+        list(APPEND segue_link_flags ${part_FLAGS})
+    else()
+        list(APPEND segue_left_out ${name})
+        list(REMOVE_ITEM segue_sources ${segue_files_${name}})
+        if(NOT "${name}" STREQUAL "OAUTH" OR SEGUE_HTTP) # it is a part of HTTP
+            list(APPEND segue_sources ${segue_absent_${name}})
+        endif()
+    endif()
+endmacro()
+
+part(HTTP
+    FILES core/api/api_http*.c core/engine/authorizing/*.c core/transport/acceptor.c
+        core/transport/address.c core/transport/bearer*.c core/transport/fetch*.c
+        core/transport/header_hook.c core/transport/http_*.c core/transport/link*.c
+        core/transport/listen_socket.c core/transport/socket_guest.c core/transport/tls.c
+    PACKAGES "Libwebsockets 4.1" "CURL 7.74" "OpenSSL 3.0 COMPONENTS SSL"
+    LIBRARIES Libwebsockets::Libwebsockets CURL::libcurl OpenSSL::SSL
+    FLAGS -lwebsockets -lcurl -lssl)
+part(OAUTH
+    FILES core/engine/authorizing/*.c core/transport/http_auth.c
+        core/transport/http_ask_token.c)
+part(SQLITE
+    FILES core/store/sqlite*.c
+    PACKAGES SQLite3 LIBRARIES SQLite::SQLite3 FLAGS -lsqlite3)
+part(REDIS
+    FILES core/store/redis*.c
+    PACKAGES "Hiredis 0.14" LIBRARIES Hiredis::Hiredis FLAGS -lhiredis)
+if(SEGUE_REDIS AND Hiredis_TLS)
+    find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
+    list(APPEND segue_libraries OpenSSL::SSL)
+    list(APPEND segue_link_flags -lhiredis_ssl -lssl)
+endif()
+
+# What each build links.
+foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")
+    string(REPLACE " " ";" arguments ${package})
+    find_package(${arguments} REQUIRED)
+    list(APPEND segue_packages ${package})
+endforeach()
+list(APPEND segue_libraries Libev::Libev OpenSSL::Crypto Threads::Threads m)
+list(REMOVE_DUPLICATES segue_libraries)
+list(APPEND segue_link_flags -lcrypto -lev -pthread -lm)

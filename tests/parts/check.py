@@ -1,0 +1,71 @@
+"""A library with some of the optional parts links what they need and nothing else, speaks
+stdio, and says of each missing part which CMake option brings it.
+
+Usage: check.py LIBRARY PROBE CLIENT SERVER [PART...]
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+# What the library links in any case, and for a part. Names without versions.
+BASE = {"libc", "libcrypto", "libev", "libm"}
+LIBRARIES = {
+    "HTTP": {"libwebsockets", "libcurl", "libssl"},
+    "OAUTH": set(),
+    "SQLITE": {"libsqlite3"},
+    "REDIS": {"libhiredis", "libhiredis_ssl", "libssl"},
+}
+# What the probe asks for, and the part that it needs.
+ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "sqlite": "SQLITE",
+         "redis": "REDIS"}
+
+
+def run(library, *command):
+    done = subprocess.run(
+        command, env={**os.environ, "LD_PRELOAD": library}, capture_output=True,
+        text=True, timeout=300)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def needed_by(library):
+    said = subprocess.run(["readelf", "-d", library], capture_output=True, text=True,
+                          check=True).stdout
+    return {name.split("-")[0] for name in re.findall(r"NEEDED.*\[([^].]+)\.so", said)}
+
+
+def check_libraries(library, parts):
+    allowed = BASE.union(*(LIBRARIES[part] for part in parts))
+    wanted = {"libc", "libcrypto", "libev"}
+    needed = needed_by(library)
+    assert wanted <= needed <= allowed, f"{library} needs {sorted(needed)}"
+
+
+def check_parts(library, probe, parts):
+    said = dict(line.split(": ", 1) for line in run(library, probe).splitlines())
+    assert said.keys() == set(ASKED) - ({"oauth"} if "HTTP" not in parts else set()), said
+    for asked, answer in said.items():
+        part = ASKED[asked]
+        if part in parts:
+            assert answer == "there", f"{asked}: {answer}"
+        elif asked == "oauth":
+            assert answer == "unsupported", answer
+        else:
+            assert f"SEGUE_{part}=ON" in answer, f"{asked}: {answer}"
+
+
+def check_stdio(library, client, server):
+    said = run(library, client, "count", '{"n":3}', server)
+    assert "segment 3: 3" in said and "result: " in said, said
+
+
+def main():
+    library, probe, client, server, *parts = sys.argv[1:]
+    check_libraries(library, parts)
+    check_parts(library, probe, parts)
+    check_stdio(library, client, server)
+
+
+main()
