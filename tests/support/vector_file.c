@@ -101,6 +101,7 @@ static char *check_needs(const vector_file *file, sgi_json vector, const char *r
         {"clock", "advance_ms", NULL}, {"cut", "cut", NULL},
         {"draft_tasks", NULL, NULL},   {"host", "host", "client"},
         {"resumable", NULL, "client"}, {"questions_as_tasks", NULL, "server"},
+        {"keys", NULL, "server"},
     };
     char *prelude = vector_text("%s %s", role, revision);
     sgi_json begin = sgi_json_get(file->begin, prelude);
