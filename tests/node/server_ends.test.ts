@@ -128,6 +128,42 @@ for (const kind of Object.keys(KINDS) as Kind[]) {
     );
 }
 
+for (const way of ["pair", "http"] as const) {
+    test(`R-975-29 a server that ends lets parked calls go [${way}]`, { timeout }, () =>
+        inDirectory(async (store) => {
+            const runs: number[] = [];
+            let token = "";
+            const during = async (work: (session: Session) => Promise<void>) => {
+                const server = new Server({ name: "parks", store });
+                const options = { resumable: true, restartable: true } as const;
+                server.tool("count", options, async function* (_, { resumed }) {
+                    runs.push(resumed?.segments ?? 0);
+                    if (!resumed) {
+                        yield "1 ";
+                        await new Promise(() => undefined);
+                    }
+                    yield "2";
+                });
+                const calls = { era: "legacy", tasks: false, proxy: "" } as const;
+                const target = way === "pair" ? server : (await server.listenHttp()).url;
+                const session = await connect(target, calls);
+                await work(session);
+                await session.close();
+                await server.close({ drainMs: 0 });
+            };
+            await during(async (session) => {
+                const stream = session.stream("count", {}, { onLeave: "detach" });
+                for await (const _ of stream) break;
+                token = stream.token ?? "";
+            });
+            await during(async (session) => {
+                assert.equal((await session.resume(token).result()).text, "1 2");
+            });
+            assert.deepEqual(runs, [0, 1]);
+        }),
+    );
+}
+
 test(
     "AS-78 a server that was there before has the tasks of one that ends",
     {

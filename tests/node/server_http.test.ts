@@ -331,3 +331,17 @@ async function statusByHost(url: string, host: string): Promise<number> {
         request.end(JSON.stringify(init));
     });
 }
+
+test("an era that was chosen is that of its session", { timeout }, async () => {
+    const server = simple();
+    const { url } = await server.listenHttp();
+    for (const [era, found] of [
+        ["legacy", "legacy"],
+        ["auto", "modern"],
+    ] as const) {
+        const session = await connect(url, { era, proxy: "" });
+        assert.equal(session.peer.era, found);
+        await session.close();
+    }
+    await server.close();
+});

@@ -76,6 +76,12 @@ server.tool("die", fatal, ({ file }) => {
     appendFileSync(file, "died\n");
     process.exit(3);
 });
+const shortly = { ...fatal, resumeMaxWaitMs: 1000 };
+/** Runs no longer than a second without its client. */
+server.tool("parked_shortly", shortly, async function* ({ file }) {
+    appendFileSync(file, "ran\n");
+    yield* begun();
+});
 server.tool("parked_lost", { resumable: true }, begun);
 
 const drainMs = Number(values.drain);

@@ -9,6 +9,7 @@ import readline from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import {
     connect,
@@ -245,31 +246,63 @@ for (const end of ["SIGKILL", "SIGTERM"] as const) {
     );
 }
 
+/** A session with a server that is asked to end then by the end of its input, or by a
+ * signal. */
+async function whileItRuns(
+    way: string,
+    options: string[],
+    work: (session: Session) => Promise<void>,
+): Promise<void> {
+    const calls = { era: "legacy", tasks: false, maxReconnects: -1 } as const;
+    if (way === "stdio") {
+        const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
+        const how = { ...calls, env, onStderr: () => undefined };
+        const session = await connect([...COMMAND, ...options], how);
+        await work(session);
+        await session.close();
+        return;
+    }
+    await overHttp(options, async (url, child) => {
+        const session = await connect(url, { proxy: "", ...calls });
+        await work(session);
+        await session.close();
+        child.kill("SIGTERM");
+        assert.equal(await ended(child), 0);
+    });
+}
+
 for (const way of ["stdio", "http"]) {
+    const late = `R-975-27: a call whose client was away for too long [${way}]`;
+    test(late, { timeout }, () =>
+        inDirectory(async (directory) => {
+            const options = ["--store", path.join(directory, "calls.db"), "--drain", "0"];
+            const file = path.join(directory, "ran");
+            let token = "";
+            await whileItRuns(way, options, async (session) => {
+                const how = { onLeave: "detach" } as const;
+                const stream = session.stream("parked_shortly", { file }, how);
+                for await (const _ of stream) break;
+                token = stream.token ?? "";
+            });
+            await sleep(1500); // longer than it may be away, without a server
+            await whileItRuns(way, options, async (session) => {
+                await assert.rejects(session.resume(token).result(), (error) => {
+                    assert.ok(error instanceof RemoteError);
+                    assert.deepEqual(error.data, { reason: "expired" });
+                    return true;
+                });
+            });
+            assert.equal(readFileSync(file, "utf8"), "ran\n");
+        }),
+    );
+
     const name = `R-975-29: a parked call goes on in the next process [${way}]`;
     test(name, { timeout: 120_000 }, () =>
         inDirectory(async (directory) => {
             const options = ["--store", path.join(directory, "calls.db"), "--drain", "0"];
             const tokens: string[] = [];
-            /** A server that is asked to end by the end of its input, or by a signal. */
-            const during = async (work: (session: Session) => Promise<void>) => {
-                const calls = { era: "legacy", tasks: false, maxReconnects: -1 } as const;
-                if (way === "stdio") {
-                    const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
-                    const how = { ...calls, env, onStderr: () => undefined };
-                    const session = await connect([...COMMAND, ...options], how);
-                    await work(session);
-                    await session.close();
-                    return;
-                }
-                await overHttp(options, async (url, child) => {
-                    const session = await connect(url, { proxy: "", ...calls });
-                    await work(session);
-                    await session.close();
-                    child.kill("SIGTERM");
-                    assert.equal(await ended(child), 0);
-                });
-            };
+            const during = (work: (session: Session) => Promise<void>) =>
+                whileItRuns(way, options, work);
             await during(async (session) => {
                 for (const [tool, args] of [
                     ["parked", { to: 6, pauseAt: 4 }],

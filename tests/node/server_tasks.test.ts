@@ -221,6 +221,29 @@ for (const way of ["pair", "http"] as const) {
         });
     }
 
+    for (const era of ["legacy", "modern"] as const) {
+        const name = `AS-8 what streams does not wait to be a task [${way}, ${era}]`;
+        test(name, { timeout: 120_000 }, async () => {
+            const server = new Server({ name: "streams" });
+            const go = new Gate();
+            const options = { task: "may", promoteAfterMs: 3_600_000 } as const;
+            server.tool("count", options, async function* () {
+                yield "one";
+                await go.opened;
+                yield "two";
+            });
+            await serve({ way, era }, server, async (session) => {
+                await session.listTools();
+                const told: (string | undefined)[] = [];
+                for await (const { text } of session.stream("count")) {
+                    told.push(text);
+                    go.open();
+                }
+                assert.deepEqual(told, ["one", "two"]);
+            });
+        });
+    }
+
     const legacy: World = { way, era: "legacy" };
     test(`AS-9 expiry is the same error everywhere [${way}]`, async () => {
         await serve(legacy, failing(), async (session) => {

@@ -8,7 +8,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { Server, type ServerOptions } from "segue-mcp";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect, Server, type ServerOptions } from "segue-mcp";
 
 const related = "io.modelcontextprotocol/related-task";
 const minute = 60_000;
@@ -40,7 +41,7 @@ class Wire {
     }
 
     async initialize(): Promise<Answer> {
-        const responses = { modes: ["task", "immediate"] };
+        const responses = { modes: ["task", "immediate", "streaming"] };
         const tasks = { requests: { tools: { call: {} } }, responses };
         return await this.post(1, "initialize", {
             protocolVersion: "2025-11-25",
@@ -152,6 +153,40 @@ for (const tool of tools) {
     });
 }
 
+/** The next response waits 2 ms for more, unless it is full. */
+test("R-1905-28: segments in quick succession go out together", async () => {
+    const many = 2000;
+    const server = new Server({ name: "counter" });
+    server.tool("count", { task: "may" }, async function* () {
+        yield "first";
+        await sleep(10); // which goes out
+        for (let number = 0; number < many; number++) {
+            await new Promise(setImmediate);
+            yield `${number} `;
+        }
+    });
+    const serving = await server.listenHttp();
+    try {
+        const wire = new Wire(serving.url);
+        await wire.begin();
+        const task = { ttl: minute, responseModes: ["streaming"] };
+        const params = { name: "count", arguments: {}, task };
+        const began = performance.now();
+        const { messages } = await wire.post(2, "tools/call", params);
+        const ms = performance.now() - began;
+        const told = messages.filter(({ id }) => id === 2);
+        const blocks = told.flatMap(
+            ({ result }) => (result?.["partial-content"] ?? []) as { seqNr: number }[],
+        );
+        const numbers = blocks.map(({ seqNr }) => seqNr);
+        const wanted = Array.from({ length: many + 1 }, (_, at) => at + 1);
+        assert.deepEqual(numbers, wanted);
+        assert.ok(told.length <= ms + 10, `${told.length} responses in ${ms} ms`);
+    } finally {
+        await serving.close();
+    }
+});
+
 test("R-776-26: a cancelled call gets no answer", async () => {
     let begun = (): void => {};
     const server = new Server({ name: "waiter" });
@@ -192,6 +227,7 @@ test("R-776-26: a cancelled call gets no answer", async () => {
 /** An authorization server that tells its keys and nothing else. */
 class Keys {
     looks = 0;
+    isAway = false;
     url = "";
     #kid = "one";
     #pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -199,6 +235,7 @@ class Keys {
         this.looks++;
         const key = { kid: this.#kid, alg: "ES256", use: "sig" };
         const jwk = { ...this.#pair.publicKey.export({ format: "jwk" }), ...key };
+        response.statusCode = this.isAway ? 503 : 200;
         response.setHeader("Content-Type", "application/json");
         response.end(JSON.stringify({ keys: [jwk] }));
     });
@@ -259,6 +296,28 @@ test("unknown keys do not shut out who is honest", async () => {
         assert.equal(last?.status, 503);
         assert.ok(Number(last.retryAfter) > 0);
         assert.equal((await ask(keys.token(url))).status, 200);
+    } finally {
+        await serving.close();
+        await keys.close();
+    }
+});
+
+/** Our client does, where it is asked to. */
+test("who comes before the keys comes again", { timeout: 2 * minute }, async () => {
+    const keys = new Keys();
+    await keys.start();
+    keys.isAway = true;
+    const auth = { issuer: keys.url, jwksUrl: `${keys.url}/keys` };
+    const serving = await new Server({ name: "guarded" }).listenHttp({ auth });
+    try {
+        const token = keys.token(serving.url);
+        const options = { auth: token, proxy: "", connectTimeoutMs: minute };
+        const connecting = connect(serving.url, options);
+        while (!keys.looks) await sleep(10);
+        keys.isAway = false;
+        const session = await connecting;
+        assert.equal(session.peer.server.name, "guarded");
+        await session.close();
     } finally {
         await serving.close();
         await keys.close();

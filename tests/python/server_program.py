@@ -99,6 +99,15 @@ async def parked_lost(ctx: segue.Context) -> None:
     await asyncio.Event().wait()
 
 
+@server.tool(resumable=True, restartable=True, resume_within=1)
+async def parked_shortly(file: str, ctx: segue.Context) -> None:
+    """Runs no longer than a second without its client."""
+    with open(file, "a") as out:
+        out.write("ran\n")
+    await ctx.send("begun")
+    await asyncio.Event().wait()
+
+
 @server.tool(resumable=True, restartable=True)
 async def die(file: str) -> None:
     """Takes its process along, each time."""

@@ -231,6 +231,16 @@ def test_tokens(nothing_left: None, caplog: pytest.LogCaptureFixture) -> None:
         segue.BearerAuth("https://as.example.org")
 
 
+def test_an_era_that_was_chosen_is_that_of_its_session(nothing_left: None) -> None:
+    async def work() -> None:
+        async with simple().serving(http="127.0.0.1:0") as serving:
+            for era, found in (("legacy", "legacy"), ("auto", "modern")):
+                async with segue.connect(serving.url, era=era) as session:
+                    assert session.peer.era == found
+
+    run(work)
+
+
 def test_tls(nothing_left: None, tmp_path: Path) -> None:
     cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
     name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]

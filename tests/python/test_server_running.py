@@ -273,6 +273,43 @@ def test_a_parked_call_goes_on_in_the_next_process(
             assert run(program.ended) == 0
 
 
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_a_call_whose_client_was_away_for_too_long_does_not_run_again(
+    nothing_left: None, tmp_path: Path, way: str
+) -> None:
+    """R-975-27: the time goes on while there is no server."""
+    ran = tmp_path / "ran"
+    options = ("--store", str(tmp_path / "calls.db"), "--drain", "0")
+    session_options: Any = {"era": "legacy", "tasks": False, "max_reconnects": -1}
+    token = ""
+    port = free_port()
+
+    async def begin(target: Any) -> None:
+        nonlocal token
+        async with segue.connect(target, **session_options) as session:
+            stream = session.stream("parked_shortly", file=str(ran), on_leave="detach")
+            async for _ in stream:
+                break
+            token = stream.token or ""
+
+    async def come_back(target: Any) -> None:
+        async with segue.connect(target, **session_options) as session:
+            with pytest.raises(segue.RemoteError) as caught:
+                await session.resume(token)
+            assert caught.value.data == {"reason": "expired"}
+
+    for work in (begin, come_back):
+        if way == "stdio":
+            run(lambda: work([*COMMAND, *options]))
+        else:
+            with Program(*options, port=port) as program:
+                run(lambda: work(program.url))
+                program.signal(signal.SIGTERM)
+                assert run(program.ended) == 0
+        time.sleep(1.5 if work is begin else 0)  # longer than it may be away
+    assert ran.read_text() == "ran\n"
+
+
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 def test_a_call_that_kills_its_server_has_an_end(
     nothing_left: None, tmp_path: Path, era: Any

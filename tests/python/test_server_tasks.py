@@ -122,17 +122,21 @@ def test_a_task_that_is_cancelled(world: ServerWorld) -> None:
     world.run(server, work)
 
 
+@pytest.mark.parametrize("is_parked", [False, True], ids=["task", "parked"])
 @pytest.mark.parametrize("way", ["pair", "http"])
-def test_a_loop_that_ends_lets_tasks_go(
-    nothing_left: None, tmp_path: Path, way: str
+def test_a_loop_that_ends_lets_calls_go(
+    nothing_left: None, tmp_path: Path, way: str, is_parked: bool
 ) -> None:
-    """AS-78: what was under way when a loop ended goes on in the next one, which has the
-    store; however the loop came to its end."""
+    """AS-78, R-975-29: a task or a call that can be resumed, under way when a loop ended,
+    goes on in the next one, which has the store; however the loop came to its end."""
     server = segue.Server("loops", store=tmp_path / "tasks.db")
+    options: Any = {"era": "legacy", "tasks": False} if is_parked else {}
     runs: list[int] = []
     token = ""
 
-    @server.tool(task="may", restartable=True)
+    @server.tool(
+        task="never" if is_parked else "may", resumable=is_parked, restartable=True
+    )
     async def count(ctx: segue.Context) -> AsyncIterator[str]:
         resumed = ctx.resumed
         runs.append(resumed.segments if resumed else 0)
@@ -143,16 +147,15 @@ def test_a_loop_that_ends_lets_tasks_go(
 
     async def first(url: Any) -> None:
         nonlocal token
-        async with segue.connect(url) as session:
-            task = await session.start("count")
-            async for segment in task:
+        async with segue.connect(url, **options) as session:
+            stream = session.stream("count", on_leave="detach")
+            async for segment in stream:
                 if segment.number == 2:
                     break
-            token = task.token or ""
-            task.detach()
+            token = stream.token or ""
 
     async def second(url: Any) -> None:
-        async with segue.connect(url) as session:
+        async with segue.connect(url, **options) as session:
             assert (await session.resume(token).result()).text == "1 2 3 4 "
 
     for work in (first, second):
@@ -420,6 +423,32 @@ def test_how_it_failed_behind_segments(nothing_left: None, way: str, era: str) -
             assert told.result is not None and told.result.text == "onetwooops"
 
     ServerWorld(way, era).run(failing(), work)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_what_streams_does_not_wait_to_be_a_task(
+    nothing_left: None, way: str, era: str
+) -> None:
+    """AS-8: `promote_after` says when a call becomes a task; its segments do not wait."""
+    server = segue.Server("streams")
+    go = asyncio.Event()
+
+    @server.tool(task="may", promote_after=3600)
+    async def count() -> AsyncIterator[str]:
+        yield "one"
+        await go.wait()
+        yield "two"
+
+    async def work(session: Any) -> None:
+        await session.list_tools()
+        stream = session.stream("count")
+        assert (await anext(stream)).text == "one"
+        go.set()
+        assert (await anext(stream)).text == "two"
+        assert (await stream.collect()).text == "onetwo"
+
+    ServerWorld(way, era).run(server, work)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,6 +7,7 @@ import asyncio
 import http.client
 import json
 import time
+from collections.abc import AsyncIterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -35,7 +36,7 @@ class Wire:
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
         }
-        modes = {"modes": ["task", "immediate"]}
+        modes = {"modes": ["task", "immediate", "streaming"]}
         tasks = {"requests": {"tools": {"call": {}}}, "responses": modes}
         self.said = {
             "protocolVersion": "2025-11-25",
@@ -157,6 +158,41 @@ def test_a_result_that_is_tracked_has_a_task_that_has_ended(
     run(work)
 
 
+def test_segments_in_quick_succession_go_out_together(nothing_left: None) -> None:
+    """R-1905-28: the next response waits 2 ms for more, unless it is full."""
+    many = 2000
+
+    def ask(url: str) -> None:
+        wire = Wire(url)
+        wire.begin()
+        task = {"ttl": 60000, "responseModes": ["streaming"]}
+        params = {"name": "count", "arguments": {}, "task": task}
+        began = time.monotonic()
+        _, messages = wire.post(2, "tools/call", params)
+        ms = (time.monotonic() - began) * 1000
+        told = [one["result"] for one in messages if one.get("id") == 2]
+        parts = [result.get("partial-content", []) for result in told]
+        numbers = [block["seqNr"] for part in parts for block in part]
+        assert numbers == list(range(1, many + 2))
+        assert len(told) <= ms + 10
+
+    async def work() -> None:
+        server = segue.Server("counter")
+
+        @server.tool(task="may")
+        async def count() -> AsyncIterator[str]:
+            yield "first"
+            await asyncio.sleep(0.01)  # which goes out
+            for number in range(many):
+                await asyncio.sleep(0)
+                yield f"{number} "
+
+        async with server.serving("127.0.0.1:0") as serving:
+            await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
 def test_a_cancelled_call_gets_no_answer(nothing_left: None) -> None:
     """R-776-26: nothing more is sent for its id, whatever its tool does then."""
     begun: asyncio.Event
@@ -208,6 +244,7 @@ class Keys:
 
     def __init__(self) -> None:
         self.looks = 0
+        self.is_away = False
         self.kid = "one"
         self.key = ec.generate_private_key(ec.SECP256R1())
         keys = self
@@ -219,7 +256,7 @@ class Keys:
             def do_GET(self) -> None:
                 keys.looks += 1
                 body = json.dumps({"keys": [keys.public()]}).encode()
-                self.send_response(200)
+                self.send_response(503 if keys.is_away else 200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -291,5 +328,27 @@ def test_unknown_keys_do_not_shut_out_who_is_honest(nothing_left: None) -> None:
                 status, wait = found[-1]
                 assert status == 503 and wait is not None and int(wait) > 0
                 assert await asyncio.to_thread(ask, url, keys.token(url)) == 200
+
+    run(work)
+
+
+def test_who_comes_before_the_keys_comes_again(nothing_left: None) -> None:
+    """Our client does, where it is asked to."""
+
+    async def work() -> None:
+        with Keys() as keys:
+            keys.is_away = True
+            auth = segue.BearerAuth(keys.url, jwks_url=f"{keys.url}/keys")
+            server = segue.Server("guarded")
+            async with server.serving("127.0.0.1:0", auth=auth) as serving:
+                token = keys.token(serving.url)
+                connecting = asyncio.ensure_future(
+                    segue.connect(serving.url, auth=token, connect_timeout=SECONDS)
+                )
+                while not keys.looks:
+                    await asyncio.sleep(0.01)
+                keys.is_away = False
+                async with await connecting as session:
+                    assert session.peer.server.name == "guarded"
 
     run(work)
