@@ -8,7 +8,7 @@
  *   done            hash: owner -> number of its last call that changed something
  *   history         hash: r which history the data are of, n how many breaks it has had
  *                   (redis_history.c)
- *   seen            hash: owner -> when it last prolonged its lease, in ms
+ *   seen            hash: owner -> when it last took or prolonged its lease, in ms
  *   away            hash: owner -> breaks there were when one more came and it had been
  *                   silent
  *   lease:<owner>   is there while the owner lives (PX)
@@ -47,6 +47,17 @@
  * number, the same record of the same owner, is there already and is no error. */
 #include "store/redis_script.h"
 
+/* An owner has its lease from now on, and `seen` knows since when: one that has a lease
+ * and is not in it would never be noted as away. */
+static const char LEASE[] =
+    "local function hold(o, ms)\n"
+    "  redis.call('SET', KEYS[1] .. 'lease:' .. o, '1', 'PX', ms)\n"
+    "  redis.call('HSET', KEYS[1] .. 'owners', o, ms)\n"
+    "  local now = redis.call('TIME')\n"
+    "  redis.call('HSET', KEYS[1] .. 'seen', o,\n"
+    "    string.format('%.0f', now[1] * 1000 + now[2] / 1000))\n"
+    "end\n";
+
 /* What every script that changes something begins with. */
 static const char LIFE[] =
     "local call, P = redis.call, KEYS[1]\n"
@@ -57,8 +68,7 @@ static const char LIFE[] =
     "end\n"
     "local function live()\n"
     "  if call('EXISTS', P .. 'lease:' .. me) == 1 then return false end\n"
-    "  call('SET', P .. 'lease:' .. me, '1', 'PX', lease)\n"
-    "  call('HSET', P .. 'owners', me, lease)\n"
+    "  hold(me, lease)\n"
     "  return true\n"
     "end\n"
     "local function anyway() call('DEL', P .. 'none') end\n"
@@ -202,8 +212,7 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "if not format then call('SET', P .. 'format', ARGV[2]) end\n"
                            "call('DEL', P .. 'none')\n"
                            "local me = call('INCR', P .. 'owner') .. '.' .. ARGV[1]\n"
-                           "call('SET', P .. 'lease:' .. me, '1', 'PX', ARGV[3])\n"
-                           "call('HSET', P .. 'owners', me, ARGV[3])\n"
+                           "hold(me, ARGV[3])\n"
                            "return {me}\n";
 
 /* ARGV: who, number, lease, how many at most, ids that have been shown. A claim whose
@@ -343,10 +352,7 @@ static const char BEAT[] =
     "if line and line ~= ARGV[4] then return {-1, 0, 0} end\n"
     "anyway()\n"
     "local lapsed, orphans = live(), call('EXISTS', P .. 'open:')\n"
-    "call('PEXPIRE', P .. 'lease:' .. me, lease)\n"
-    "local now = call('TIME')\n"
-    "call('HSET', P .. 'seen', me, string.format('%.0f', now[1] * 1000 + now[2] / "
-    "1000))\n"
+    "hold(me, lease)\n"
     "each_gone(function(o)\n"
     "  if call('EXISTS', P .. 'open:' .. o) == 1 then orphans = 1 else forget(o) end\n"
     "end)\n"
@@ -363,23 +369,24 @@ static const char BYE[] = "anyway()\n"
                           "end\n"
                           "return 0\n";
 
-#define PARTS_MAX 7
+#define PARTS_MAX 8
 
 static const char *const SCRIPTS[SGI_REDIS_SCRIPTS][PARTS_MAX + 1] = {
     [SGI_REDIS_HISTORY] = {HISTORY},
-    [SGI_REDIS_OPEN] = {OPEN},
-    [SGI_REDIS_COMMIT] = {sgi_redis_lua_haste, LIFE, TELL, RECORD, sgi_redis_lua_check,
-                          sgi_redis_lua_room, sgi_redis_lua_apply, sgi_redis_lua_commit},
+    [SGI_REDIS_OPEN] = {LEASE, OPEN},
+    [SGI_REDIS_COMMIT] = {sgi_redis_lua_haste, LEASE, LIFE, TELL, RECORD,
+                          sgi_redis_lua_check, sgi_redis_lua_room, sgi_redis_lua_apply,
+                          sgi_redis_lua_commit},
     [SGI_REDIS_FIND] = {SHOW, FIND},
     [SGI_REDIS_LIST] = {SHOW, LIST},
-    [SGI_REDIS_CLAIM] = {SHOW, LIFE, GONE, CLAIM},
-    [SGI_REDIS_UNCLAIM] = {LIFE, UNCLAIM},
-    [SGI_REDIS_PURGE] = {LIFE, TELL, RECORD, PURGE},
-    [SGI_REDIS_FOLLOW] = {LIFE, FOLLOW},
-    [SGI_REDIS_POST] = {LIFE, POST},
+    [SGI_REDIS_CLAIM] = {SHOW, LEASE, LIFE, GONE, CLAIM},
+    [SGI_REDIS_UNCLAIM] = {LEASE, LIFE, UNCLAIM},
+    [SGI_REDIS_PURGE] = {LEASE, LIFE, TELL, RECORD, PURGE},
+    [SGI_REDIS_FOLLOW] = {LEASE, LIFE, FOLLOW},
+    [SGI_REDIS_POST] = {LEASE, LIFE, POST},
     [SGI_REDIS_LETTERS] = {LETTERS},
-    [SGI_REDIS_BEAT] = {LIFE, GONE, BEAT},
-    [SGI_REDIS_BYE] = {LIFE, GONE, BYE},
+    [SGI_REDIS_BEAT] = {LEASE, LIFE, GONE, BEAT},
+    [SGI_REDIS_BYE] = {LEASE, LIFE, GONE, BYE},
 };
 
 void sgi_redis_scripts_add(sgi_buf *commands)

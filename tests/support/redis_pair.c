@@ -24,13 +24,9 @@ static void direct_to(redis_pair *s, const redis_server *server)
 /* The second one has all that the first one has. */
 static void sync_up(const redis_pair *s)
 {
-    int64_t end = redis_kit_now_us() + 10000000;
-    while (redis_server_info(s->second, "master_last_io_seconds_ago") < 0 ||
-           redis_server_info(s->second, "slave_repl_offset") !=
-               redis_server_info(s->first, "master_repl_offset")) {
-        assert_true(redis_kit_now_us() < end);
-        redis_kit_sleep_ms(2);
-    }
+    redis_kit_until(redis_server_info(s->second, "master_last_io_seconds_ago") >= 0 &&
+                    redis_server_info(s->second, "slave_repl_offset") ==
+                        redis_server_info(s->first, "master_repl_offset"));
 }
 
 void redis_pair_begin(redis_pair *s)

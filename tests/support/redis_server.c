@@ -19,7 +19,7 @@
 #include <hiredis/hiredis.h>
 
 #define ARGS_MAX 48
-#define STARTING_MS 10000
+#define STARTING_MS 120000
 
 struct redis_server {
     pid_t pid;
