@@ -61,7 +61,8 @@ void redis_kit_lapse(redis_server *server, int owner)
     assert_int_equal(
         redis_server_do(
             server,
-            "EVAL local\tP='{segue}:'for\t_,o\tin\tipairs(redis.call('HKEYS',P..'owners'))"
+            "EVAL "
+            "local\tP='{segue}:'for\t_,o\tin\tipairs(redis.call('HKEYS',P..'owners'))"
             "do\tif\to:match('^%d%%.')then\tredis.call('DEL',P..'lease:'..o)"
             "redis.call('HSET',P..'owners',o,'1')"
             "local\tt=redis.call('HGET',P..'seen',o)"

@@ -7,8 +7,8 @@
 #include "support/redis_server.h"
 #include "support/store_kit.h"
 
-/* A short lease, so that what beats does so often, and tests need not wait long; patience,
- * for slow machines. */
+/* A short lease, so that what beats does so often, and tests need not wait long. A long
+ * limit, for slow machines. */
 #define REDIS_KIT_LEASE_MS 600
 #define REDIS_KIT_TIMEOUT_MS 120000
 

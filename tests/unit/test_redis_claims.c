@@ -55,33 +55,36 @@ static segue_store *open_through(cutting_proxy **proxy)
     cutting_options options = {.target_port = redis_server_port(server)};
     segue_store_options times = {.struct_size = sizeof times,
                                  .timeout_ms = SHORT_MS,
-                                 .lease_ms = 60000}; /* nothing lapses here */
+                                 .lease_ms = 3600000}; /* nothing lapses here */
     assert_true(cutting_proxy_start(&options, proxy));
-    assert_int_equal(
-        sgi_store_redis_new(redis_kit_through(*proxy), &times, &store, NULL, 0),
-        SEGUE_OK);
+    redis_kit_until(sgi_store_redis_new(redis_kit_through(*proxy), &times, &store, NULL,
+                                        0) == SEGUE_OK);
     return store;
 }
 
 /* So many that nobody runs. */
 static void leave(uint32_t count)
 {
-    segue_store *gone = redis_kit_open(redis_server_url(server));
+    segue_store *gone = redis_kit_open_lasting(redis_server_url(server));
     for (uint32_t n = 0; n < count; n++)
         test_must_create(gone, n);
     sgi_store_unref(gone);
+    redis_kit_until(redis_server_do(server, "KEYS {segue}:lease:*") == 0);
+}
+
+/* The first claim, which is cut off as the claimer says. A slow machine may be out of
+ * time before anything was shown. */
+static void claim_once(segue_store *store, claimer *c)
+{
+    redis_kit_until(sgi_store_claim(store, be_shown, c) == SEGUE_OK);
 }
 
 /* Until the way is open again; each try adds to what was shown. */
 static void claim_again(segue_store *store, claimer *c)
 {
-    int64_t end = redis_kit_now_us() + 10000000;
-    segue_status status;
     assert_true(cutting_proxy_refuse(c->proxy, 0));
     c->cut_at = c->stop_at = 0;
-    while ((status = sgi_store_claim(store, be_shown, c)) && redis_kit_now_us() < end)
-        ;
-    assert_int_equal(status, SEGUE_OK);
+    redis_kit_until(sgi_store_claim(store, be_shown, c) == SEGUE_OK);
 }
 
 static long long unacknowledged(void)
@@ -100,7 +103,7 @@ static void one_that_was_shown_is_not_shown_to_another(void **state)
     claimer c = {.cut_at = 1};
     leave(1);
     segue_store *store = open_through(&c.proxy);
-    assert_int_equal(sgi_store_claim(store, be_shown, &c), SEGUE_OK);
+    claim_once(store, &c);
     assert_int_equal(c.count, 1);
     assert_int_equal(unacknowledged(), 1);
     claim_again(store, &c); /* which asserts that none comes twice */
@@ -117,7 +120,7 @@ static void those_that_are_left_are_shown_once(void **state)
     claimer c = {.cut_at = STEP};
     leave(2 * STEP + 8);
     segue_store *store = open_through(&c.proxy);
-    assert_int_equal(sgi_store_claim(store, be_shown, &c), SEGUE_OK);
+    claim_once(store, &c);
     assert_int_equal(c.count, STEP);
     claim_again(store, &c);
     assert_int_equal(c.count, 2 * STEP + 8);
@@ -132,7 +135,7 @@ static void one_that_stopped_keeps_what_it_was_shown(void **state)
     claimer c = {.cut_at = 3, .stop_at = 3};
     leave(8);
     segue_store *store = open_through(&c.proxy);
-    assert_int_equal(sgi_store_claim(store, be_shown, &c), SEGUE_OK);
+    claim_once(store, &c);
     assert_int_equal(c.count, 3);
     claim_again(store, &c);
     assert_int_equal(c.count, 8);
@@ -149,13 +152,10 @@ static void one_that_was_let_go_is_claimed_again(void **state)
     claimer c = {.cut_at = 1}, next = {.count = 0};
     leave(1);
     segue_store *store = open_through(&c.proxy);
-    assert_int_equal(sgi_store_claim(store, be_shown, &c), SEGUE_OK);
+    claim_once(store, &c);
     assert_true(cutting_proxy_refuse(c.proxy, 0));
-    int64_t end = redis_kit_now_us() + 10000000;
-    while (test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, 0)) &&
-           redis_kit_now_us() < end)
-        ;
-    segue_store *other = redis_kit_open(redis_server_url(server));
+    redis_kit_commit(store, test_write_simple(SEGUE_STORE_RELEASE, 0));
+    segue_store *other = redis_kit_open_lasting(redis_server_url(server));
     assert_int_equal(sgi_store_claim(other, be_shown, &next), SEGUE_OK);
     assert_int_equal(next.count, 1);
     /* It is not the first one's any more, whatever that has not said. */
