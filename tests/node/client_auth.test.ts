@@ -202,6 +202,19 @@ test("a browser that cannot be opened is the error of connecting", () =>
         await assert.rejects(connect(authority.url, { auth }), /no display/);
     }));
 
+test("without a browser the error has the URL", () =>
+    withAuthority(async (authority) => {
+        const { PATH } = process.env;
+        process.env["PATH"] = "/nowhere";
+        try {
+            const connecting = connect(authority.url, { auth: new OAuth() });
+            const told = /no browser can be opened .*: http:.*code_challenge/;
+            await assert.rejects(connecting, told);
+        } finally {
+            process.env["PATH"] = PATH;
+        }
+    }));
+
 test("a client of its own", () =>
     withAuthority(async (authority) => {
         const clientSecret = "secret-of-me";

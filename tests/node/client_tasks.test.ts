@@ -164,6 +164,47 @@ test("AS-71: detached, and resumed in another session", async () => {
     await world.end();
 });
 
+interface Heard {
+    id: number;
+    method: string;
+    params: { _meta: Record<string, unknown> };
+}
+
+/** By its key: the answer that would name a task has not come. */
+test("a call that is no task yet is left and resumed", { timeout: 120_000 }, async () => {
+    const peer = new RawPeer();
+    const target = { _transport: () => peer.transport() } as unknown as string;
+    const hear = async (method: string): Promise<Heard> => {
+        const heard = JSON.parse(await peer.hear()) as Heard;
+        assert.equal(heard.method, method);
+        return heard;
+    };
+    const say = ({ id }: Heard, result: object): void =>
+        peer.say(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    const connecting = connect(target);
+    say(await hear("server/discover"), {
+        resultType: "complete",
+        supportedVersions: ["2026-07-28"],
+        capabilities: { tools: {}, extensions: { "dev.segue/idempotency": {} } },
+        ttlMs: 0,
+        cacheScope: "private",
+    });
+    const session = await connecting;
+    const stream = session.stream("t");
+    const reading = stream.next();
+    const first = await hear("tools/call");
+    const token = stream.detach();
+    assert.ok((await reading).done);
+    const result = session.resume(token).result();
+    const again = await hear("tools/call");
+    const key = "dev.segue/idempotencyKey";
+    assert.equal(typeof first.params._meta[key], "string");
+    assert.equal(again.params._meta[key], first.params._meta[key]);
+    say(again, { content: [{ type: "text", text: "a" }] });
+    assert.equal((await result).text, "a");
+    await session.close();
+});
+
 serverTest("leaving the session leaves the task", async (server) => {
     const session = await connect(server.url);
     const task = await session.start("slow_compute", { ms: 300, label: "x" });

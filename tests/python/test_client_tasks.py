@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import segue
 from client_worlds import World, is_cancelled, run
 from programs import HttpServer, Proxy, server_command
+from raw_peer import RawPeer
 
 
 def story(*numbers: int) -> str:
@@ -176,6 +179,48 @@ def test_detached_and_resumed_in_another_session(tmp_path: Path) -> None:
         with pytest.raises(segue.InvalidError):
             async with segue.resume(token[:-1] + "?", command):
                 pass
+
+    run(work)
+
+
+def test_a_call_that_is_no_task_yet_is_left_and_resumed(nothing_left: None) -> None:
+    """By its key: the answer that would name a task has not come."""
+    discovered = {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}, "extensions": {"dev.segue/idempotency": {}}},
+        "ttlMs": 0,
+        "cacheScope": "private",
+    }
+
+    async def work() -> None:
+        peer = RawPeer()
+
+        async def hear(method: str) -> dict[str, Any]:
+            heard: dict[str, Any] = json.loads(await peer.hear())
+            assert heard["method"] == method
+            return heard
+
+        def say(request: dict[str, Any], result: dict[str, Any]) -> None:
+            told = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+            peer.say(json.dumps(told))
+
+        target: Any = peer
+        connecting = asyncio.ensure_future(segue.connect(target))
+        say(await hear("server/discover"), discovered)
+        async with await connecting as session:
+            stream = session.stream("t")
+            reading = asyncio.ensure_future(anext(stream))
+            first = await hear("tools/call")
+            token = stream.detach()
+            with pytest.raises(StopAsyncIteration):
+                await reading
+            result = asyncio.ensure_future(session.resume(token).result())
+            again = await hear("tools/call")
+            key = "dev.segue/idempotencyKey"
+            assert again["params"]["_meta"][key] == first["params"]["_meta"][key]
+            say(again, {"content": [{"type": "text", "text": "a"}]})
+            assert (await result).text == "a"
 
     run(work)
 

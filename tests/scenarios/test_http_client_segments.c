@@ -21,7 +21,10 @@
     "],\"isError\":true,\"isComplete\":true," RELATED("T")
 #define LAST(segments) LIST(segments) "\"isComplete\":true," RELATED("T")
 
-static void initialize(http_script *s)
+#define TOOLS "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}]"
+
+/* The GET for the stream on which the server speaks first. */
+static heard *initialize_and_find(http_script *s)
 {
     heard *h = script_expect(s, "initialize");
     script_json(h,
@@ -30,7 +33,12 @@ static void initialize(http_script *s)
                 ",\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}",
                 json_at(h->body, "id"));
     script_accept(script_expect(s, "notifications/initialized"));
-    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+    return script_find(s, "GET");
+}
+
+static void initialize(http_script *s)
+{
+    script_say(initialize_and_find(s), "405 Method Not Allowed", "", "");
 }
 
 /* A call that is on the wire. */
@@ -40,9 +48,7 @@ static record *begin(http_script *s, heard **call)
     script_begin(s, &options);
     initialize(s);
     record *r = kit_call(&s->k, "t");
-    script_result(script_expect(s, "tools/list"),
-                  "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":"
-                  "\"optional\"}}]");
+    script_result(script_expect(s, "tools/list"), TOOLS);
     *call = script_expect(s, "tools/call");
     assert_at((*call)->body, "params.task.responseModes",
               "[\"task\",\"immediate\",\"streaming\"]");
@@ -279,6 +285,30 @@ static void a_push_that_falls_silent_after_the_end_is_pulled(void **state)
 }
 
 /* Nor is the error all there is when nothing had come yet, but the push is on its way. */
+/* Its status comes by the stream of GET before the answer that creates the task. */
+static void an_end_may_overtake_the_creation(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    script_begin(&s, &options);
+    heard *get = initialize_and_find(&s);
+    script_stream(get);
+    record *r = kit_call(&s.k, "t");
+    script_result(script_expect(&s, "tools/list"), TOOLS);
+    heard *call = script_expect(&s, "tools/call");
+    script_event(get, "1",
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
+                 "\"params\":{" TASK_2025("T", "completed") "}}");
+    script_pump(&s);
+    script_result(call, CREATED_2025("T"));
+    script_result(script_expect(&s, "tasks/result"),
+                  "\"content\":[" BLOCK("a") "]," RELATED("T"));
+    script_until(&s, r->completed); /* no time has passed */
+    assert_int_equal(r->status, SEGUE_OK);
+    script_end(&s);
+}
+
 static void an_end_may_overtake_all_segments(void **state)
 {
     (void)state;
@@ -335,6 +365,7 @@ int main(void)
         cmocka_unit_test(after_json_the_rest_is_pulled),
         cmocka_unit_test(an_end_that_overtakes_the_push_waits_for_it),
         cmocka_unit_test(a_push_that_falls_silent_after_the_end_is_pulled),
+        cmocka_unit_test(an_end_may_overtake_the_creation),
         cmocka_unit_test(an_end_may_overtake_all_segments),
         cmocka_unit_test(cancel_closes_the_stream),
     };
