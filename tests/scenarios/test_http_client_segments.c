@@ -284,7 +284,6 @@ static void a_push_that_falls_silent_after_the_end_is_pulled(void **state)
     }
 }
 
-/* Nor is the error all there is when nothing had come yet, but the push is on its way. */
 /* Its status comes by the stream of GET before the answer that creates the task. */
 static void an_end_may_overtake_the_creation(void **state)
 {
@@ -309,6 +308,7 @@ static void an_end_may_overtake_the_creation(void **state)
     script_end(&s);
 }
 
+/* Nor is the error all there is when nothing had come yet, but the push is on its way. */
 static void an_end_may_overtake_all_segments(void **state)
 {
     (void)state;
