@@ -8,6 +8,7 @@ void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *)
     cursor->mute = cursor->counts = cursor->just_voided = cursor->structured = false;
     cursor->other = NULL;
     sgi_reader_init(&cursor->reader, op, 0, ready);
+    cursor->reader.tells = true;
 }
 
 void sgi_cursor_end(sgi_cursor *cursor)

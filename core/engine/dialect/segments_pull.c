@@ -195,5 +195,6 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     if (fetch->whole && op->first_fields && op->first_fields <= from)
         from = op->first_fields - 1;
     sgi_reader_init(&fetch->reader, op, from, read_more);
+    fetch->reader.tells = true;
     read_more(&fetch->reader);
 }

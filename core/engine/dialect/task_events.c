@@ -227,6 +227,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     sgi_buf_init(&stream->tail, mem);
     /* event n has at least log position n + 1: nothing before that is of interest */
     sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
+    stream->reader.tells = true;
     if (!prepare_envelope(stream, op->task_id)) {
         send_failure(stream);
         end_stream(stream);

@@ -293,7 +293,7 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
     sgi_sending sending;
     sgi_buf related;
     sgi_buf_init(&related, sgi_engine_mem(op->engine));
-    op->unheard &= !reply->peer;
+    op->heard |= reply->peer != NULL;
     if (op->final == SGI_FINAL_ERROR || op->final == SGI_FINAL_EXPIRED) {
         if (reply->peer)
             sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id),

@@ -266,7 +266,7 @@ static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_reply *reply = user;
     sgi_sending sending;
-    op->unheard &= !reply->peer;
+    op->heard |= reply->peer != NULL;
     if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
         sgi_task_answer_unreadable(reply);
     } else if (begin_task(&sending, reply)) {

@@ -275,7 +275,7 @@ struct sgi_op {
     bool counted;              /* among the live tasks of its principal */
     bool known;                /* in the server's maps */
     bool lingers;              /* has ended, is in the store and in memory */
-    bool unheard;              /* it ended here alone, and nobody has read how */
+    bool heard;                /* its end was told to somebody */
     TAILQ_ENTRY(sgi_op) linger_link; /* of those that linger, or are followed */
 };
 

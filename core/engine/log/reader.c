@@ -18,7 +18,6 @@ void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
     *reader = (sgi_reader){.op = op, .seq = after_seq, .ready = ready};
     TAILQ_INIT(&reader->chunk);
     sgi_op_ref(op);
-    op->unheard = false;
     TAILQ_INSERT_TAIL(&op->readers, reader, link);
 }
 
@@ -31,6 +30,7 @@ void sgi_reader_end(sgi_reader *reader)
         reader->job->user = NULL;
     sgi_entry_list_free(sgi_engine_mem(op->engine), &reader->chunk);
     TAILQ_REMOVE(&op->readers, reader, link);
+    op->heard |= reader->tells && sgi_reader_at_end(reader);
     reader->op = NULL;
     sgi_op_unref(op);
 }

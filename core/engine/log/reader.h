@@ -14,6 +14,7 @@ struct sgi_reader {
     struct sgi_entry_list chunk; /* older entries, read back from the store */
     sgi_job *job;
     bool failed;          /* the store could not answer */
+    bool tells;           /* what it reads is sent to a peer, the end as well */
     const sgi_conn *conn; /* it reads only while somebody carries this; NULL = always */
     void (*ready)(sgi_reader *reader); /* there may be more: sgi_reader_next */
 };

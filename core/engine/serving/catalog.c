@@ -202,8 +202,6 @@ void sgi_server_op_visible(sgi_op *op)
     if (op->counted && op->is_task) /* once, by the server that ran it */
         sgi_task_tell_end(op);
     uncount(op);
-    op->unheard = op->server->forgets && op->final != SGI_FINAL_CANCELLED &&
-                  TAILQ_EMPTY(&op->readers);
     sgi_asks_withdraw(op);         /* before its end is told */
     if (!sgi_round_is_awaited(op)) /* else who comes again gets the end */
         sgi_round_end(op);

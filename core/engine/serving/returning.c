@@ -15,6 +15,12 @@ static bool can_come_back(const segue_call *call)
            (op->known || (op->reply && op->reply->peer && op->reply->peer->session));
 }
 
+/* It ended here alone, and nobody has read how. */
+static bool is_unheard(const sgi_op *op)
+{
+    return op->server->forgets && op->final != SGI_FINAL_CANCELLED && !op->heard;
+}
+
 bool sgi_serve_may_return(const segue_server *server)
 {
     const segue_call *call;
@@ -26,7 +32,7 @@ bool sgi_serve_may_return(const segue_server *server)
         if (can_come_back(call))
             return true;
     TAILQ_FOREACH(op, &server->lingering, linger_link)
-        if (op->unheard)
+        if (is_unheard(op))
             return true;
     TAILQ_FOREACH(session, &server->sessions_by_use, by_use)
         if (sgi_wire_session_is_owed(session))

@@ -98,7 +98,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
 static void folded(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_reply *reply = user;
-    op->unheard &= !reply->peer;
+    op->heard |= reply->peer != NULL;
     sgi_resumable_mark(reply, op->final_seq);
     answer_final(reply, op, fold);
     sgi_reply_close(reply);
