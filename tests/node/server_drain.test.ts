@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import net from "node:net";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { connect, Server } from "segue-mcp";
 import { Gate } from "./server_worlds.js";
 
 const timeout = 120_000;
-const DRAIN_MS = 600_000;
+const DRAIN_MS = 60_000;
 
 /** A server whose calls wait for the test. */
 function gated(name: string) {
@@ -23,6 +23,14 @@ function gated(name: string) {
     });
     server.tool("where", () => name);
     return { server, began, go };
+}
+
+/** What a test that failed has left open ends; what has ended is left alone. */
+function endsAfter(t: TestContext, gate: Gate, ...open: { close(): unknown }[]): void {
+    t.after(async () => {
+        gate.open();
+        await Promise.all(open.map((one) => one.close()));
+    });
 }
 
 /** Each connection goes to one of several servers, in turn; those that are open can be
@@ -78,11 +86,14 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 for (const era of ["auto", "legacy"] as const) {
-    test(`a client comes back while the server drains: ${era}`, { timeout }, async () => {
+    test(`a client comes back while the server drains: ${era}`, {
+        timeout,
+    }, async (t) => {
         const { server, began, go } = gated("one");
         const listener = await server.listenHttp({ drainMs: DRAIN_MS });
         const balancer = new Balancer(listener.url);
         const session = await connect(await balancer.listen(), { era, proxy: "" });
+        endsAfter(t, go, session, balancer, server);
         const task = await session.start("gate");
         await began.opened;
         const closing = server.close();
@@ -99,15 +110,16 @@ for (const era of ["auto", "legacy"] as const) {
     });
 }
 
-test("refused calls go to the next server", { timeout }, async () => {
+test("refused calls go to the next server", { timeout }, async (t) => {
     const [one, two] = [gated("one"), gated("two")];
     const first = await one.server.listenHttp({ drainMs: DRAIN_MS });
     const second = await two.server.listenHttp();
     const keeper = await connect(first.url, { proxy: "" });
+    const balancer = new Balancer(first.url, second.url);
+    endsAfter(t, one.go, keeper, balancer, one.server, two.server);
     const task = await keeper.start("gate");
     await one.began.opened;
     const closing = one.server.close();
-    const balancer = new Balancer(first.url, second.url);
     const url = await balancer.listen();
     for (const era of ["auto", "legacy", "auto", "legacy"] as const) {
         const session = await connect(url, { era, proxy: "" });
