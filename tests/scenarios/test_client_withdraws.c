@@ -168,6 +168,98 @@ static void what_does_not_arrive_is_told_again(void **state)
     }
 }
 
+/* ---- by the id, in the handshake eras ---- */
+
+static void begin_legacy(http_script *s)
+{
+    segue_session_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    script_begin(s, &options);
+    script_initialize(s, "one");
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+}
+
+static heard *expect_id(http_script *s, const char *id)
+{
+    heard *h = script_expect(s, CANCELLED);
+    assert_null(strstr(h->body, "idempotencyKey"));
+    assert_at(h->body, "params.requestId", id);
+    assert_header(h, "Mcp-Session-Id", "one");
+    return h;
+}
+
+/* It was turned away, or lost, and is told until the server takes it. */
+static void an_id_is_told_again_too(void **state)
+{
+    (void)state;
+    for (int cuts = 0; cuts < 2; cuts++) {
+        http_script s;
+        char id[32];
+        begin_legacy(&s);
+        record *r = kit_call(&s.k, "t");
+        heard *call = script_expect(&s, "tools/call");
+        snprintf(id, sizeof id, "%s", json_at(call->body, "id"));
+        assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+        script_until(&s, r->completed);
+        for (int i = 0; i < 3; i++) {
+            turn_away(expect_id(&s, id), cuts);
+            script_expect_silence(&s);
+            script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
+        }
+        script_accept(expect_id(&s, id));
+        script_until(&s, !s.k.session->withdrawal_count);
+        script_advance(&s, SGI_WITHDRAWAL_MS);
+        script_expect_silence(&s);
+        script_end(&s);
+    }
+}
+
+/* Another wire session has ids of its own. */
+static void an_id_goes_with_its_wire_session(void **state)
+{
+    (void)state;
+    http_script s;
+    char id[32];
+    begin_legacy(&s);
+    record *r = kit_call(&s.k, "t");
+    snprintf(id, sizeof id, "%s", json_at(script_expect(&s, "tools/call")->body, "id"));
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    turn_away(expect_id(&s, id), false);
+    r = kit_call(&s.k, "t");
+    script_say(script_expect(&s, "tools/call"), "404 Not Found", "", "");
+    script_initialize(&s, "two");
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    heard *call = script_expect(&s, "tools/call");
+    assert_int_equal(s.k.session->withdrawal_count, 0);
+    script_advance(&s, SGI_WITHDRAWAL_MS);
+    script_expect_silence(&s);
+    script_result(call, "\"content\":[]");
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
+/* Nor does the next connection of a byte stream know it. */
+static void an_id_is_told_on_its_own_stream(void **state)
+{
+    (void)state;
+    segue_session_options options;
+    kit k = {.can_reopen = 1};
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options.era = SEGUE_ERA_LEGACY;
+    kit_begin_2025(&k, &options, "{\"tools\":{}}");
+    record *r = kit_call(&k, "t");
+    kit_expect(&k, "tools/call");
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    kit_expect(&k, CANCELLED);
+    assert_int_equal(k.session->withdrawal_count, 0);
+    kit_cut(&k);
+    kit_handshake_2025(&k, "{\"tools\":{}}");
+    kit_advance(&k, SGI_WITHDRAWAL_MS);
+    kit_expect_silence(&k);
+    kit_end(&k);
+}
+
 static void it_is_told_for_so_long(void **state)
 {
     (void)state;
@@ -282,6 +374,9 @@ int main(void)
         cmocka_unit_test(a_session_that_closes_keeps_what_is_kept),
         {"R-2557-11 what does not arrive is told again",
          what_does_not_arrive_is_told_again, NULL, NULL, NULL},
+        {"R-776-26 an id is told again, too", an_id_is_told_again_too, NULL, NULL, NULL},
+        cmocka_unit_test(an_id_goes_with_its_wire_session),
+        cmocka_unit_test(an_id_is_told_on_its_own_stream),
         cmocka_unit_test(it_is_told_for_so_long),
         cmocka_unit_test(a_call_with_the_key_ends_its_withdrawal),
         cmocka_unit_test(the_next_connection_is_told),

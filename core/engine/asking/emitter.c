@@ -217,11 +217,10 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 {
     const segue_request *request = emitter->request;
     bool has_key = request && request->calling == emitter && request->key_sent;
-    if (has_key)
-        sgi_withdraw(emitter->session, emitter->id, request->key, reason);
-    else if (!emitter->conn->exchange ||
-             !sgi_version_is_modern(emitter->session->version))
-        sgi_withdraw_id(emitter->session, emitter->id, reason);
+    if (has_key || !emitter->conn->exchange ||
+        !sgi_version_is_modern(emitter->session->version))
+        sgi_withdraw(emitter->session, emitter->id, has_key ? request->key : NULL,
+                     reason);
 }
 
 void sgi_emitter_withdraw(const segue_request *request)

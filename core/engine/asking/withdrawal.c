@@ -5,7 +5,9 @@
  *     TOLD    over a byte stream: a connection that breaks may have lost it, so the next
  *             one is told as well; who knows the key already does nothing
  *
- * Each goes when it is settled, or when its time is over. */
+ * Each goes when it is settled, or when its time is over. One without a key names the id
+ * of the call, which says something in its wire session alone: it goes with that. Over a
+ * byte stream that is the connection, so there it is told once. */
 #include "engine/asking/withdrawal.h"
 
 #include "engine/asking/ask_exchange.h"
@@ -22,10 +24,11 @@ struct sgi_withdrawal {
     segue_session *session; /* has it in its list */
     sgi_withdrawal_state state;
     int64_t id;
-    char *key;
-    const char *reason; /* or NULL */
-    int64_t until_ms;   /* monotonic */
-    sgi_timer timer;    /* the next try, or the end */
+    char *key;            /* or NULL */
+    int32_t wire_session; /* in which the call was sent */
+    const char *reason;   /* or NULL */
+    int64_t until_ms;     /* monotonic */
+    sgi_timer timer;      /* the next try, or the end */
 };
 
 /* ---- the message ---- */
@@ -57,14 +60,9 @@ static bool tell(segue_session *session, int64_t id, const char *key, const char
     if (key)
         write_key(&sending.w, key);
     sgi_send_end(&sending);
-    if (key && conn->exchange)
+    if (conn->exchange)
         conn->exchange->withdraws = id;
     return sgi_session_told(session, conn);
-}
-
-void sgi_withdraw_id(segue_session *session, int64_t id, const char *reason)
-{
-    tell(session, id, NULL, reason);
 }
 
 /* ---- life ---- */
@@ -108,6 +106,10 @@ static void set_timer(struct sgi_withdrawal *w, int64_t ms)
 
 static void go(struct sgi_withdrawal *w)
 {
+    if (!w->key && w->wire_session != w->session->wire_session) {
+        drop(w);
+        return;
+    }
     bool is_sent = tell(w->session, w->id, w->key, w->reason);
     if (is_sent)
         w->state =
@@ -121,17 +123,19 @@ static struct sgi_withdrawal *keep(segue_session *session, const char *key)
     const sgi_mem *mem = sgi_engine_mem(session->engine);
     struct sgi_withdrawal *w;
     if (session->stage == SGI_STAGE_CLOSED ||
-        session->withdrawal_count >= session->max_withdrawals)
+        session->withdrawal_count >= session->max_withdrawals ||
+        !(key || session->conn->exchanging))
         return NULL;
     w = sgi_zalloc(mem, sizeof *w);
     if (!w)
         return NULL;
-    w->key = sgi_text_dup(mem, sgi_str_of(key));
-    if (!w->key) {
+    w->key = key ? sgi_text_dup(mem, sgi_str_of(key)) : NULL;
+    if (key && !w->key) {
         sgi_release(mem, w, sizeof *w);
         return NULL;
     }
     w->session = session;
+    w->wire_session = session->wire_session;
     w->until_ms = sgi_time_add(sgi_now(&session->engine->env), SGI_WITHDRAWAL_MS);
     TAILQ_INSERT_TAIL(&session->withdrawals, w, link);
     session->withdrawal_count++;
@@ -181,17 +185,18 @@ void sgi_withdrawals_revoke(segue_session *session, const char *key)
 {
     struct sgi_withdrawal *w, *next;
     SGI_TAILQ_EACH(w, &session->withdrawals, link, next) {
-        if (!strcmp(w->key, key))
+        if (w->key && !strcmp(w->key, key))
             drop(w);
     }
 }
 
 void sgi_withdrawals_opened(segue_session *session)
 {
-    struct sgi_withdrawal *w;
-    TAILQ_FOREACH(w, &session->withdrawals, link)
+    struct sgi_withdrawal *w, *next;
+    SGI_TAILQ_EACH(w, &session->withdrawals, link, next) {
         if (w->state != SGI_WITHDRAWAL_OUT)
             go(w);
+    }
 }
 
 void sgi_withdrawals_end(segue_session *session)

@@ -1,8 +1,8 @@
-/* Calls that were given up and have an idempotency key. Their server keeps them for a
- * client that comes again, so it is told by the key that nobody will
- * (notifications/cancelled, R-2557-11). The request has ended by then, and the session
- * sees to it that the server hears of it. What is lost, or refused for a while, is told
- * again, for as long as a task's cancel is waited for. */
+/* Calls that were given up, and whose server goes on with them until it is told
+ * (notifications/cancelled): by the idempotency key of one that is kept for a client that
+ * comes again (R-2557-11), else by its id (R-776-26). The request has ended by then, and
+ * the session sees to it that the server hears of it. What is lost, or refused for a
+ * while, is told again, for as long as a task's cancel is waited for. */
 #ifndef SGI_WITHDRAWAL_H
 #define SGI_WITHDRAWAL_H
 
@@ -15,12 +15,11 @@
 /* Of a session, at once. What is beyond them is told once. */
 #define SGI_WITHDRAWALS_MAX 64
 
-/* Tells the server, now or when it can be reached. id: of the call. reason: may be NULL;
- * a literal. */
+/* Tells the server, now or when it can be reached. id: of the call. key: may be NULL;
+ * then it is told as long as its wire session lasts, over a byte stream once. reason: may
+ * be NULL; a literal. */
 void sgi_withdraw(segue_session *session, int64_t id, const char *key,
                   const char *reason);
-/* The same of a request without a key: it is told once, if the session is open. */
-void sgi_withdraw_id(segue_session *session, int64_t id, const char *reason);
 /* A call goes out with this key: what it withdrew before is not told any more. */
 void sgi_withdrawals_revoke(segue_session *session, const char *key);
 /* The session can be used again. */
