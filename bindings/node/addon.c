@@ -286,6 +286,7 @@ static const char *const event_names[SGNODE_EVENTS] = {
     [SGNODE_TRANSPORT_FREE] = "TRANSPORT_FREE",
     [SGNODE_RECONNECT] = "RECONNECT",
     [SGNODE_CALLED_NOW] = "CALL_NOW",
+    [SGNODE_BECAME_RESUMABLE] = "RESUMABLE",
 };
 
 static napi_value list_events(sgnode_frame *frame)

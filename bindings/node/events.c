@@ -374,18 +374,30 @@ static void on_question(void *user, segue_request *request, const char *key,
              sgnode_string(env, method), sgnode_text(env, params, len));
 }
 
-/* The token is read here: it covers what was delivered up to now, and not what the same
- * batch brings behind it. */
+/* It covers what was delivered up to now, and nothing that the same batch brings behind
+ * it. */
+static napi_value token_now(napi_env env, segue_request *request)
+{
+    napi_value token;
+    if (sgnode_read_text(env, request, sgnode_read_token, &token) != SEGUE_OK)
+        token = sgnode_null(env);
+    return token;
+}
+
 static void on_task(void *user, segue_request *request, const char *task_id)
 {
     napi_env env = goes_on(user);
-    napi_value token;
-    if (!env)
-        return;
-    if (sgnode_read_text(env, request, sgnode_read_token, &token) != SEGUE_OK)
-        token = sgnode_null(env);
-    pass(user, request, SGNODE_BECAME_TASK, sgnode_string(env, task_id), token,
-         sgnode_null(env));
+    if (env)
+        pass(user, request, SGNODE_BECAME_TASK, sgnode_string(env, task_id),
+             token_now(env, request), sgnode_null(env));
+}
+
+static void on_resumable(void *user, segue_request *request)
+{
+    napi_env env = goes_on(user);
+    if (env)
+        pass(user, request, SGNODE_BECAME_RESUMABLE, token_now(env, request),
+             sgnode_null(env), sgnode_null(env));
 }
 
 static void on_status(void *user, segue_request *request, const char *status,
@@ -434,6 +446,8 @@ void sgnode_request_table(segue_request_events *table, sgnode_user *user, int32_
         table->on_input = on_question;
     if (events & 1 << SGNODE_BECAME_TASK)
         table->on_task = on_task;
+    if (events & 1 << SGNODE_BECAME_RESUMABLE)
+        table->on_resumable = on_resumable;
     if (events & 1 << SGNODE_STATUS)
         table->on_status = on_status;
 }

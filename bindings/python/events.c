@@ -216,6 +216,14 @@ static void on_task(void *user, segue_request *request, const char *task_id)
              sgpy_token_now(request), NULL);
 }
 
+static void on_resumable(void *user, segue_request *request)
+{
+    bool entered;
+    if (goes_on(user, &entered))
+        pass(user, request, entered, SGPY_BECAME_RESUMABLE, sgpy_token_now(request), NULL,
+             NULL);
+}
+
 static void on_status(void *user, segue_request *request, const char *status,
                       const char *message)
 {
@@ -258,6 +266,8 @@ void sgpy_request_table(segue_request_events *table, sgpy_user *user, int32_t ev
         table->on_input = on_question;
     if (events & 1 << SGPY_BECAME_TASK)
         table->on_task = on_task;
+    if (events & 1 << SGPY_BECAME_RESUMABLE)
+        table->on_resumable = on_resumable;
     if (events & 1 << SGPY_STATUS)
         table->on_status = on_status;
 }

@@ -30,6 +30,7 @@ static const char *const event_names[SGPY_EVENTS] = {
     [SGPY_TRANSPORT_FREE] = "TRANSPORT_FREE",
     [SGPY_RECONNECT] = "RECONNECT",
     [SGPY_CALLED_NOW] = "CALL_NOW",
+    [SGPY_BECAME_RESUMABLE] = "RESUMABLE",
 };
 
 PyObject *sgpy_give(PyObject *old, PyObject *made)

@@ -68,6 +68,7 @@ enum sgpy_event {
     SGPY_TRANSPORT_FREE,
     SGPY_RECONNECT,
     SGPY_CALLED_NOW,
+    SGPY_BECAME_RESUMABLE,
     SGPY_EVENTS
 };
 

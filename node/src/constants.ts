@@ -67,6 +67,8 @@ export const Kind = {
     /** As CALL: its answer waits for the handler's first turn, whose end `callEndTurn`
      * tells. */
     CALL_NOW: 27,
+    /** a: the token of that moment or null, as of TASK. */
+    RESUMABLE: 28,
 } as const;
 
 /** `segue_status_value` */

@@ -242,6 +242,22 @@ worldTest("reading step by step", async (world) => {
     });
 });
 
+worldTest("a call that can be resumed has started with its token", async (world) => {
+    if (world.era === "modern") return;
+    await world.session({}, async (session) => {
+        const stream = await session.stream("hang_plain").started();
+        assert.equal(stream.taskId, undefined);
+        assert.equal(stream.take(), undefined);
+        assert.ok(!stream.done);
+        assert.ok(stream.token);
+        const task = await session.start("hang_plain");
+        assert.equal(task.id, undefined);
+        assert.equal((await task.status()).status, "working");
+        await task.cancel();
+        await stream.cancel();
+    });
+});
+
 worldTest("a stream that nobody holds is cancelled", async (world) => {
     setFlagsFromString("--expose-gc");
     const gc = runInNewContext("gc") as () => void;

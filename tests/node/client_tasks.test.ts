@@ -119,6 +119,25 @@ worldTest("AS-54: a task is cancelled", async (world) => {
     });
 });
 
+for (const tool of ["hang", "hang_plain"]) {
+    worldTest(`AS-54: the second cancel is quiet (${tool})`, async (world) => {
+        await world.session({}, async (session) => {
+            const stream = session.stream(tool);
+            const begun = stream.started();
+            if (tool === "hang") await begun;
+            await stream.cancel();
+            await stream.cancel();
+            await begun;
+            if (tool === "hang_plain") return;
+            const task = await session.start(tool);
+            assert.ok(task.id);
+            const others = [session.task(task.id), session.task(task.id)];
+            await task.cancel();
+            for (const one of [task, ...others, ...others]) await one.cancel();
+        });
+    });
+}
+
 worldTest("waiting is given up, but not the task", async (world) => {
     await world.session({}, async (session) => {
         const task = await session.start("slow_compute", { ms: 200, label: "x" });

@@ -170,6 +170,23 @@ def test_who_leaves_early_cancels(world: World) -> None:
     run(work)
 
 
+@pytest.mark.parametrize("era", ["legacy"])
+def test_a_call_that_can_be_resumed_has_started(world: World) -> None:
+    """Its token is there when nothing else is."""
+
+    async def work() -> None:
+        async with world.session() as session:
+            stream = await session.stream("hang_plain").started()
+            assert stream.task_id is None and stream.take() is None and not stream.done
+            assert stream.token is not None
+            task = await session.start("hang_plain")
+            assert task.id is None and (await task.status()).status == "working"
+            await task.cancel()
+            await stream.cancel()
+
+    run(work)
+
+
 def test_a_stream_that_nobody_holds_is_cancelled(world: World) -> None:
     async def work() -> None:
         told: list[str | None] = []

@@ -123,6 +123,31 @@ def test_a_task_is_cancelled(world: World) -> None:
     run(work)
 
 
+@pytest.mark.parametrize("tool", ["hang", "hang_plain"])
+def test_the_second_cancel_is_quiet(world: World, tool: str) -> None:
+    """AS-54: of the same handle, of another one, and of a stream."""
+
+    async def work() -> None:
+        async with world.session() as session:
+            stream = session.stream(tool)
+            begun = asyncio.ensure_future(stream.started())
+            await asyncio.sleep(0)
+            if tool == "hang":
+                await begun
+            await stream.cancel()
+            await stream.cancel()
+            await begun
+            if tool == "hang":
+                task = await session.start(tool)
+                assert task.id
+                others = [session.task(task.id), session.task(task.id)]
+                await task.cancel()
+                for one in (task, *others, *others):
+                    await one.cancel()
+
+    run(work)
+
+
 def test_waiting_is_cancelled_but_not_the_task(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:

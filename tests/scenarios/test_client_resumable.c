@@ -84,6 +84,41 @@ static void a_broken_call_is_resumed(void **state)
     kit_end(&k);
 }
 
+/* R-975-30: it hears of each token at once, with nothing of the answer there yet, and not
+ * of one that it has. */
+static void each_new_token_is_told_at_once(void **state)
+{
+    (void)state;
+    char token[4096];
+    kit first = {0}, second = {0};
+    begin(&first);
+    record *r = kit_call(&first, "t");
+    const char *call = kit_expect(&first, "tools/call");
+    say_policy(&first, call, "");
+    kit_run(&first);
+    assert_string_equal(r->log, "resumable\n");
+    say_policy(&first, call, ",\"minWait\":1");
+    say_progress(&first, call, 1);
+    kit_run(&first);
+    assert_string_equal(r->log, "resumable\nprogress 1/0 -\n");
+    kit_say(&first,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/requests/resumePolicy\","
+            "\"params\":{\"requestId\":%s,\"resumeToken\":\"an.other\"}}",
+            json_at(call, "id"));
+    kit_run(&first);
+    assert_string_equal(r->log, "resumable\nprogress 1/0 -\nresumable\n");
+    snprintf(token, sizeof token, "%s", r->token);
+    kit_end(&first);
+
+    begin(&second);
+    r = kit_resume(&second, token, NULL);
+    const char *again = kit_expect(&second, "requests/resume");
+    assert_at(again, "params.resumeToken", "\"an.other\"");
+    kit_result(&second, again, "\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&second);
+}
+
 static void a_refused_resume_ends_the_call(void **state)
 {
     (void)state;
@@ -404,6 +439,8 @@ static void over_http_the_position_goes_with_it(void **state)
     script_event(h, "1-2~aaaaaaaa~3",
                  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
     script_until(&s, s.k.notifications == 1);
+    assert_string_equal(r->log, "resumable\n");
+    assert_true(r->token[0]);
     script_cut(h, false);
     script_advance(&s, 1000);
     h = script_expect(&s, "GET"); /* its own session first */
@@ -478,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_call_is_resumed),
+        NAMED("R-975-30 each new token is told at once", each_new_token_is_told_at_once),
         cmocka_unit_test(a_refused_resume_ends_the_call),
         NAMED("AS-98 R-975-16 an answer between two connections is kept",
               an_answer_between_two_connections_is_kept),

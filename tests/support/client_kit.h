@@ -36,7 +36,7 @@ typedef struct record {
     char *message;
     int retryable;
     char *last_key;                       /* of the last question */
-    char token[4096];                     /* taken in on_task and after each segment */
+    char token[4096];                     /* of on_task, on_resumable, each segment */
     void (*on_segment)(struct record *r); /* hooks of the test; may be NULL */
     void (*on_task)(struct record *r);
     void (*on_input)(struct record *r, const char *key);

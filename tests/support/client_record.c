@@ -96,6 +96,13 @@ static void rec_task(void *user, segue_request *request, const char *task_id)
         r->on_task(r);
 }
 
+static void rec_resumable(void *user, segue_request *request)
+{
+    record *r = user;
+    take_token(r, request);
+    note(r, "resumable");
+}
+
 static void rec_status(void *user, segue_request *request, const char *status,
                        const char *message)
 {
@@ -142,6 +149,7 @@ record *kit_record(kit *k, segue_request_events *events)
     events->on_log = rec_log;
     events->on_input = rec_input;
     events->on_task = rec_task;
+    events->on_resumable = rec_resumable;
     events->on_status = rec_status;
     events->on_complete = rec_complete;
     return r;

@@ -226,6 +226,9 @@ static void give(segue_request *request, const sgi_inbox_head *head, const char 
     case SGI_RECORD_STATUS:
         give_status(request, head, bytes);
         break;
+    case SGI_RECORD_RESUMABLE:
+        events->on_resumable(events->user, request);
+        break;
     default:
         give_input(request, head, bytes);
     }

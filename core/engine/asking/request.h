@@ -82,7 +82,8 @@ typedef enum sgi_record_kind {
     SGI_RECORD_PROGRESS, /* progress, total; text: the message, may be empty */
     SGI_RECORD_LOG,      /* bytes: params */
     SGI_RECORD_STATUS,   /* text: status NUL message; number: has a message */
-    SGI_RECORD_INPUT     /* text: key NUL method NUL params */
+    SGI_RECORD_RESUMABLE,
+    SGI_RECORD_INPUT /* text: key NUL method NUL params */
 } sgi_record_kind;
 
 typedef struct sgi_inbox_head {

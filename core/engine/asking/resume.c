@@ -9,6 +9,7 @@
 #include "engine/asking/request.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define WAIT_MOST_S 86400 /* what asks for more is no wait */
 
@@ -34,6 +35,20 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     return true;
 }
 
+/* The policy comes again with what a resume repeats: then its token is known. */
+static void take_token(segue_request *request, char *token)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_RESUMABLE};
+    bool is_new = !request->resume_token || strcmp(request->resume_token, token) != 0;
+    sgi_text_free(sgi_engine_mem(request->engine), request->resume_token);
+    request->resume_token = token; /* a second one replaces the first */
+    if (!is_new || !request->events.on_resumable)
+        return;
+    if (sgi_deliver_is_full(request) ||
+        !sgi_deliver(request, &head, (sgi_str){0})) /* it can be asked for all the same */
+        request->dropped++;
+}
+
 void sgi_resume_policy(segue_session *session, sgi_json params)
 {
     const sgi_mem *mem = sgi_engine_mem(session->engine);
@@ -56,9 +71,8 @@ void sgi_resume_policy(segue_session *session, sgi_json params)
     char *copy = sgi_text_dup(mem, token);
     if (!copy)
         return; /* it goes on without */
-    sgi_text_free(mem, request->resume_token);
-    request->resume_token = copy; /* a second one replaces the first */
     request->resume_min_ms = min_ms;
+    take_token(request, copy);
 }
 
 void sgi_resume_free(segue_request *request)

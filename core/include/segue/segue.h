@@ -2014,8 +2014,9 @@ SEGUE_API void segue_session_free(segue_session *session);
 
 /* ---- 11 Request (outbound) --------------------------------------------------------- */
 
-/* Order for one request: on_task, on_segment, on_progress, on_log, on_status and on_input
- * as they come, then on_complete exactly once, then free_user. Nothing after. */
+/* Order for one request: on_task, on_resumable, on_segment, on_progress, on_log,
+ * on_status and on_input as they come, then on_complete exactly once, then free_user.
+ * Nothing after. */
 
 /* One segment, in order unless the options say otherwise, each number once. The segment
  * dies with the callback. */
@@ -2045,6 +2046,10 @@ typedef void (*segue_question_fn)(void *user, segue_request *request, const char
  * token of segue_request_token, can be stored. */
 typedef void (*segue_task_fn)(void *user, segue_request *request, const char *task_id);
 
+/* The server gave a token by which the request can be asked for again (SEP-975): that of
+ * segue_request_token is new, and can be stored. Again when the server gives another. */
+typedef void (*segue_resumable_fn)(void *user, segue_request *request);
+
 /* The task's status or its text changed: "working", "input_required", ...; text or
  * NULL. */
 typedef void (*segue_task_status_fn)(void *user, segue_request *request,
@@ -2067,6 +2072,7 @@ typedef struct segue_request_events {
     segue_task_fn on_task;
     segue_task_status_fn on_status;
     segue_complete_fn on_complete;
+    segue_resumable_fn on_resumable;
 } segue_request_events;
 
 typedef struct segue_request_options {

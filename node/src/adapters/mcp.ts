@@ -86,10 +86,10 @@ class Asked extends Exchange {
     onToken: ((token: string) => void) | undefined;
 
     override events(): number {
-        return super.events() | (1 << Kind.TASK);
+        return super.events() | (1 << Kind.TASK) | (1 << Kind.RESUMABLE);
     }
 
-    protected override becameTask(token: string | undefined): void {
+    protected override canResume(token: string | undefined): void {
         if (token !== undefined) this.tell(this.onToken, token);
     }
 }

@@ -177,9 +177,9 @@ export class Calls extends Conversation {
     }
 
     /**
-     * Calls a tool and returns as soon as there is a task, whose `token` can be stored;
-     * or, if the server makes none of it, the first segment, or the end. Without a
-     * `timeoutMs` of its own it has none.
+     * Calls a tool and returns as soon as there is a task, or a call that can be resumed
+     * (SEP-975), whose `token` can be stored; or, if the server makes neither of it, the
+     * first segment, or the end. Without a `timeoutMs` of its own it has none.
      *
      * @throws SegueError: it ended before anything came of it.
      */

@@ -135,7 +135,11 @@ export class Exchange {
                 break;
             case Kind.TASK:
                 this.taskId = a as string;
-                this.becameTask((b as string | null) ?? undefined);
+                this.canResume((b as string | null) ?? undefined);
+                this.becameTask();
+                break;
+            case Kind.RESUMABLE:
+                this.canResume((a as string | null) ?? undefined);
                 break;
             case Kind.STATUS:
                 this.tell(
@@ -173,8 +177,11 @@ export class Exchange {
         }
     }
 
-    /** The task has an id, and a token, which covers what was delivered before. */
-    protected becameTask(_token: string | undefined): void {}
+    /** It can be resumed by a new token, which covers what was delivered before. */
+    protected canResume(_token: string | undefined): void {}
+
+    /** The task has an id. */
+    protected becameTask(): void {}
 
     /** Runs a callback of the user; its failure is not the library's. */
     protected tell<A extends unknown[]>(

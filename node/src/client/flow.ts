@@ -55,6 +55,7 @@ export class Flow extends Exchange {
     /** Told of the end. */
     onEnd: (() => unknown) | undefined;
     private isDropping = false; // nobody will read
+    private isKept = false; // the server gave what resumes it: a task's id, a token
     private readonly isOrdered: boolean;
     private readonly waiters: Waiters;
     private marks: { number: number; token: string }[] = []; // which is behind it
@@ -82,12 +83,18 @@ export class Flow extends Exchange {
     }
 
     override events(): number {
-        return super.events() | (1 << Kind.SEGMENTS) | (1 << Kind.TASK);
+        const own = (1 << Kind.SEGMENTS) | (1 << Kind.TASK) | (1 << Kind.RESUMABLE);
+        return super.events() | own;
     }
 
     /** Whether no segment is there to be taken. */
     get isEmpty(): boolean {
         return this.head === this.queue.length;
+    }
+
+    /** Whether something of it is there: what resumes it, a segment or the end. */
+    get hasBegun(): boolean {
+        return this.isKept || !this.isEmpty || this.outcome !== null;
     }
 
     /** Whether it has ended, and all its segments were taken. */
@@ -116,9 +123,13 @@ export class Flow extends Exchange {
         this.waiters.wake();
     }
 
-    protected override becameTask(token: string | undefined): void {
+    protected override canResume(token: string | undefined): void {
+        this.isKept = true;
         if (token !== undefined && !this.isDropping) this.remember(this.newest(), token);
         this.waiters.wake();
+    }
+
+    protected override becameTask(): void {
         this.tell(this.onBegin);
     }
 

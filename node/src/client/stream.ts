@@ -114,15 +114,15 @@ export abstract class Reader {
     }
 
     /**
-     * Begins, and waits until there is a task, a segment or the end.
+     * Begins, and waits until something of it is there: a task, what resumes the call
+     * (SEP-975), a segment or the end. When `token` is there now, store it: the server
+     * keeps the work for whoever comes with it.
      *
      * @throws the signal's reason.
      */
     async started(): Promise<this> {
         const flow = this.begun();
-        while (flow.taskId === undefined && flow.isEmpty && flow.outcome === null) {
-            await flow.change();
-        }
+        while (!flow.hasBegun) await flow.change();
         this.throwIfAborted();
         return this;
     }

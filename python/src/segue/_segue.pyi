@@ -62,6 +62,7 @@ TRANSPORT_FREE: Final = 25  # the last one
 RECONNECT: Final = 26  # of session_open. a: attempt (int), b: ms until then, c: reason
 CALL_NOW: Final = 27  # as CALL: its answer waits for the handler's first turn, whose end
 #                       call_end_turn tells
+RESUMABLE: Final = 28  # a: the token of that moment (str or None), as of TASK
 
 Handler = Callable[[int, Any, Any, Any], object]
 Event = tuple[Handler | None, int, Any, Any, Any]

@@ -230,9 +230,10 @@ class Calls(Conversation):
         response_modes: Collection[ResponseMode] | None = None,
         **more: Any,
     ) -> Task:
-        """Calls a tool and returns as soon as there is a task, whose `token` can be
-        stored; or, if the server makes none of it, the first segment, or the end. It has
-        the arguments of `stream`; without a timeout of its own it has none.
+        """Calls a tool and returns as soon as there is a task, or a call that can be
+        resumed (SEP-975), whose `token` can be stored; or, if the server makes neither of
+        it, the first segment, or the end. It has the arguments of `stream`; without a
+        timeout of its own it has none.
 
         Raises:
             Error: It ended before anything came of it.

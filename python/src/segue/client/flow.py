@@ -45,6 +45,7 @@ PROGRESS = 1 << _segue.PROGRESS
 LOG = 1 << _segue.LOG
 QUESTION = 1 << _segue.QUESTION
 TASK = 1 << _segue.TASK
+RESUMABLE = 1 << _segue.RESUMABLE
 STATUS = 1 << _segue.STATUS
 
 _COMPLETE = _segue.COMPLETE
@@ -144,16 +145,22 @@ class Exchange:
             self._ask(a, b, c)
         elif kind == _segue.TASK:
             self.task_id = a
-            self.became_task(b)
+            self.can_resume(b)
+            self.became_task()
         elif kind == _segue.STATUS:
             self.tell(self.callbacks.status, a, b)
+        elif kind == _segue.RESUMABLE:
+            self.can_resume(a)
 
     def wake(self) -> None:
         if self._waiter is not None:
             self.session.runtime.wake(self._waiter)
 
-    def became_task(self, token: str | None) -> None:
-        """The task has an id, and a token, which covers what was delivered before."""
+    def can_resume(self, token: str | None) -> None:
+        """It can be resumed by a new token, which covers what was delivered before."""
+
+    def became_task(self) -> None:
+        """The task has an id."""
 
     def tell(self, callback: Callable[..., object] | None, *args: Any) -> None:
         """Runs a callback of the user; its failure is not the library's."""
@@ -272,6 +279,7 @@ class Flow(Exchange):
         "_waiters",
         "half",
         "is_dropping",
+        "is_kept",
         "is_left",
         "is_ordered",
         "on_begin",
@@ -294,6 +302,7 @@ class Flow(Exchange):
         self.queue: deque[_segue.Segment] = deque()
         self.seen: _segue.Segment | None = None  # the last one that the reader took
         self.is_dropping = False  # nobody will read
+        self.is_kept = False  # the server gave what resumes it: a task's id, a token
         self.is_left = False  # detached: its end is no failure
         self.on_begin: Callable[[], object] | None = None
         self.taken = 0  # since the last grant
@@ -305,7 +314,7 @@ class Flow(Exchange):
         self._marks: deque[tuple[int, str]] = deque()  # number of a segment, token behind
 
     def mask_of_events(self) -> int:
-        return super().mask_of_events() | SEGMENTS | TASK
+        return super().mask_of_events() | SEGMENTS | TASK | RESUMABLE
 
     # ---- from the binding
 
@@ -321,10 +330,13 @@ class Flow(Exchange):
             if self._waiters:
                 self.wake()
 
-    def became_task(self, token: str | None) -> None:
+    def can_resume(self, token: str | None) -> None:
+        self.is_kept = True
         if token is not None and not self.is_dropping:
             self._remember(self.queue[-1].number if self.queue else self.last, token)
         self.wake()
+
+    def became_task(self) -> None:
         if self.on_begin is not None:
             self.tell(self.on_begin)
 
@@ -335,6 +347,11 @@ class Flow(Exchange):
                 self.session.runtime.wake(waiter)
 
     # ---- for the reader
+
+    @property
+    def has_begun(self) -> bool:
+        """Something of it is there: what resumes it, a segment or the end."""
+        return self.is_kept or bool(self.queue) or self.outcome is not None
 
     async def change(self) -> None:
         """Waits until something has come. The request is not touched when the waiting is

@@ -96,14 +96,16 @@ class Reader:
         return flow is not None and flow.outcome is not None and not flow.queue
 
     async def _wait_started(self) -> Flow:
-        """Waits until there is a task, a segment or the end."""
+        """Waits as `started` says."""
         flow = self._started()
-        while flow.task_id is None and not flow.queue and flow.outcome is None:
+        while not flow.has_begun:
             await flow.change()
         return flow
 
     async def started(self) -> Self:
-        """Begins, and waits until there is a task, a segment or the end."""
+        """Begins, and waits until something of it is there: a task, what resumes the call
+        (SEP-975), a segment or the end. When `token` is there now, store it: the server
+        keeps the work for whoever comes with it."""
         await self._wait_started()
         return self
 
