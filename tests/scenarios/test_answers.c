@@ -2,6 +2,7 @@
  * server of the same service, and from whoever answers (2025-11-25 client/elicitation,
  * basic/utilities/tasks; R-0-2, R-C-14). A yes to A never approves B. */
 #include "support/legacy_wire.h"
+#include "support/redis_kit.h"
 #include "support/shared_store.h"
 #include "support/world_inside.h"
 
@@ -231,10 +232,27 @@ static void with_leases(world *w)
     open_instance(&w->custom, &instance_a);
 }
 
+static redis_server *redis; /* a real store that servers share, or NULL */
+
+static void open_redis(world *w)
+{
+    w->custom = redis_kit_open_lasting(redis_server_url(redis));
+    w->slow = w->shared = 1;
+}
+
+/* Chance is the same in each world, and so are its names: nothing is there of others. */
+static void with_redis(world *w)
+{
+    assert_int_not_equal(redis_server_do(redis, "FLUSHALL"), -1);
+    open_redis(w);
+}
+
 static void begin(world *w)
 {
     other = (world){.tune = w->tune};
-    if (place)
+    if (redis)
+        open_redis(&other);
+    else if (place)
         open_instance(&other.custom, NULL);
     world_begin_beside(w, &other);
 }
@@ -393,7 +411,6 @@ static void a_task_is_answered_at_the_other_server(world *w)
     question(a, id);
     wire *b = beside(&other, a);
     reply(b, id, "there");
-    until(b, task, "completed");
     says(legacy_task(b, "3", "tasks/result", task, NULL), "\"for\\\":\\\"there");
     world_end(&other);
 }
@@ -492,10 +509,24 @@ static const scenario leased[] = {
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
 };
 
+/* Each server has a store of its own on one Redis, whose threads bring the letters. */
+static const scenario of_redis[] = {
+    {"an answer at another server reaches its call by Redis",
+     answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+    {"a task is answered at another server by Redis",
+     a_task_is_answered_at_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,
+     of_a_service},
+};
+
 int main(void)
 {
     int failed = scenarios_run(scenarios, sizeof scenarios / sizeof *scenarios);
     failed += scenarios_run_prepared(leased, sizeof leased / sizeof *leased, with_leases);
     shared_place_free(place);
+    assert_true(redis_server_start(NULL, &redis));
+    failed += scenarios_run_prepared(of_redis, sizeof of_redis / sizeof *of_redis,
+                                     with_redis);
+    redis_server_stop(redis);
     return failed;
 }
