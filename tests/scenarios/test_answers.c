@@ -525,8 +525,8 @@ int main(void)
     failed += scenarios_run_prepared(leased, sizeof leased / sizeof *leased, with_leases);
     shared_place_free(place);
     assert_true(redis_server_start(NULL, &redis));
-    failed += scenarios_run_prepared(of_redis, sizeof of_redis / sizeof *of_redis,
-                                     with_redis);
+    failed +=
+        scenarios_run_prepared(of_redis, sizeof of_redis / sizeof *of_redis, with_redis);
     redis_server_stop(redis);
     return failed;
 }
