@@ -238,6 +238,33 @@ static void a_wait_that_always_breaks_does_not(void **state)
     kit_end(&k);
 }
 
+/* Its question may come on no other stream, so that it is waited for again. */
+static void a_task_that_asks_is_fetched_though_waits_break(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    record *r = begin(&k, &options);
+    for (int i = 0; i < SGI_VAIN_WAITS_MAX; i++) {
+        wait_of(&k);
+        kit_cut(&k);
+        kit_advance(&k, SOON_MS);
+        kit_handshake_2025(&k, SERVER_2025);
+    }
+    kit_expect_silence(&k);
+    kit_result(&k, look(&k), SLOW("T", "input_required"));
+    for (int i = 0; i < SGI_VAIN_WAITS_MAX; i++) {
+        wait_of(&k);
+        kit_cut(&k);
+        kit_advance(&k, INTERVAL_MS);
+        kit_handshake_2025(&k, SERVER_2025);
+    }
+    kit_result(&k, wait_of(&k), BLOCKS);
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
 /* A proxy cuts a connection that is silent for long. A wait does not count among the
  * requests of max_connections, so looks do not stand behind it. */
 static void a_proxy_that_cuts_waits(void **state)
@@ -315,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_short_interval_needs_no_wait),
         cmocka_unit_test(a_wait_that_breaks_goes_again),
         cmocka_unit_test(a_wait_that_always_breaks_does_not),
+        cmocka_unit_test(a_task_that_asks_is_fetched_though_waits_break),
         cmocka_unit_test(a_proxy_that_cuts_waits),
         cmocka_unit_test(tasks_beyond_the_limit_are_looked_at),
     };
