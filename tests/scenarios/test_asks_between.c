@@ -225,6 +225,43 @@ static void asked_on_the_next_wait(world *w)
     assert_at(wire_response(again, "3"), "result.content", "[{" BEFORE "},{" AFTER "}]");
 }
 
+/* The same of a call that is no task, found by its key. */
+static void call_by_key(wire *c, const char *id)
+{
+    wire_ask_plain(c, id, "tools/call",
+                   "\"name\":\"between\",\"arguments\":{},"
+                   "\"_meta\":{\"dev.segue/idempotencyKey\":\"a key of sixteen bytes\"}");
+}
+
+/* again: of the same session, or of another one. */
+static void call_again_is_asked(wire *first, wire *again)
+{
+    wire *answers = connect_beside(again);
+    call_by_key(first, "1");
+    wire_request(first, "elicitation/create");
+    wire_cut(first);
+    world_run(first->w);
+    call_by_key(again, "2");
+    answer_the_question_by(again, answers);
+    assert_at(wire_response(again, "2"), "result.content", "[{" BEFORE "},{" AFTER "}]");
+}
+
+static void a_plain_call_in_its_session(world *w)
+{
+    wire *listens = connect_to_tool(w);
+    wire *first = connect_beside(listens);
+    wire *again = connect_beside(listens);
+    wire_cut(listens);
+    world_run(w);
+    call_again_is_asked(first, again);
+}
+
+static void a_plain_call_in_another_session(world *w)
+{
+    wire *first = connect_to_tool(w);
+    call_again_is_asked(first, legacy_connect(w, "Ada", CAPS));
+}
+
 static const scenario scenarios[] = {
     {"R-1905-37 a tool asks between two segments", between_segments,
      ONLY_HERE | ONE_DRIVE, NULL},
@@ -238,6 +275,11 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
     {"R-2557-28 a task is asked again where its result is waited for again",
      asked_on_the_next_wait, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
+    {"R-0-1 a plain call that comes again in another session is asked again",
+     a_plain_call_in_another_session, ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE,
+     NULL},
+    {"R-0-1 a plain call that comes again in its session is asked again",
+     a_plain_call_in_its_session, ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
     {"R-776-24 R-776-25 a tool asks between two pieces, and tells how far it is",
      between_responses, ONLY_HERE | ONE_DRIVE, NULL},
 };

@@ -62,8 +62,19 @@ bool sgi_place_is_called(const sgi_op *op, const sgi_asks *asks)
     while ((reply = sgi_push_reading(op, reply)))
         if (is_read_in(reply, asks))
             return true;
-    while ((reply = sgi_tasks_2025_waiting(op, reply)))
+    while ((reply = op->is_task ? sgi_tasks_2025_waiting(op, reply)
+                                : sgi_call_listening(op, reply)))
         if (is_read_in(reply, asks))
+            return true;
+    return false;
+}
+
+/* Of several calls of one key, one whose stream is read. */
+static bool find_reading_call(const sgi_op *op, sgi_place *found)
+{
+    const sgi_reply *reply = NULL;
+    while ((reply = sgi_call_listening(op, reply)))
+        if (sgi_place_is_read(reply->peer->conn) && find_in(reply->peer, true, found))
             return true;
     return false;
 }
@@ -71,7 +82,7 @@ bool sgi_place_is_called(const sgi_op *op, const sgi_asks *asks)
 bool sgi_place_find(const sgi_op *op, sgi_place *found)
 {
     const sgi_reply *reply = NULL;
-    if (op->is_task && find_by_origin(op->origin, found))
+    if (op->is_task ? find_by_origin(op->origin, found) : find_reading_call(op, found))
         return true;
     while ((reply = op->is_task ? sgi_tasks_2025_waiting(op, reply)
                                 : sgi_call_listening(op, reply)))

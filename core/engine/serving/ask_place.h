@@ -17,8 +17,8 @@ bool sgi_place_find(const sgi_op *op, sgi_place *found);
 bool sgi_place_is_open(const sgi_conn *conn);
 /* Does somebody read it now? */
 bool sgi_place_is_read(const sgi_conn *conn);
-/* Does somebody in that session wait for the end of this task, or read its segments, on a
- * stream that is read now? */
+/* Does somebody in that session wait for the end of the operation, or read its segments,
+ * on a stream that is read now? */
 bool sgi_place_is_called(const sgi_op *op, const sgi_asks *asks);
 /* The stream that a session of HTTP listens on, or NULL. */
 sgi_conn *sgi_place_listening(const sgi_wire_session *session);

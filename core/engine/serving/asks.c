@@ -83,15 +83,15 @@ static void let_next_go(sgi_asks *asks)
 
 /* ---- asking ---- */
 
-/* A task's question is out on a stream that nobody reads, and may not be come back for:
- * where somebody reads now it is asked anew. In the same session that is so once its
- * client has called again, or waits for the result again. */
+/* A question is out on a stream that nobody reads, and may not be come back for: where
+ * somebody reads now it is asked anew. In the same session that is so once its client has
+ * called again, or waits for the result again. */
 static bool is_stranded(const sgi_op *op, const sgi_ask *ask)
 {
     sgi_place where;
     const sgi_wire_session *session = ask->asks->session;
-    if (!op->is_task || !session || (ask->conn && sgi_place_is_read(ask->conn)) ||
-        !sgi_place_find(op, &where))
+    if (!session || (ask->conn && sgi_place_is_read(ask->conn)) ||
+        !sgi_place_find(op, &where) || !sgi_place_is_read(where.conn))
         return false;
     return where.asks != ask->asks ? !sgi_place_listening(session)
                                    : ask->conn && sgi_place_is_called(op, ask->asks);
