@@ -388,6 +388,40 @@ static void do_what_was_asked(sgi_fetch_pool *pool)
         sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
 }
 
+/* The runtime ends, and nobody is left who could fetch. The connections that wait for
+ * another exchange close then, as the other end may be in this runtime and wait for
+ * that. */
+static bool is_over(const sgi_fetch_pool *pool)
+{
+    return pool->stopping && !pool->fetchers;
+}
+
+static void look_whether_over(sgi_fetch_pool *pool)
+{
+    if (!is_over(pool))
+        return;
+    pool->carrier.attached = true;
+    sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+}
+
+static void on_stop(sgi_stop_hook *hook)
+{
+    sgi_fetch_pool *pool = SGI_OWNER(hook, sgi_fetch_pool, on_stop);
+    pool->stopping = true;
+    look_whether_over(pool);
+}
+
+/* Lock held, let go meanwhile. */
+static void hang_up(sgi_fetch_pool *pool)
+{
+    sgi_sigpipe held;
+    sgi_sigpipe_hold(&held, runtime_of(pool));
+    sgi_runtime_unlock(runtime_of(pool));
+    close_multi(pool);
+    sgi_runtime_lock(runtime_of(pool));
+    sgi_sigpipe_let(&held, true);
+}
+
 static void work(sgi_carrier *carrier, uint32_t work)
 {
     sgi_fetch_pool *pool = SGI_OWNER(carrier, sgi_fetch_pool, carrier);
@@ -403,6 +437,8 @@ static void work(sgi_carrier *carrier, uint32_t work)
         sgi_sigpipe_let(&held, true);
     }
     if (TAILQ_EMPTY(&pool->fetches)) {
+        if (is_over(pool))
+            hang_up(pool);
         carrier->attached = carrier->queued;
         trim_watches(pool, SPARE_WATCHES);
     }
@@ -417,10 +453,8 @@ static void abandon(sgi_carrier *carrier)
     sgi_sigpipe_hold(&held, runtime_of(pool));
     while ((fetch = TAILQ_FIRST(&pool->fetches)))
         end_with(pool, fetch, SGI_FETCH_CLOSED, "the runtime ends");
-    sgi_runtime_unlock(runtime_of(pool));
-    close_multi(pool);
-    sgi_runtime_lock(runtime_of(pool));
     sgi_sigpipe_let(&held, true);
+    hang_up(pool);
     trim_watches(pool, 0);
     if (carrier->attached)
         sgi_carrier_retire(carrier);
@@ -459,6 +493,8 @@ static sgi_fetch_pool *make_pool(segue_runtime *rt)
     ev_timer_init(&pool->timer, on_timer, 0., 0.);
     pool->carrier.ops = &pool_ops;
     sgi_carrier_add(rt, &pool->carrier);
+    pool->on_stop.fn = on_stop;
+    sgi_runtime_on_stop(rt, &pool->on_stop);
     return pool;
 }
 
@@ -474,8 +510,11 @@ sgi_fetch_pool *sgi_fetch_pool_join(segue_runtime *rt)
 
 void sgi_fetch_pool_leave(sgi_fetch_pool *pool)
 {
-    if (--pool->fetchers == 0 && pool->orphaned)
+    pool->fetchers--;
+    if (!pool->fetchers && pool->orphaned)
         free_pool(pool);
+    else
+        look_whether_over(pool);
 }
 
 void sgi_fetch_pool_add(sgi_fetch_pool *pool, sgi_fetch *fetch)

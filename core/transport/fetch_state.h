@@ -83,11 +83,13 @@ typedef struct sgi_fetch_watch {
 LIST_HEAD(sgi_fetch_watches, sgi_fetch_watch);
 
 struct sgi_fetch_pool {
-    sgi_carrier carrier;           /* first; attached while there are exchanges */
+    sgi_carrier carrier;           /* first; attached while there is something to do */
     struct sgi_fetch_list fetches; /* all that are not gone */
     struct sgi_fetch_list to_do;
     size_t to_do_count;
     size_t fetchers;
+    sgi_stop_hook on_stop;
+    bool stopping; /* the runtime ends, and what is open may end in good order */
     bool closed;   /* the runtime ends: nothing is taken any more */
     bool orphaned; /* the carrier is gone; the last fetcher frees the memory */
     CURLM *multi;  /* loop, and all that follows; made at first use */

@@ -381,6 +381,59 @@ static void a_runtime_may_end_with_exchanges_in_flight(void **state)
     assert_int_equal(rig.mem.live, 0);
 }
 
+/* Something that a runtime waits for when it ends: the end of a connection, which only
+ * a turn of its loop can bring about. */
+typedef struct watcher {
+    sgi_carrier carrier;
+    http_line *line;
+    bool has_ended;
+} watcher;
+
+static void watch(sgi_carrier *carrier, uint32_t work)
+{
+    watcher *self = SGI_OWNER(carrier, watcher, carrier);
+    (void)work;
+    self->has_ended = self->has_ended || http_line_ended(self->line);
+    if (self->has_ended)
+        carrier->attached = false;
+    else
+        sgi_carrier_raise(carrier, SGI_WORK_OWN);
+}
+
+static void stop_watching(sgi_carrier *carrier)
+{
+    if (carrier->attached)
+        sgi_carrier_retire(carrier);
+    else
+        sgi_carrier_drop(carrier);
+}
+
+static void keep_watcher(sgi_carrier *carrier)
+{
+    (void)carrier; /* the test has it */
+}
+
+/* A server in the same runtime waits until they are closed. */
+static void kept_connections_close_when_the_runtime_begins_to_end(void **state)
+{
+    static const sgi_carrier_ops ops = {
+        .work = watch, .abandon = stop_watching, .destroy = keep_watcher};
+    fetch_rig rig;
+    http_line line = {.fd = -1};
+    watcher eye = {.carrier = {.ops = &ops, .attached = true, .grace_ms = 60000},
+                   .line = &line};
+    (void)state;
+    fetch_begin(&rig, NULL);
+    assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
+    assert_false(http_line_ended(&line)); /* it is kept */
+    sgi_runtime_lock(rig.rt);
+    sgi_carrier_add(rig.rt, &eye.carrier);
+    sgi_runtime_unlock(rig.rt);
+    fetch_tear_down(&rig);
+    assert_true(eye.has_ended);
+    http_line_close(&line);
+}
+
 static void a_fetcher_that_is_freed_takes_its_exchanges_along(void **state)
 {
     fetch_rig rig;
@@ -575,6 +628,7 @@ int main(void)
         cmocka_unit_test(nothing_is_called_after_a_cancel),
         cmocka_unit_test(a_paused_stream_can_be_cancelled),
         cmocka_unit_test(a_runtime_may_end_with_exchanges_in_flight),
+        cmocka_unit_test(kept_connections_close_when_the_runtime_begins_to_end),
         cmocka_unit_test(a_fetcher_that_is_freed_takes_its_exchanges_along),
         cmocka_unit_test(lack_of_memory_fails_one_start),
         cmocka_unit_test(a_socket_that_cannot_be_watched_ends_what_runs),
