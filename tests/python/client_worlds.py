@@ -103,6 +103,14 @@ def server(nothing_left: None, tmp_path: Path) -> Iterator[HttpServer]:
         yield made
 
 
+def longer_and_longer(first: float) -> Iterator[float]:
+    """Seconds for what is to happen before another thing does: when it did not, because
+    the machine was busy, there is a next time with more of them. `run` ends it."""
+    while True:
+        yield first
+        first *= 4
+
+
 async def is_cancelled(task: segue.Task) -> bool:
     """Whether the server has ended it: in 2026-07-28 it may take its time for that."""
     while (status := await task.status()).status == "working":

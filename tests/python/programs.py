@@ -12,12 +12,13 @@ import os
 import re
 import select
 import signal
-import socket
 import subprocess
 from pathlib import Path
 from types import TracebackType
 
 import pytest
+
+from ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILT = Path(os.environ.get("SEGUE_TESTS_DIR", ROOT / "build" / "release" / "tests"))
@@ -35,14 +36,6 @@ def program(name: str) -> str:
 def server_command(*arguments: str) -> list[str]:
     """A server on its standard input and output."""
     return [program("tools/fixture_server"), *arguments]
-
-
-def free_port() -> int:
-    """A port that was free just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class _Program:
@@ -86,8 +79,8 @@ class HttpServer:
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
-        self.port = 0  # one that is free, to begin with
-        self.url = ""
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
         self._program: _Program | None = None
         self.start()
 
@@ -95,12 +88,7 @@ class HttpServer:
         """Begins, or begins again on its port."""
         options = ["--http", "127.0.0.1", "--port", str(self.port), "--drain", "1"]
         self._program = _Program(server_command(*options, *self._arguments))
-        url = self._program.line()
-        assert self.url in ("", url), url
-        self.url = url
-        address = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/mcp", url)
-        assert address, url
-        self.port = int(address[1])
+        assert self._program.line() == self.url
 
     def kill(self) -> None:
         """Dies."""

@@ -12,15 +12,16 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from pathlib import Path
 
+from ports import free_port
+
 PORT = "8000"
-DEADLINE = 30  # seconds
+DEADLINE = 120  # seconds
 
 
 def blocks(text: str) -> list[tuple[str, str, str]]:
@@ -45,12 +46,6 @@ def section(text: str, title: str) -> str:
     """What stands below a heading of the second level."""
     _, _, rest = text.partition(f"\n## {title}\n")
     return rest.partition("\n## ")[0]
-
-
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def wait_until_ready(port: str, server: subprocess.Popen[str]) -> None:
@@ -87,7 +82,7 @@ def expect(what: str, got: str, wanted: str) -> None:
 
 
 def play(readme: str, directory: str) -> None:
-    port = free_port()
+    port = str(free_port())
     page = section(Path(readme).read_text(encoding="utf-8"), "Quick start")
     parts = blocks(page)
     for before, language, content in parts:

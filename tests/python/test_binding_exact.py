@@ -85,7 +85,7 @@ def ask(url: str, user: bytes) -> tuple[int, Any]:
             },
         },
     }
-    link = http.client.HTTPConnection(at.hostname, at.port, timeout=20)
+    link = http.client.HTTPConnection(at.hostname, at.port, timeout=120)
     headers: dict[str, Any] = {
         "content-type": "application/json",
         "accept": "application/json, text/event-stream",

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from binding_worlds import Pair, Recorder, nothing_is_left, run, runtime
+from binding_worlds import Pair, Recorder, nothing_is_left, run, runtime, until
 from segue import _runtime, _segue, errors
 
 __all__ = ["nothing_is_left"]
@@ -441,12 +441,7 @@ def test_what_a_handler_refers_to_lives_until_its_last_event() -> None:
             del kept, handler
             gc.collect()
             assert await future
-            for _ in range(100):
-                await asyncio.sleep(0)
-                gc.collect()
-                if gone() is None:
-                    break
-            assert gone() is None
+            await until(lambda: gc.collect() >= 0 and gone() is None)
 
     run(main())
 

@@ -23,7 +23,7 @@ from segue.tokens import TokenFile
 
 SERVER = Path(__file__).with_name("cli_server.py")
 STDIO = shlex.join([sys.executable, str(SERVER)])
-DEADLINE = 60
+DEADLINE = 120
 
 
 @pytest.fixture(scope="module")

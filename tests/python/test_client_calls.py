@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import segue
-from client_worlds import World, run
+from client_worlds import World, longer_and_longer, run
 from programs import program, server_command
 from segue import _segue
 from segue._waits import go_on
@@ -168,12 +168,18 @@ def test_time_is_over(world: World) -> None:
 def test_a_task_goes_on_when_time_is_over(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
-            with pytest.raises(segue.RequestTimeoutError) as caught:
-                await session.call("slow_compute", ms=400, label="late", timeout=0.1)
-            token = caught.value.token
-            assert token is not None
-            result = await session.resume(token).result()
-            assert result.text == "Computed: late"
+            token = None
+            for limit in longer_and_longer(0.05):
+                with pytest.raises(segue.RequestTimeoutError) as caught:
+                    await session.call("hang", timeout=limit)
+                token = caught.value.token
+                if token is not None:
+                    break
+            task = session.resume(token)
+            assert (await task.status()).status == "working"
+            await task.cancel()
+            with pytest.raises(segue.RequestCancelledError):
+                await task.result()
 
     run(work)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import segue
-from client_worlds import World, is_cancelled, run
+from client_worlds import World, is_cancelled, longer_and_longer, run
 
 
 def story(*numbers: int) -> list[str]:
@@ -143,12 +143,15 @@ def test_an_error_of_the_server_has_what_came(world: World) -> None:
                 async for _ in session.stream("no such tool"):
                     pass
             assert caught.value.code == -32602
-            stream = session.stream("story", n=1000, delayMs=20, timeout=0.3)
             count = 0
-            with pytest.raises(segue.RequestTimeoutError) as late:
-                async for _ in stream:
-                    count += 1
-            assert count and isinstance(late.value.partial, segue.Result)
+            for limit in longer_and_longer(0.1):
+                stream = session.stream("story", n=100000, delayMs=20, timeout=limit)
+                with pytest.raises(segue.RequestTimeoutError) as late:
+                    async for _ in stream:
+                        count += 1
+                if count:
+                    break
+            assert isinstance(late.value.partial, segue.Result)
             assert late.value.partial.text.startswith("segment 1 of the story")
 
     run(work)
@@ -240,19 +243,23 @@ def test_a_break_is_no_end_while_the_stream_is_held(world: World) -> None:
 def test_looking_with_a_time_limit(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
-            stream = session.stream("story", n=4, delayMs=60)
-            texts: list[Any] = []
             late = 0
-            while True:
-                try:
-                    segment = await asyncio.wait_for(anext(stream), 0.02)
-                except asyncio.TimeoutError:
-                    late += 1
-                    continue
-                except StopAsyncIteration:
+            for limit in longer_and_longer(0.01):
+                delay = round(3000 * limit)
+                stream = session.stream("story", n=4, delayMs=delay)
+                texts: list[Any] = []
+                while True:
+                    try:
+                        segment = await asyncio.wait_for(anext(stream), limit)
+                    except asyncio.TimeoutError:
+                        late += bool(texts)
+                        continue
+                    except StopAsyncIteration:
+                        break
+                    texts.append(segment.text)
+                assert texts == story(1, 2, 3, 4)
+                if late:
                     break
-                texts.append(segment.text)
-            assert texts == story(1, 2, 3, 4) and late
 
     run(work)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import segue
-from programs import free_port
+from ports import free_port
 from server_worlds import nothing_left, run  # noqa: F401
 
 # ruff: noqa: F811

@@ -42,7 +42,7 @@ def run_import(directory: Path) -> str:
         env={"LD_LIBRARY_PATH": str(directory / "segue"), "PYTHONPATH": str(directory)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     if done.returncode == 0:

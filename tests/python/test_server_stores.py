@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import sqlite3
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import segue
+from segue import _segue
 from server_worlds import nothing_left, run  # noqa: F401
 
 # ruff: noqa: F811
@@ -27,17 +27,15 @@ def large(store: Any) -> segue.Server:
     return server
 
 
-def opened(store: Any) -> float:
-    """Seconds until it is refused."""
+def refused(store: Any) -> None:
+    """It cannot be opened."""
 
-    async def work() -> float:
-        begun = time.monotonic()
+    async def work() -> None:
         with pytest.raises(segue.StoreError):
             async with large(store).serving(http="127.0.0.1:0"):
                 pass
-        return time.monotonic() - begun
 
-    return run(work)
+    run(work)
 
 
 def test_a_store_in_memory_has_a_bound(nothing_left: None) -> None:
@@ -72,22 +70,41 @@ def test_a_principal_has_a_bound(nothing_left: None, tmp_path: Path) -> None:
     run(work)
 
 
+def told_to(opens: str, monkeypatch: pytest.MonkeyPatch) -> list[_segue.StoreOptions]:
+    """The options with which a function of the binding opens stores from now on."""
+    told: list[_segue.StoreOptions] = []
+    inner = getattr(_segue, opens)
+
+    def opened(at: str, options: _segue.StoreOptions) -> _segue.Store:
+        told.append(options)
+        return inner(at, options)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(_segue, opens, opened)
+    return told
+
+
 def test_a_file_that_is_held_is_waited_for_as_told(
-    nothing_left: None, tmp_path: Path
+    nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "tasks.db"
+    told = told_to("store_sqlite", monkeypatch)
     holder = sqlite3.connect(path, isolation_level=None)
     try:
         holder.execute("BEGIN EXCLUSIVE")
-        assert opened(segue.Store(path, busy_timeout=0.05)) < 4
+        refused(segue.Store(path, busy_timeout=0.05))
+        assert told[0]["busy_timeout_ms"] == 50
     finally:
         holder.close()
 
 
-def test_a_silent_redis_is_waited_for_as_told(nothing_left: None) -> None:
+def test_a_silent_redis_is_waited_for_as_told(
+    nothing_left: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = told_to("store_redis", monkeypatch)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
-        assert opened(segue.Store(url, timeout=0.1)) < 4
+        refused(segue.Store(url, timeout=0.1))
+        assert told[0]["timeout_ms"] == 100
 
 
 def test_a_lease_is_told_to_redis() -> None:

@@ -310,7 +310,7 @@ class _Taking:
 
     def _wait_plain(self, number: int) -> str:
         self._began(number)
-        self.go.wait(10)
+        self.go.wait(120)
         self.running -= 1
         return "2"
 

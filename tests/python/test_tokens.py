@@ -176,7 +176,7 @@ def test_processes_do_not_lose_each_others_changes(tmp_path: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(120)
         assert worker.exitcode == 0
     tasks = TokenFile(path).all()
     assert sorted(task.token for task in tasks) == sorted(

@@ -36,6 +36,7 @@ class Stage:
         self.vector = vector
         self.names = Names(vector.let)
         self.peer = RawPeer()
+        self.has_heard = False  # since something was said
 
     async def play(self) -> None:
         needs = self.vector.needs
@@ -64,6 +65,9 @@ class Stage:
                 raise Wrong(f"{where} {number}: {wrong}") from None
 
     async def _step(self, verb: str, value: Any) -> None:
+        if verb in ("in", "in_text") and self.has_heard:
+            await self._settle()  # the server knows that its answer has been taken
+            self.has_heard = False
         if verb == "in":
             self.peer.say(vectors.dumps(self.names.fill(value)))
         elif verb == "in_text":
@@ -83,6 +87,7 @@ class Stage:
         if not self.peer.lines:
             raise Wrong(f"expected {vectors.dumps(pattern)}, and nothing came")
         line = self.peer.lines.popleft()
+        self.has_heard = True
         try:
             self.names.match(pattern, vectors.loads(line))
         except Wrong as wrong:

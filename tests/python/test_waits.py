@@ -15,7 +15,7 @@ from segue._waits import Wait, go_on
 from server_worlds import nothing_left, run  # noqa: F401
 
 # ruff: noqa: F811
-SECONDS = 10
+SECONDS = 120
 
 
 def new_wait() -> Wait:
