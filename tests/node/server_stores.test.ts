@@ -242,3 +242,79 @@ for (const era of ["auto", "legacy"] as const)
             }
         }),
     );
+
+/** A call of 2026-07-28 by nothing but fetch. */
+async function strangerCalls(
+    url: string,
+    more: object,
+    signal?: AbortSignal,
+): Promise<string> {
+    const protocol = "io.modelcontextprotocol";
+    const _meta = {
+        [`${protocol}/protocolVersion`]: "2026-07-28",
+        [`${protocol}/clientInfo`]: { name: "raw", version: "1" },
+        [`${protocol}/clientCapabilities`]: {},
+        ...more,
+    };
+    const params = { name: "wait", arguments: {}, _meta };
+    const response = await fetch(url, {
+        method: "POST",
+        headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": "tools/call",
+            "mcp-name": "wait",
+            connection: "close",
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+        signal: signal ?? null,
+    });
+    return response.text();
+}
+
+for (const kind of ["memory", "file"] as const) {
+    const name = `R-2557-11: a stranger who closes cancels unless he has a key [${kind}]`;
+    test(name, { timeout }, () =>
+        inDirectory(async (directory) => {
+            const file = path.join(directory, "tasks.db");
+            const store = kind === "memory" ? stores.memory() : file;
+            const server = new Server({ name: "kept", store });
+            const aborts: (() => void)[] = [];
+            const begins: (() => void)[] = [];
+            const answers: ((text: string) => void)[] = [];
+            server.tool("wait", {}, (_input, { signal }) => {
+                return new Promise<string>((resolve) => {
+                    signal.addEventListener("abort", () => {
+                        resolve("left");
+                        aborts.shift()?.();
+                    });
+                    answers.push(resolve);
+                    begins.shift()?.();
+                });
+            });
+            const leaves = async (url: string, more: object): Promise<void> => {
+                const begun = new Promise<void>((resolve) => begins.push(resolve));
+                const leave = new AbortController();
+                const fails = assert.rejects(strangerCalls(url, more, leave.signal));
+                await begun;
+                leave.abort();
+                await fails;
+            };
+            try {
+                const { url } = await server.listenHttp();
+                const aborted = new Promise<void>((resolve) => aborts.push(resolve));
+                await leaves(url, {});
+                await aborted;
+                const key = { "dev.segue/idempotencyKey": "a key of a stranger" };
+                await leaves(url, key);
+                const again = strangerCalls(url, key);
+                answers[1]?.("waited");
+                assert.match(await again, /waited/);
+                assert.equal(answers.length, 2);
+            } finally {
+                await server.close();
+            }
+        }),
+    );
+}

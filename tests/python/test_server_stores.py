@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sqlite3
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -172,3 +174,75 @@ def test_a_caller_that_goes_ends_its_call(
                 await goes(serving.url, how)
 
     run(work)
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_stranger_who_closes_cancels_unless_he_has_a_key(
+    nothing_left: None, tmp_path: Path, kind: str
+) -> None:
+    """R-2557-11: a client of 2026-07-28 that is none of ours, at the wire."""
+    ends: asyncio.Queue[bool] = asyncio.Queue()
+    began, go = asyncio.Event(), asyncio.Event()
+    memory = segue.Store(max_bytes=1 << 20)
+    store = memory if kind == "memory" else tmp_path / "tasks.db"
+    server = segue.Server("kept", store=store)
+    runs = 0
+
+    @server.tool
+    async def wait(ctx: segue.Context) -> str:
+        nonlocal runs
+        runs += 1
+        began.set()
+        try:
+            await go.wait()
+        finally:
+            ends.put_nowait(ctx.cancelled)
+        return "waited"
+
+    async def call(
+        port: int, **more: str
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        protocol = "io.modelcontextprotocol"
+        meta = {
+            f"{protocol}/protocolVersion": "2026-07-28",
+            f"{protocol}/clientInfo": {"name": "raw", "version": "1"},
+            f"{protocol}/clientCapabilities": {},
+            **more,
+        }
+        params = {"name": "wait", "arguments": {}, "_meta": meta}
+        said = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        body = json.dumps(said)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = (
+            "POST /mcp HTTP/1.1",
+            f"Host: 127.0.0.1:{port}",
+            "Content-Type: application/json",
+            "Accept: application/json, text/event-stream",
+            "MCP-Protocol-Version: 2026-07-28",
+            "Mcp-Method: tools/call",
+            "Mcp-Name: wait",
+            "Connection: close",
+            f"Content-Length: {len(body)}",
+        )
+        writer.write(("\r\n".join(head) + "\r\n\r\n" + body).encode())
+        await began.wait()
+        return reader, writer
+
+    async def work() -> None:
+        async with server.serving(http="127.0.0.1:0", drain=2.0) as serving:
+            port = urlsplit(serving.url).port or 0
+            _, writer = await call(port)
+            writer.close()
+            assert await ends.get()
+            began.clear()
+            key = {"dev.segue/idempotencyKey": "a key of a stranger"}
+            _, writer = await call(port, **key)
+            writer.close()
+            reader, writer = await call(port, **key)
+            go.set()
+            assert b"waited" in await reader.read()
+            writer.close()
+            assert not await ends.get()
+
+    run(work)
+    assert runs == 2
