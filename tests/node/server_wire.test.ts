@@ -282,6 +282,8 @@ test("unknown keys do not shut out who is honest", async () => {
     const { url } = serving;
     try {
         assert.equal((await ask(keys.token(url))).status, 200);
+        const strange = keys.token(url, undefined, { sub: "ann\n" });
+        assert.equal((await ask(strange)).status, 401);
         for (let n = 0; n < 20; n++) {
             const expired = keys.token(url, `bad${n}`, { exp: 1 });
             assert.equal((await ask(expired)).status, 401);
@@ -322,4 +324,11 @@ test("who comes before the keys comes again", { timeout: 2 * minute }, async () 
         await serving.close();
         await keys.close();
     }
+});
+
+test("a key set is that of one issuer", async () => {
+    const issuer = ["https://one.example", "https://other.example"];
+    const auth = { issuer, jwksUrl: "https://one.example/keys" };
+    const listening = new Server({ name: "guarded" }).listenHttp({ auth });
+    await assert.rejects(listening, /that of one issuer/);
 });

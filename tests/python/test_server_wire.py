@@ -314,6 +314,8 @@ def test_unknown_keys_do_not_shut_out_who_is_honest(nothing_left: None) -> None:
             async with server.serving("127.0.0.1:0", auth=auth) as serving:
                 url = serving.url
                 assert await asyncio.to_thread(ask, url, keys.token(url)) == 200
+                strange = keys.token(url, sub="ann\n")
+                assert await asyncio.to_thread(ask, url, strange) == 401
                 for n in range(20):
                     expired = keys.token(url, kid=f"bad{n}", exp=1)
                     assert await asyncio.to_thread(ask, url, expired) == 401
@@ -350,5 +352,17 @@ def test_who_comes_before_the_keys_comes_again(nothing_left: None) -> None:
                 keys.is_away = False
                 async with await connecting as session:
                     assert session.peer.server.name == "guarded"
+
+    run(work)
+
+
+def test_a_key_set_is_that_of_one_issuer(nothing_left: None) -> None:
+    async def work() -> None:
+        with Keys() as keys:
+            issuers = [keys.url, "https://other.example"]
+            auth = segue.BearerAuth(issuers, jwks_url=f"{keys.url}/keys")
+            serving = segue.Server("guarded").serving("127.0.0.1:0", auth=auth)
+            with pytest.raises(segue.InvalidError, match="that of one issuer"):
+                await serving.start()
 
     run(work)
