@@ -31,7 +31,7 @@ static int64_t read_events(wire *c, const char *id, int64_t *count)
     int64_t first = -1, next = -1;
     const char *line;
     *count = 0;
-    while ((line = wire_next(c)) && !*json_at(line, "id")) {
+    while ((line = wire_due(c)) && !*json_at(line, "id")) {
         int64_t seq = atoll(json_at(line, "params.seq"));
         if (first < 0)
             first = next = seq;
@@ -124,7 +124,7 @@ static void kept_by_bytes(world *w)
     size_t bytes = 0;
     const char *line;
     ask_stream(c, "2", task_of_story, earliest - 1);
-    while ((line = wire_next(c)) && !*json_at(line, "id"))
+    while ((line = wire_due(c)) && !*json_at(line, "id"))
         bytes += strlen(json_at(line, "params.payload.content.0"));
     assert_in_range(bytes, EVENT_BYTES - EVENT_BYTES / 4, EVENT_BYTES);
     world_restart(w);

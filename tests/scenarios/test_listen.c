@@ -25,14 +25,14 @@ static void tells_each_state(world *w)
     const char *id = wire_make_task(c, "1", "confirm_delete", NULL, CAPS_ALL);
     wire_get_until(c, id, "input_required", NULL);
     listen_to(c, "\"sub\"", id);
-    const char *first = wire_next(c);
+    const char *first = wire_due(c);
     char quoted[200];
     snprintf(quoted, sizeof quoted, "[\"%s\"]", id);
     assert_at(first, "method", "\"" ACK "\"");
     assert_at(first, "params.notifications.taskIds", quoted);
     assert_non_null(strstr(first, OF_LISTEN("\"sub\"")));
     assert_golden(first, "listen_ack_tasks");
-    const char *now = wire_next(c);
+    const char *now = wire_due(c);
     assert_at(now, "method", "\"notifications/tasks\"");
     assert_at(now, "params.status", "\"input_required\"");
     assert_golden(now, "notification_input_required");

@@ -266,7 +266,7 @@ static void ask_at_length(world *w, wire *c, const row *asked)
     w->mem.peak = before;
     wire_feed(c, m.text, m.len);
     world_run(w);
-    const char *answer = wire_next(c);
+    const char *answer = wire_due(c);
     if (!answer || !strstr(answer, asked->says))
         fail_msg("%.160s: %.300s", asked->before, answer ? answer : "nothing");
     assert_true(strlen(answer) < 2 * LONG);
@@ -312,7 +312,7 @@ static void keys_by_the_ten_thousand(world *w)
         w->mem.peak = before;
         wire_feed(c, m.text, m.len);
         world_run(w);
-        const char *answer = wire_next(c);
+        const char *answer = wire_due(c);
         assert_non_null(strstr(answer, twice ? "-32700" : "Hello"));
         assert_true(w->mem.peak - before < 16 * m.len);
         free(m.text);

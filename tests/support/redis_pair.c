@@ -38,6 +38,7 @@ void redis_pair_begin(redis_pair *s)
     assert_true(redis_server_start(&options, &s->second));
     assert_true(redis_server_do(s->second, "REPLICAOF 127.0.0.1 %d",
                                 redis_server_port(s->first)) >= 0);
+    sync_up(s); /* the first replica gives the line of data another name */
     direct_to(s, s->first);
 }
 

@@ -121,7 +121,7 @@ static void wait_for_all(void)
 {
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += 60;
+    limit.tv_sec += 300;
     pthread_mutex_lock(&end_lock);
     while (atomic_load(&freed) < atomic_load(&started) &&
            pthread_cond_timedwait(&one_ended, &end_lock, &limit) == 0)

@@ -405,7 +405,7 @@ static segue_status follow_or_leave(void *self, const uint8_t *id, int32_t on)
     if (on)
         return SEGUE_OK;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 2;
+    until.tv_sec += 120;
     if (!pthread_mutex_timedlock(&l->rt->mutex, &until)) {
         pthread_mutex_unlock(&l->rt->mutex);
         atomic_fetch_add(&l->free_lock, 1);
