@@ -6,11 +6,16 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import segue
+from balancer import Balancer
+from programs import free_port
 from server_worlds import nothing_left, run  # noqa: F401
 
 # ruff: noqa: F811
@@ -52,14 +57,18 @@ class Exchange:
         self.link.close()
 
 
-def asking(store: Path) -> segue.Server:
+def asking(store: Path, ran: list[segue.Server] | None = None) -> segue.Server:
+    """ran: gets the server for each call."""
     server = segue.Server("asks", store=store, options={"seal_key": bytes(range(32))})
 
-    @server.tool
     async def approve(what: str, ctx: segue.Context) -> str:
+        if ran is not None:
+            ran.append(server)
         told = await ctx.elicit(f"Approve {what}?", {"type": "object", "properties": {}})
         return f"{what} got {told.content}"
 
+    server.tool(approve)
+    server.tool(approve, name="approve_task", task="must", restartable=True)
     return server
 
 
@@ -106,3 +115,104 @@ def test_a_yes_to_one_never_approves_another(nothing_left: None, tmp_path: Path)
                 call.close()
 
     run(work)
+
+
+def answer_of(asked: segue.ElicitRequest) -> segue.ElicitResult[Any]:
+    word = asked.message.removeprefix("Approve ").removesuffix("?")
+    return segue.ElicitResult("accept", {"for": word})
+
+
+def test_a_client_behind_a_balancer_answers_each_call(
+    nothing_left: None, tmp_path: Path
+) -> None:
+    """All are asked before any is answered, at both servers; an answer goes to either."""
+    words = ("a", "b", "c", "d")
+
+    async def work() -> None:
+        asked: set[str] = set()
+        all_asked = asyncio.Event()
+
+        async def on_elicit(request: segue.ElicitRequest) -> segue.ElicitResult[Any]:
+            asked.add(request.message)
+            if len(asked) == len(words):
+                all_asked.set()
+            await all_asked.wait()
+            return answer_of(request)
+
+        store = tmp_path / "tasks.db"
+        ran: list[segue.Server] = []
+        async with (
+            asking(store, ran).serving(http="127.0.0.1:0") as one,
+            asking(store, ran).serving(http="127.0.0.1:0") as two,
+            Balancer(one.url, two.url).serving() as url,
+            segue.connect(url, era="legacy", on_elicit=on_elicit) as session,
+        ):
+            calls = [session.call("approve", what=word) for word in words]
+            for word, told in zip(words, await asyncio.gather(*calls), strict=True):
+                assert told.text == f"{word} got {{'for': '{word}'}}"
+            assert len(ran) == len(words) and len(set(ran)) == 2
+            all_asked.clear()
+            asked.clear()
+            tasks = [session.call("approve_task", what=word) for word in words]
+            for word, told in zip(words, await asyncio.gather(*tasks), strict=True):
+                assert told.text == f"{word} got {{'for': '{word}'}}"
+
+    run(work)
+
+
+async def begin(store: Path, port: int) -> subprocess.Popen[bytes]:
+    """The server as a process, which listens."""
+    command = [sys.executable, "-B", __file__, str(store), str(port)]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE)
+    assert child.stderr is not None
+    assert b"http" in await asyncio.to_thread(child.stderr.readline)
+    return child
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()
+    assert child.stderr is not None
+    child.stderr.close()
+
+
+def test_a_task_is_answered_after_its_server_was_killed(
+    nothing_left: None, tmp_path: Path
+) -> None:
+    """The user is asked anew, and what he decides then reaches the task."""
+    store, port = tmp_path / "tasks.db", free_port()
+
+    async def work() -> None:
+        asked: asyncio.Queue[str] = asyncio.Queue()
+
+        async def on_elicit(request: segue.ElicitRequest) -> segue.ElicitResult[Any]:
+            asked.put_nowait(request.message)
+            if not can_decide:
+                await asyncio.Event().wait()  # the user has not made up his mind
+            return answer_of(request)
+
+        can_decide = False
+        child = await begin(store, port)
+        try:
+            async with segue.connect(
+                f"http://127.0.0.1:{port}/mcp",
+                era="legacy",
+                on_elicit=on_elicit,
+                max_reconnects=1000,
+                reconnect_timeout=math.inf,
+            ) as session:
+                task = await session.start("approve_task", what="x")
+                assert await asked.get() == "Approve x?"
+                can_decide = True
+                kill(child)
+                child = await begin(store, port)
+                assert await asked.get() == "Approve x?"
+                assert (await task.result()).text == "x got {'for': 'x'}"
+        finally:
+            kill(child)
+
+    run(work)
+
+
+if __name__ == "__main__":
+    asking(Path(sys.argv[1])).run(http=f"127.0.0.1:{sys.argv[2]}", store=sys.argv[1])
