@@ -1,11 +1,18 @@
 /** What a user answers reaches the question that was asked, with several servers behind
  * one address: each has the session, and only one of them has asked. */
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import readline from "node:readline";
 import { test } from "node:test";
-import { Server } from "segue-mcp";
+import { fileURLToPath } from "node:url";
+import { connect, type ElicitResult, type OnElicit, type Server } from "segue-mcp";
+import { asking } from "./asking_program.js";
+import { Balancer } from "./balancer.js";
+import { Gate } from "./server_worlds.js";
 
 const timeout = 120_000;
 
@@ -51,22 +58,6 @@ async function next(from: AsyncGenerator<Message, void>): Promise<Message> {
     const { value } = await from.next();
     assert.ok(value, "the stream has ended");
     return value;
-}
-
-function asking(store: string): Server {
-    const sealKey = Uint8Array.from({ length: 32 }, (_, at) => at);
-    const server = new Server({ name: "asks", store, sealKey });
-    server.tool(
-        "approve",
-        { input: { type: "object", properties: { what: { type: "string" } } } },
-        async (input, ctx) => {
-            const { what } = input as { what: string };
-            const schema = { type: "object", properties: {} };
-            const told = await ctx.elicit(`Approve ${what}?`, schema);
-            return `${what} got ${JSON.stringify(told.content)}`;
-        },
-    );
-    return server;
 }
 
 test("a yes to one never approves another", { timeout }, async () => {
@@ -117,6 +108,107 @@ test("a yes to one never approves another", { timeout }, async () => {
         }
     } finally {
         for (const server of servers) await server.close();
+        rmSync(directory, { recursive: true, force: true });
+    }
+});
+
+function answerOf(message: string): ElicitResult {
+    const word = message.replace(/^Approve |\?$/g, "");
+    return { action: "accept", content: { for: word } };
+}
+
+// All are asked before any is answered, at both servers; an answer goes to either.
+test("a client behind a balancer answers each call", { timeout }, async () => {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+    const store = path.join(directory, "tasks.db");
+    const ran: Server[] = [];
+    const servers = [asking(store, ran), asking(store, ran)] as const;
+    const urls = [
+        (await servers[0].listenHttp()).url,
+        (await servers[1].listenHttp()).url,
+    ];
+    const balancer = new Balancer(...urls);
+    const words = ["a", "b", "c", "d"];
+    const asked = new Set<string>();
+    let allAsked = new Gate();
+    const onElicit: OnElicit = async ({ message }) => {
+        asked.add(message);
+        if (asked.size === words.length) allAsked.open();
+        await allAsked.opened;
+        return answerOf(message);
+    };
+    const url = await balancer.listen();
+    const session = await connect(url, { era: "legacy", proxy: "", onElicit });
+    try {
+        for (const tool of ["approve", "approve_task"]) {
+            const told = await Promise.all(
+                words.map((what) => session.call(tool, { what })),
+            );
+            assert.deepEqual(
+                told.map((one) => one.text),
+                words.map((what) => `${what} got {"for":"${what}"}`),
+            );
+            asked.clear();
+            allAsked = new Gate();
+        }
+        assert.equal(ran.length, 2 * words.length);
+        assert.equal(new Set(ran).size, 2);
+    } finally {
+        await session.close();
+        balancer.close();
+        for (const server of servers) await server.close();
+        rmSync(directory, { recursive: true, force: true });
+    }
+});
+
+const PROGRAM = fileURLToPath(new URL("asking_program.js", import.meta.url));
+
+/** The server as a process, and its URL. */
+async function begin(store: string, port: string): Promise<[ChildProcess, string]> {
+    const stdio = ["ignore", "pipe", "inherit"] as const;
+    const child = spawn(process.execPath, [PROGRAM, store, port], { stdio: [...stdio] });
+    assert.ok(child.stdout);
+    const [line] = await once(readline.createInterface({ input: child.stdout }), "line");
+    return [child, String(line)];
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+}
+
+// The user is asked anew, and what he decides then reaches the task.
+test("a task is answered after its server was killed", { timeout }, async () => {
+    const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
+    const store = path.join(directory, "tasks.db");
+    const asked = [new Gate(), new Gate()] as const;
+    let canDecide = false;
+    const onElicit: OnElicit = async ({ message }) => {
+        asked[canDecide ? 1 : 0].open();
+        if (!canDecide) await new Promise(() => undefined); // he has not made up his mind
+        return answerOf(message);
+    };
+    let [child, url] = await begin(store, "0");
+    const session = await connect(url, {
+        era: "legacy",
+        proxy: "",
+        maxReconnects: 1000,
+        reconnectTimeoutMs: Infinity,
+        onElicit,
+    });
+    try {
+        const task = await session.start("approve_task", { what: "x" });
+        await asked[0].opened;
+        canDecide = true;
+        await kill(child);
+        [child] = await begin(store, new URL(url).port);
+        await asked[1].opened;
+        assert.equal((await task.result()).text, 'x got {"for":"x"}');
+    } finally {
+        await session.close();
+        await kill(child);
         rmSync(directory, { recursive: true, force: true });
     }
 });

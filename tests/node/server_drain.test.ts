@@ -1,10 +1,9 @@
 /** A server that ends in good order: who was cut off from a call that runs comes back for
  * the rest of it, and what is new goes to the next server. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import net from "node:net";
 import { type TestContext, test } from "node:test";
 import { connect, Server } from "segue-mcp";
+import { Balancer } from "./balancer.js";
 import { Gate } from "./server_worlds.js";
 
 const timeout = 120_000;
@@ -31,54 +30,6 @@ function endsAfter(t: TestContext, gate: Gate, ...open: { close(): unknown }[]):
         gate.open();
         await Promise.all(open.map((one) => one.close()));
     });
-}
-
-/** Each connection goes to one of several servers, in turn; those that are open can be
- * cut. */
-class Balancer {
-    count = 0;
-    readonly #ports: number[];
-    readonly #open = new Set<net.Socket>();
-    readonly #listener = net.createServer((near) => this.#serve(near));
-
-    constructor(...urls: string[]) {
-        this.#ports = urls.map((url) => Number(new URL(url).port));
-    }
-
-    #serve(near: net.Socket): void {
-        const port = this.#ports[this.count++ % this.#ports.length] ?? 0;
-        const far = net.connect(port, "127.0.0.1");
-        for (const [one, other] of [
-            [near, far],
-            [far, near],
-        ] as const) {
-            this.#open.add(one);
-            one.on("error", () => other.destroy());
-            one.on("close", (failed) => {
-                this.#open.delete(one);
-                if (failed) other.destroy();
-                else other.end(); // what was written still arrives
-            });
-            one.pipe(other);
-        }
-    }
-
-    async listen(): Promise<string> {
-        this.#listener.listen(0, "127.0.0.1");
-        await once(this.#listener, "listening");
-        const { port } = this.#listener.address() as net.AddressInfo;
-        return `http://127.0.0.1:${port}/mcp`;
-    }
-
-    /* A reset (resetAndDestroy) leaves Node 20 spinning at the end of the process. */
-    cut(): void {
-        for (const socket of this.#open) socket.destroy();
-    }
-
-    close(): void {
-        this.cut();
-        this.#listener.close();
-    }
 }
 
 async function until(isSo: () => boolean): Promise<void> {
