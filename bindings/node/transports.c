@@ -117,7 +117,8 @@ static napi_value transport_set_header(sgnode_frame *frame)
     if (!transport || !sgnode_name(frame, frame->arg[1], false, &name) ||
         !sgnode_name(frame, frame->arg[2], true, &value))
         return NULL;
-    return sgnode_done(frame, segue_transport_set_header(transport, name, value));
+    return sgnode_done(frame,
+                       segue_transport_set_header(transport, name, value, &frame->error));
 }
 
 static bool hook_oauth(sgnode_frame *frame, sgnode_user *user, segue_oauth_options *full)
@@ -147,7 +148,7 @@ static napi_value transport_set_oauth(sgnode_frame *frame)
         return NULL;
     segue_status status = SEGUE_E_INVALID;
     if (hook_oauth(frame, user, &full))
-        status = segue_transport_set_oauth(transport, &full);
+        status = segue_transport_set_oauth(transport, &full, &frame->error);
     if (status != SEGUE_OK)
         sgnode_user_free(user);
     return sgnode_done(frame, status);

@@ -231,7 +231,7 @@ PyObject *sgpy_transport_set_oauth(PyObject *transport, PyObject *options,
         full.on_assertion = user->hooks[SGPY_HOOK_FIRST] ? sgpy_ask_assertion : NULL;
         full.on_load = user->hooks[SGPY_HOOK_SECOND] ? sgpy_ask_load : NULL;
         full.on_save = user->hooks[SGPY_HOOK_THIRD] ? sgpy_ask_save : NULL;
-        status = segue_transport_set_oauth(ptr, &full);
+        status = segue_transport_set_oauth(ptr, &full, sgpy_error_slot());
     }
     sgpy_options_free(&kept);
     if (status == SEGUE_OK)

@@ -7,10 +7,16 @@
 
 static const char absent[] = SGI_ABSENT_TEXT("HTTP", "SEGUE_HTTP");
 
-static segue_status refuse(segue_runtime *runtime, segue_error **error)
+static segue_status refuse_as(segue_status status, segue_runtime *runtime,
+                              segue_error **error)
 {
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(runtime));
-    return sgi_error_give(error, mem, SEGUE_E_UNSUPPORTED, "%s", absent);
+    return sgi_error_give(error, mem, status, "%s", absent);
+}
+
+static segue_status refuse(segue_runtime *runtime, segue_error **error)
+{
+    return refuse_as(SEGUE_E_UNSUPPORTED, runtime, error);
 }
 
 segue_status segue_server_listen(segue_server *server,
@@ -48,23 +54,28 @@ segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirec
 
 /* ---- transports: none is one of HTTP ---- */
 
-static segue_status refuse_transport(const segue_transport *transport)
+static segue_status refuse_transport(const segue_transport *transport,
+                                     segue_error **error)
 {
-    bool is_one = transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
-    return is_one ? SEGUE_E_STATE : SEGUE_E_INVALID;
+    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT)
+        return sgi_refused(SEGUE_E_INVALID, error);
+    return refuse_as(SEGUE_E_STATE, sgi_transport_runtime(transport), error);
 }
 
 segue_status segue_transport_set_header(segue_transport *transport, const char *name,
-                                        const char *value)
+                                        const char *value, segue_error **error)
 {
     (void)value;
-    return name ? refuse_transport(transport) : SEGUE_E_INVALID;
+    return name ? refuse_transport(transport, error)
+                : sgi_refused(SEGUE_E_INVALID, error);
 }
 
 segue_status segue_transport_set_oauth(segue_transport *transport,
-                                       const segue_oauth_options *options)
+                                       const segue_oauth_options *options,
+                                       segue_error **error)
 {
-    return options ? refuse_transport(transport) : SEGUE_E_INVALID;
+    return options ? refuse_transport(transport, error)
+                   : sgi_refused(SEGUE_E_INVALID, error);
 }
 
 const char *segue_transport_header(const segue_transport *transport, const char *name)

@@ -23,22 +23,44 @@ segue_status segue_transport_http(segue_runtime *runtime, const char *url,
                                 status, "%s: %s", url, why);
 }
 
-segue_status segue_transport_set_header(segue_transport *transport, const char *name,
-                                        const char *value)
+static bool is_transport(const segue_transport *transport)
 {
-    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT || !name)
-        return SEGUE_E_INVALID;
-    return sgi_transport_set_header(transport, name, value);
+    return transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
+}
+
+/* *why: empty when the status says all. */
+static segue_status tell(const segue_transport *transport, segue_status status,
+                         const char *why, segue_error **error)
+{
+    sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(transport));
+    return status == SEGUE_OK
+               ? status
+               : sgi_error_give(error, sgi_engine_mem(engine), status, "%s",
+                                *why ? why : sgi_status_text(status));
+}
+
+segue_status segue_transport_set_header(segue_transport *transport, const char *name,
+                                        const char *value, segue_error **error)
+{
+    char why[SGI_WHY_SIZE] = "";
+    if (!is_transport(transport) || !name)
+        return sgi_refused(SEGUE_E_INVALID, error);
+    segue_status status = sgi_transport_set_header(transport, name, value, why);
+    return tell(transport, status, why, error);
 }
 
 segue_status segue_transport_set_oauth(segue_transport *transport,
-                                       const segue_oauth_options *options)
+                                       const segue_oauth_options *options,
+                                       segue_error **error)
 {
     segue_oauth_options full;
-    if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT || !options)
-        return SEGUE_E_INVALID;
+    char why[SGI_WHY_SIZE] = "";
+    if (!is_transport(transport) || !options)
+        return sgi_refused(SEGUE_E_INVALID, error);
     segue_status status = sgi_take_struct(&full, sizeof full, options);
-    return status == SEGUE_OK ? sgi_transport_set_oauth(transport, &full) : status;
+    if (status == SEGUE_OK)
+        status = sgi_transport_set_oauth(transport, &full, why);
+    return tell(transport, status, why, error);
 }
 
 segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirect_url)

@@ -161,6 +161,29 @@ static void take_out(sgi_http_client *client, size_t at, size_t len)
     client->header_count--;
 }
 
+static sgi_engine *engine_of(const sgi_http_client *client)
+{
+    return sgi_runtime_engine(sgi_transport_runtime(&client->base));
+}
+
+static segue_status may_be_set(const sgi_http_client *client, const char *name,
+                               const char *value)
+{
+    sgi_engine *engine = engine_of(client);
+    if (!is_token(sgi_str_of(name)))
+        return sgi_refuse(engine, SEGUE_E_INVALID, "the name of a header is no token");
+    if (is_ours(name))
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "the library sets the header %.64s itself", name);
+    if (client->auth && !strcasecmp(name, "authorization"))
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "the header Authorization is that of the transport's OAuth");
+    return value && !is_value(sgi_str_of(value))
+               ? sgi_refuse(engine, SEGUE_E_INVALID,
+                            "the value of the header %.64s is not visible ASCII", name)
+               : SEGUE_OK;
+}
+
 /* A value that cannot be kept leaves the one before in force. */
 segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
                                  const char *value)
@@ -171,12 +194,12 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
     size_t at = find(client, name, &len);
     bool is_set = at < before;
     sgi_conn *conn = sgi_transport_conn(&client->base);
-    if (!is_token(sgi_str_of(name)) || is_ours(name) ||
-        (client->auth && !strcasecmp(name, "authorization")) ||
-        (value && !is_value(sgi_str_of(value))))
-        return SEGUE_E_INVALID;
+    segue_status status = may_be_set(client, name, value);
+    if (status != SEGUE_OK)
+        return status;
     if (value && !is_set && client->header_count == SGI_HTTP_HEADERS_MAX)
-        return SEGUE_E_LIMIT;
+        return sgi_refuse(engine_of(client), SEGUE_E_LIMIT,
+                          "too many headers: the most is %d", SGI_HTTP_HEADERS_MAX);
     if (is_set ? value && !strcmp(headers->p + at + strlen(name) + 1, value) : !value)
         return SEGUE_OK; /* as it was */
     if (value) {

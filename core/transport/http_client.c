@@ -309,32 +309,59 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     return status;
 }
 
-segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
-                                      const char *value)
+/* The reason of a refusal is the engine's until its lock is given back. */
+static void begin_telling(segue_runtime *rt)
 {
-    segue_runtime *rt = sgi_transport_runtime(transport);
-    if (transport->ops != &ops)
-        return SEGUE_E_STATE;
     sgi_runtime_lock(rt);
-    segue_status status = sgi_http_set_header(client_of(transport), name, value);
+    sgi_runtime_engine(rt)->refusal[0] = 0;
+}
+
+static segue_status end_telling(segue_runtime *rt, segue_status status,
+                                char why[SGI_WHY_SIZE])
+{
+    if (status != SEGUE_OK)
+        sgi_text_write(why, SGI_WHY_SIZE, "%s", sgi_runtime_engine(rt)->refusal);
     sgi_runtime_unlock(rt);
     return status;
 }
 
-segue_status sgi_transport_set_oauth(segue_transport *transport,
-                                     const segue_oauth_options *options)
+static bool is_http(const segue_transport *transport, char why[SGI_WHY_SIZE])
+{
+    if (transport->ops != &ops)
+        sgi_text_write(why, SGI_WHY_SIZE, "the transport is no HTTP client");
+    return transport->ops == &ops;
+}
+
+segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
+                                      const char *value, char why[SGI_WHY_SIZE])
 {
     segue_runtime *rt = sgi_transport_runtime(transport);
-    if (transport->ops != &ops)
+    if (!is_http(transport, why))
         return SEGUE_E_STATE;
-    sgi_http_client *client = client_of(transport);
-    segue_status status = SEGUE_E_STATE;
-    sgi_runtime_lock(rt);
+    begin_telling(rt);
+    return end_telling(rt, sgi_http_set_header(client_of(transport), name, value), why);
+}
+
+static segue_status set_oauth(sgi_http_client *client, const segue_oauth_options *options)
+{
+    sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(&client->base));
     if (client->auth)
-        status = SEGUE_E_EXISTS;
-    else if (transport->state == SGI_TRANSPORT_NEW &&
-             !sgi_http_has_header(client, "authorization"))
-        status = sgi_http_auth_new(client, client->url.p, options);
-    sgi_runtime_unlock(rt);
-    return status;
+        return sgi_refuse(engine, SEGUE_E_EXISTS, "the transport has an authorization");
+    if (client->base.state != SGI_TRANSPORT_NEW)
+        return sgi_refuse(engine, SEGUE_E_STATE, "the transport is attached already");
+    if (sgi_http_has_header(client, "authorization"))
+        return sgi_refuse(engine, SEGUE_E_STATE,
+                          "the transport sets the header Authorization: take it out");
+    return sgi_http_auth_new(client, client->url.p, options);
+}
+
+segue_status sgi_transport_set_oauth(segue_transport *transport,
+                                     const segue_oauth_options *options,
+                                     char why[SGI_WHY_SIZE])
+{
+    segue_runtime *rt = sgi_transport_runtime(transport);
+    if (!is_http(transport, why))
+        return SEGUE_E_STATE;
+    begin_telling(rt);
+    return end_telling(rt, set_oauth(client_of(transport), options), why);
 }

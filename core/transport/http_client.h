@@ -10,10 +10,11 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
                                 const segue_http_options *options, segue_transport **out,
                                 char why[SGI_WHY_SIZE]);
 segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
-                                      const char *value);
+                                      const char *value, char why[SGI_WHY_SIZE]);
 /* options: full size. */
 segue_status sgi_transport_set_oauth(segue_transport *transport,
-                                     const segue_oauth_options *options);
+                                     const segue_oauth_options *options,
+                                     char why[SGI_WHY_SIZE]);
 /* Lock not held; whichever transport waits for it. */
 segue_status sgi_http_authorize(segue_runtime *rt, const char *redirect_url);
 

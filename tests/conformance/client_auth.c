@@ -178,7 +178,7 @@ bool conformance_authorize(segue_runtime *runtime, segue_transport *transport,
     options.free_user = forget;
     options.on_authorize = browse;
     options.on_assertion = assertion_for;
-    segue_status status = segue_transport_set_oauth(transport, &options);
+    segue_status status = segue_transport_set_oauth(transport, &options, NULL);
     if (status == SEGUE_OK)
         return true;
     fprintf(stderr, "client: oauth: %s\n", segue_status_name(status));

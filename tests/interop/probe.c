@@ -94,7 +94,7 @@ static segue_status open_transport(peer *p, int32_t restart, segue_transport **t
         segue_status status =
             segue_transport_http(p->runtime, p->argv[0], NULL, transport, NULL);
         if (status == SEGUE_OK && p->oauth)
-            status = segue_transport_set_oauth(*transport, p->oauth);
+            status = segue_transport_set_oauth(*transport, p->oauth, NULL);
         return status;
     }
     segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,23 @@ STDIO = shlex.join([sys.executable, str(SERVER)])
 DEADLINE = 120
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    store = tmp_path_factory.mktemp("store") / "tasks.db"
+@contextmanager
+def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     with subprocess.Popen(
         [sys.executable, str(SERVER), str(store)], stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().strip()
+            yield server, server.stdout.readline().strip()
         finally:
             server.terminate()
             server.wait(DEADLINE)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("store") / "tasks.db") as (_, url):
+        yield url
 
 
 @pytest.fixture(params=["stdio", "http"])
@@ -451,6 +457,21 @@ def test_a_person_sees_a_table(segue: Command, url: str) -> None:
 
 
 # ---- the command itself
+
+
+def test_a_lost_server_is_told(segue: Command, tmp_path: Path, fifo: str) -> None:
+    """Each attempt to reach it again is a line for the person."""
+    with serving(tmp_path / "tasks.db") as (server, url):
+        process = segue.start("call", url, "gate", f"fifo={fifo}", "--stream")
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "before\n"
+        server.kill()
+        try:
+            lost = re.compile(r"the server is lost \(.+\): attempt \d+ to reach it again")
+            assert any(lost.match(line) for line in process.stderr)
+        finally:
+            process.kill()
+            process.communicate(timeout=DEADLINE)
 
 
 def test_help_and_version(segue: Command) -> None:

@@ -151,6 +151,25 @@ def test_options_that_do_not_go_together() -> None:
         segue.OAuth(grant="assertion")
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"auth_method": "magic"}, "auth_method"),
+        ({"issuer": "nowhere"}, "issuer"),
+        ({"redirect_uri": "http://mcp.example/"}, "redirect_uri"),
+        ({"grant": "client", "client_id": "me"}, "client_secret or private_key"),
+    ],
+)
+def test_what_is_refused_is_named(
+    nothing_left: None, options: dict[str, Any], named: str
+) -> None:
+    async def work() -> None:
+        with pytest.raises(segue.InvalidError, match=named):
+            await segue.connect("http://127.0.0.1:9/", auth=segue.OAuth(**options))
+
+    run(work)
+
+
 def shift_time(seconds: float) -> None:
     """Lets the loop's time pass."""
     loop = asyncio.get_running_loop()

@@ -125,3 +125,34 @@ def test_a_question_of_an_unknown_kind_does_not_cancel_the_task() -> None:
             assert "tasks/cancel" not in heard
 
     run(work)
+
+
+@pytest.mark.parametrize("first", ["answer", "refusal"])
+def test_a_server_that_starts_slowly_is_found_out(first: str) -> None:
+    """One of 2026-07-28 alone takes longer to start than `probe_timeout`: it finds both
+    requests, answers the one and refuses the other."""
+    old = {"supported": ["2026-07-28"], "requested": "2025-11-25"}
+    refusal = {"error": {"code": -32022, "message": "no", "data": old}}
+
+    async def work() -> None:
+        peer = RawPeer()
+        target: Any = peer
+
+        async def start() -> None:
+            asked = {}
+            while len(asked) < 2:
+                heard = msgspec.json.decode(await peer.hear())
+                asked[heard["method"]] = heard["id"]
+            told = {"server/discover": {"result": DISCOVERED}, "initialize": refusal}
+            lines = [
+                msgspec.json.encode({"jsonrpc": "2.0", "id": asked[one], **told[one]})
+                for one in sorted(told, reverse=first == "answer")
+            ]
+            peer.say(b"\n".join(lines))  # together: what a refusal waits for is short
+
+        starting = asyncio.ensure_future(start())
+        async with segue.connect(target, probe_timeout=0.05) as session:
+            await starting
+            assert session.peer.protocol_version == "2026-07-28"
+
+    run(work)

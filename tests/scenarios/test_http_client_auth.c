@@ -437,33 +437,35 @@ static void options_are_set_once_and_in_time(void **state)
     auth_make(&a);
     segue_transport *t = a.s.k.transport;
     segue_runtime *rt = a.s.k.runtime;
-    assert_int_equal(segue_transport_set_oauth(t, &a.options), SEGUE_E_EXISTS);
-    assert_int_equal(segue_transport_set_header(t, "authorization", "x"),
+    assert_int_equal(segue_transport_set_oauth(t, &a.options, NULL), SEGUE_E_EXISTS);
+    assert_int_equal(segue_transport_set_header(t, "authorization", "x", NULL),
                      SEGUE_E_INVALID);
-    assert_int_equal(segue_transport_set_oauth(NULL, &a.options), SEGUE_E_INVALID);
-    assert_int_equal(segue_transport_set_oauth(t, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_set_oauth(NULL, &a.options, NULL), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_set_oauth(t, NULL, NULL), SEGUE_E_INVALID);
     assert_int_equal(segue_transport_http(rt, a.s.url, &a.s.options, &other, NULL),
                      SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(other, "Authorization", "x"), SEGUE_OK);
-    assert_int_equal(segue_transport_set_oauth(other, &a.options), SEGUE_E_STATE);
-    assert_int_equal(segue_transport_set_header(other, "Authorization", NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(other, "Authorization", "x", NULL),
+                     SEGUE_OK);
+    assert_int_equal(segue_transport_set_oauth(other, &a.options, NULL), SEGUE_E_STATE);
+    assert_int_equal(segue_transport_set_header(other, "Authorization", NULL, NULL),
+                     SEGUE_OK);
     const char *uri = a.options.redirect_uri;
     a.options.redirect_uri = NULL;
-    assert_int_equal(segue_transport_set_oauth(other, &a.options), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_set_oauth(other, &a.options, NULL), SEGUE_E_INVALID);
     a.options.redirect_uri = uri;
     segue_transport_free(other);
     assert_int_equal(
         segue_transport_http(rt, "http://mcp.example/", &a.s.options, &other, NULL),
         SEGUE_OK);
-    assert_int_equal(segue_transport_set_oauth(other, &a.options), SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_set_oauth(other, &a.options, NULL), SEGUE_E_INVALID);
     segue_transport_free(other);
     assert_int_equal(segue_transport_pair(rt, &other, &end), SEGUE_OK);
-    assert_int_equal(segue_transport_set_oauth(other, &a.options), SEGUE_E_STATE);
+    assert_int_equal(segue_transport_set_oauth(other, &a.options, NULL), SEGUE_E_STATE);
     segue_transport_free(other);
     segue_transport_free(end);
     assert_int_equal(a.freed, 0);
     script_connect(&a.s, NULL);
-    assert_int_equal(segue_transport_set_oauth(t, &a.options), SEGUE_E_EXISTS);
+    assert_int_equal(segue_transport_set_oauth(t, &a.options, NULL), SEGUE_E_EXISTS);
     auth_end(&a);
 }
 

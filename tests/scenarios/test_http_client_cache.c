@@ -58,8 +58,8 @@ static void begin(http_script *s)
     assert_int_equal(
         segue_transport_http(s->k.runtime, s->url, &s->options, &s->k.transport, NULL),
         SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(s->k.transport, "Authorization", "A"),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_transport_set_header(s->k.transport, "Authorization", "A", NULL), SEGUE_OK);
     script_connect(s, NULL);
     script_discover(s, SERVER_PLAIN);
 }
@@ -72,14 +72,14 @@ static void who_asks_next_gets_nothing_private(void **state)
     fetch(&s, "resources/read", "{\"uri\":\"x:a\"}", READ("mine", "private"));
     fetch(&s, "resources/read", "{\"uri\":\"x:b\"}", READ("all", "public"));
     find(&s, "resources/read", "{\"uri\":\"x:a\"}");
-    segue_transport_set_header(s.k.transport, "Authorization", "A"); /* as it was */
+    segue_transport_set_header(s.k.transport, "Authorization", "A", NULL); /* as it was */
     find(&s, "resources/read", "{\"uri\":\"x:a\"}");
-    segue_transport_set_header(s.k.transport, "Authorization", "B");
+    segue_transport_set_header(s.k.transport, "Authorization", "B", NULL);
     fetch(&s, "resources/read", "{\"uri\":\"x:a\"}", READ("theirs", "private"));
     find(&s, "resources/read", "{\"uri\":\"x:b\"}");
-    segue_transport_set_header(s.k.transport, "Authorization", NULL);
+    segue_transport_set_header(s.k.transport, "Authorization", NULL, NULL);
     fetch(&s, "resources/read", "{\"uri\":\"x:a\"}", READ("nobody's", "private"));
-    segue_transport_set_header(s.k.transport, "Authorization", NULL);
+    segue_transport_set_header(s.k.transport, "Authorization", NULL, NULL);
     find(&s, "resources/read", "{\"uri\":\"x:a\"}");
     script_end(&s);
 }
@@ -92,7 +92,7 @@ static void what_was_under_way_is_not_kept_for_another(void **state)
     begin(&s);
     record *r = ask(&s, "resources/read", "{\"uri\":\"x:a\"}");
     heard *h = script_expect(&s, "resources/read");
-    segue_transport_set_header(s.k.transport, "Authorization", "B");
+    segue_transport_set_header(s.k.transport, "Authorization", "B", NULL);
     script_result(h, READ("mine", "private"));
     script_until(&s, r->completed);
     fetch(&s, "resources/read", "{\"uri\":\"x:a\"}", READ("theirs", "private"));

@@ -29,14 +29,14 @@ static void headers_that_are_set_go_with_each_request(void **state)
     http_script s;
     script_prepare(&s);
     segue_transport *t = transport_of(&s);
-    assert_int_equal(segue_transport_set_header(t, "Authorization", "Bearer 1"),
+    assert_int_equal(segue_transport_set_header(t, "Authorization", "Bearer 1", NULL),
                      SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(t, "X-Team", "a b\tc"), SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(t, "X-Gone", "1"), SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(t, "AUTHORIZATION", "Bearer 2"),
+    assert_int_equal(segue_transport_set_header(t, "X-Team", "a b\tc", NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(t, "X-Gone", "1", NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(t, "AUTHORIZATION", "Bearer 2", NULL),
                      SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(t, "x-gone", NULL), SEGUE_OK);
-    assert_int_equal(segue_transport_set_header(t, "X-Never", NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(t, "x-gone", NULL, NULL), SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(t, "X-Never", NULL, NULL), SEGUE_OK);
     script_connect(&s, NULL);
     for (int i = 0; i < 2; i++) {
         heard *h = script_expect(&s, i ? "initialize" : "server/discover");
@@ -74,26 +74,27 @@ static void what_cannot_be_sent_is_refused(void **state)
     script_prepare(&s);
     segue_transport *t = transport_of(&s);
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        assert_int_equal(segue_transport_set_header(t, reserved[i], "1"),
+        assert_int_equal(segue_transport_set_header(t, reserved[i], "1", NULL),
                          SEGUE_E_INVALID);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_int_equal(segue_transport_set_header(t, names[i], "1"), SEGUE_E_INVALID);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        assert_int_equal(segue_transport_set_header(t, "X-A", values[i]),
+        assert_int_equal(segue_transport_set_header(t, names[i], "1", NULL),
                          SEGUE_E_INVALID);
-    assert_int_equal(segue_transport_set_header(t, NULL, "1"), SEGUE_E_INVALID);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        assert_int_equal(segue_transport_set_header(t, "X-A", values[i], NULL),
+                         SEGUE_E_INVALID);
+    assert_int_equal(segue_transport_set_header(t, NULL, "1", NULL), SEGUE_E_INVALID);
     for (int i = 0; i < 64; i++) {
         snprintf(name, sizeof name, "X-%d", i);
-        assert_int_equal(segue_transport_set_header(t, name, ""), SEGUE_OK);
+        assert_int_equal(segue_transport_set_header(t, name, "", NULL), SEGUE_OK);
     }
-    assert_int_equal(segue_transport_set_header(t, "X-64", "1"), SEGUE_E_LIMIT);
-    assert_int_equal(segue_transport_set_header(t, "x-63", "1"), SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(t, "X-64", "1", NULL), SEGUE_E_LIMIT);
+    assert_int_equal(segue_transport_set_header(t, "x-63", "1", NULL), SEGUE_OK);
     char *large = malloc(100001);
     memset(large, 'a', 100000);
     large[100000] = 0;
     test_mem_rearm(&s.k.mem);
     s.k.mem.fail_from = 1;
-    assert_int_equal(segue_transport_set_header(t, "x-63", large), SEGUE_E_NOMEM);
+    assert_int_equal(segue_transport_set_header(t, "x-63", large, NULL), SEGUE_E_NOMEM);
     test_mem_rearm(&s.k.mem);
     free(large);
     script_connect(&s, NULL);
@@ -108,7 +109,8 @@ static void a_transport_of_another_kind_has_no_headers(void **state)
     (void)state;
     kit k = {0};
     kit_begin(&k, NULL);
-    assert_int_equal(segue_transport_set_header(k.transport, "X-A", "1"), SEGUE_E_STATE);
+    assert_int_equal(segue_transport_set_header(k.transport, "X-A", "1", NULL),
+                     SEGUE_E_STATE);
     kit_end(&k);
 }
 
@@ -160,7 +162,7 @@ static void give_token(void *user, segue_transport *transport, int32_t status)
     char token[32];
     a->last_status = status;
     snprintf(token, sizeof token, "Bearer %d", ++a->asked);
-    assert_int_equal(segue_transport_set_header(transport, "Authorization", token),
+    assert_int_equal(segue_transport_set_header(transport, "Authorization", token, NULL),
                      SEGUE_OK);
 }
 

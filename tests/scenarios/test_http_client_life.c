@@ -308,8 +308,8 @@ static void give_token(void *user, segue_transport *transport, int32_t status)
     asker *a = user;
     (void)status;
     a->asked++;
-    assert_int_equal(segue_transport_set_header(transport, "Authorization", "Bearer"),
-                     SEGUE_OK);
+    assert_int_equal(
+        segue_transport_set_header(transport, "Authorization", "Bearer", NULL), SEGUE_OK);
 }
 
 /* Headers are asked for on the thread that dispatches, while the loop runs on another. */

@@ -24,9 +24,9 @@ static record *begin_call(http_script *s, heard **call)
     script_prepare(s);
     s->most = LIMIT;
     script_connect(s, NULL);
-    assert_int_equal(
-        segue_transport_set_header(s->k.transport, "Authorization", "Bearer secret"),
-        SEGUE_OK);
+    assert_int_equal(segue_transport_set_header(s->k.transport, "Authorization",
+                                                "Bearer secret", NULL),
+                     SEGUE_OK);
     script_discover(s, SERVER_PLAIN);
     record *r = kit_call(&s->k, "t");
     *call = script_expect(s, "tools/call");

@@ -84,7 +84,8 @@ void auth_make(auth_script *a)
     assert_int_equal(segue_transport_http(a->s.k.runtime, a->s.url, &a->s.options,
                                           &a->s.k.transport, NULL),
                      SEGUE_OK);
-    assert_int_equal(segue_transport_set_oauth(a->s.k.transport, &a->options), SEGUE_OK);
+    assert_int_equal(segue_transport_set_oauth(a->s.k.transport, &a->options, NULL),
+                     SEGUE_OK);
 }
 
 void auth_connect(auth_script *a)

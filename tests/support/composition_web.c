@@ -78,8 +78,9 @@ static segue_transport *open_web(composition *c, int person)
     options.proxy = "";
     composition_check(c, segue_transport_http(c->client_runtime, "http://localhost/mcp",
                                               &options, &transport, NULL) == SEGUE_OK);
-    composition_check(c, segue_transport_set_header(
-                             transport, WHO, composition_people[person]) == SEGUE_OK);
+    composition_check(c, segue_transport_set_header(transport, WHO,
+                                                    composition_people[person],
+                                                    NULL) == SEGUE_OK);
     return transport;
 }
 

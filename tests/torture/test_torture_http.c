@@ -172,7 +172,7 @@ static int talk(torture *t, far *f)
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", f->peer.port);
     if (segue_transport_http(t->runtime, url, &options, &transport, NULL) != SEGUE_OK)
         return 0;
-    if (segue_transport_set_header(transport, "X-A", "1") != SEGUE_OK) {
+    if (segue_transport_set_header(transport, "X-A", "1", NULL) != SEGUE_OK) {
         segue_transport_free(transport);
         return 0;
     }

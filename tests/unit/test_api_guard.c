@@ -151,10 +151,10 @@ PROBE(segue_transport_spawn, static const char *const argv[] = {"true", NULL};
 GIVES(segue_transport_http, segue_transport,
       segue_transport_http(h, "http://localhost/mcp", NULL, &out, NULL),
       segue_transport_free(out))
-STATUS(segue_transport_set_header, segue_transport_set_header(h, "X-Probe", "1"))
+STATUS(segue_transport_set_header, segue_transport_set_header(h, "X-Probe", "1", NULL))
 PROBE(segue_transport_set_oauth, segue_oauth_options options;
       segue_struct_init(&options, sizeof options, SEGUE_STRUCT_OAUTH_OPTIONS);
-      return segue_transport_set_oauth(h, &options);)
+      return segue_transport_set_oauth(h, &options, NULL);)
 STATUS(segue_runtime_authorize, segue_runtime_authorize(h, "?state=x"))
 STATUS(segue_transport_header,
        segue_transport_header(h, "host") ? SEGUE_OK : SEGUE_E_INVALID)

@@ -226,6 +226,71 @@ static void a_server_and_a_child_say_why(void **state)
     assert_null(child);
 }
 
+static void on_authorize(void *user, const char *url, const char *state)
+{
+    (void)user;
+    (void)url;
+    (void)state;
+}
+
+/* What a transport refuses to send, and how it refuses to get a token. */
+static void an_http_transport_says_why(void **state)
+{
+    stage *s = *state;
+    segue_transport *http, *away;
+    segue_oauth_options fresh, options;
+    segue_struct_init(&fresh, sizeof fresh, SEGUE_STRUCT_OAUTH_OPTIONS);
+    fresh.on_authorize = on_authorize;
+    fresh.redirect_uri = "http://127.0.0.1:1/";
+    assert_int_equal(
+        segue_transport_http(s->runtime, "https://a.example/mcp", NULL, &http, NULL),
+        SEGUE_OK);
+    assert_int_equal(
+        segue_transport_http(s->runtime, "http://a.example/mcp", NULL, &away, NULL),
+        SEGUE_OK);
+#define HEADER(status, part, name, value)                                                \
+    REFUSED(status, part, segue_transport_set_header(http, name, value, &error))
+    HEADER(SEGUE_E_INVALID, "no token", "a b", "1");
+    HEADER(SEGUE_E_INVALID, "Content-Type itself", "Content-Type", "1");
+    HEADER(SEGUE_E_INVALID, "X-A is not visible ASCII", "X-A", "\xc3\xa4");
+    HEADER(SEGUE_E_INVALID, "NULL", NULL, "1");
+#define OAUTH(part, member, value)                                                       \
+    do {                                                                                 \
+        options = fresh;                                                                 \
+        options.member = value;                                                          \
+        REFUSED(SEGUE_E_INVALID, part,                                                   \
+                segue_transport_set_oauth(http, &options, &error));                      \
+    } while (0)
+    OAUTH("grant is 7", grant, 7);
+    OAUTH("client_id is not visible ASCII", client_id, "\xc3\xa4");
+    OAUTH("client_name is not UTF-8", client_name, "\xff");
+    OAUTH("consent_timeout_ms", consent_timeout_ms, -1);
+    OAUTH("issuer", issuer, "nowhere");
+    OAUTH("client_metadata_url", client_metadata_url, "https://a.example/");
+    OAUTH("auth_method", auth_method, "magic");
+    OAUTH("private_key", private_key, "a key");
+    OAUTH("redirect_uri", redirect_uri, "http://a.example/");
+    OAUTH("on_authorize", on_authorize, NULL);
+    OAUTH("client_secret or private_key", grant, SEGUE_OAUTH_CLIENT);
+    OAUTH("on_assertion", grant, SEGUE_OAUTH_ASSERTION);
+    REFUSED(SEGUE_E_INVALID, "in the clear",
+            segue_transport_set_oauth(away, &fresh, &error));
+    REFUSED(SEGUE_E_STATE, "no HTTP client",
+            segue_transport_set_oauth(s->used, &fresh, &error));
+    assert_int_equal(segue_transport_set_header(http, "Authorization", "x", NULL),
+                     SEGUE_OK);
+    REFUSED(SEGUE_E_STATE, "header Authorization",
+            segue_transport_set_oauth(http, &fresh, &error));
+    assert_int_equal(segue_transport_set_header(http, "Authorization", NULL, NULL),
+                     SEGUE_OK);
+    assert_int_equal(segue_transport_set_oauth(http, &fresh, NULL), SEGUE_OK);
+    REFUSED(SEGUE_E_EXISTS, "has an authorization",
+            segue_transport_set_oauth(http, &fresh, &error));
+    HEADER(SEGUE_E_INVALID, "OAuth", "authorization", "x");
+    segue_transport_free(http);
+    segue_transport_free(away);
+}
+
 /* Blocks of types that the protocol knows, and what they lack. */
 static void a_block_that_is_none_is_refused(void **state)
 {
@@ -278,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_call_says_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_and_a_child_say_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_http_transport_says_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_session_and_a_request_say_why, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_block_that_is_none_is_refused, set_up,

@@ -6,20 +6,31 @@
 
 #define PATIENCE_MS INT64_C(600000)
 
+#define SETTING(member, which)                                                           \
+    {                                                                                    \
+#member, offsetof(segue_oauth_options, member), which                            \
+    }
+
 static const struct {
+    const char *name;
     size_t offset;
     sgi_flow_text which;
 } settings[] = {
-    {offsetof(segue_oauth_options, client_id), SGI_FT_SET_CLIENT_ID},
-    {offsetof(segue_oauth_options, client_secret), SGI_FT_SET_SECRET},
-    {offsetof(segue_oauth_options, private_key), SGI_FT_SET_KEY},
-    {offsetof(segue_oauth_options, issuer), SGI_FT_SET_ISSUER},
-    {offsetof(segue_oauth_options, client_metadata_url), SGI_FT_SET_METADATA_URL},
-    {offsetof(segue_oauth_options, client_name), SGI_FT_SET_NAME},
-    {offsetof(segue_oauth_options, redirect_uri), SGI_FT_SET_REDIRECT},
-    {offsetof(segue_oauth_options, scope), SGI_FT_SET_SCOPE},
-    {offsetof(segue_oauth_options, auth_method), SGI_FT_SET_METHOD},
+    SETTING(client_id, SGI_FT_SET_CLIENT_ID),
+    SETTING(client_secret, SGI_FT_SET_SECRET),
+    SETTING(private_key, SGI_FT_SET_KEY),
+    SETTING(issuer, SGI_FT_SET_ISSUER),
+    SETTING(client_metadata_url, SGI_FT_SET_METADATA_URL),
+    SETTING(client_name, SGI_FT_SET_NAME),
+    SETTING(redirect_uri, SGI_FT_SET_REDIRECT),
+    SETTING(scope, SGI_FT_SET_SCOPE),
+    SETTING(auth_method, SGI_FT_SET_METHOD),
 };
+
+static segue_status refuse(const sgi_flow *flow, const char *why)
+{
+    return sgi_refuse(flow->engine, SEGUE_E_INVALID, "%s", why);
+}
 
 static bool is_plain(sgi_str text, bool lines)
 {
@@ -30,16 +41,19 @@ static bool is_plain(sgi_str text, bool lines)
     return true;
 }
 
-static bool take_settings(sgi_flow *flow, const segue_oauth_options *options)
+static segue_status take_settings(sgi_flow *flow, const segue_oauth_options *options)
 {
-    bool plain = true;
+    segue_status status = SEGUE_OK;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         const char *const *at =
             (const void *)((const char *)options + settings[i].offset);
         sgi_str text = sgi_str_of(*at);
         bool name = settings[i].which == SGI_FT_SET_NAME;
-        plain &= name ? sgi_utf8_valid(text, NULL)
-                      : is_plain(text, settings[i].which == SGI_FT_SET_KEY);
+        bool plain = name ? sgi_utf8_valid(text, NULL)
+                          : is_plain(text, settings[i].which == SGI_FT_SET_KEY);
+        if (!plain)
+            status = sgi_refuse(flow->engine, SEGUE_E_INVALID, "%s is not %s",
+                                settings[i].name, name ? "UTF-8" : "visible ASCII");
         sgi_ft_set(flow, settings[i].which, text);
     }
     if (!sgi_ft_has(flow, SGI_FT_SET_NAME))
@@ -52,7 +66,7 @@ static bool take_settings(sgi_flow *flow, const segue_oauth_options *options)
     flow->has_save = options->on_save != NULL;
     flow->no_registration = options->no_registration != 0;
     flow->allows_private = options->allow_private_addresses != 0;
-    return plain && flow->patience_ms > 0;
+    return flow->patience_ms > 0 ? status : refuse(flow, "consent_timeout_ms is below 0");
 }
 
 /* https, this machine, or a scheme of the application's own (RFC 8252, section 7). */
@@ -75,41 +89,60 @@ static bool is_document(sgi_str text)
     return sgi_url_parse(text, &url) && url.https && url.path.n > 1 && !url.has_fragment;
 }
 
-static bool fit_together(const sgi_flow *flow, const segue_oauth_options *options)
+/* Of the texts each for itself. */
+static segue_status check_texts(const sgi_flow *flow)
 {
     sgi_url url;
-    bool proof = sgi_ft_has(flow, SGI_FT_SET_SECRET) || sgi_ft_has(flow, SGI_FT_SET_KEY);
     if (!sgi_url_parse(sgi_ft(flow, SGI_FT_ENDPOINT), &url) ||
         !(url.https || sgi_url_is_loopback(&url)))
-        return false;
+        return refuse(flow, "the URL of the transport is neither https nor on this "
+                            "machine: a token would travel in the clear");
     if (sgi_ft_has(flow, SGI_FT_SET_ISSUER) &&
         !sgi_url_parse(sgi_ft(flow, SGI_FT_SET_ISSUER), &url))
-        return false;
+        return refuse(flow, "issuer is no URL");
     if (sgi_ft_has(flow, SGI_FT_SET_METADATA_URL) &&
         !is_document(sgi_ft(flow, SGI_FT_SET_METADATA_URL)))
-        return false;
+        return refuse(flow, "client_metadata_url is no https URL with a path");
     if (sgi_ft_has(flow, SGI_FT_SET_METHOD) &&
         !sgi_flow_method(sgi_ft(flow, SGI_FT_SET_METHOD)))
-        return false;
+        return refuse(flow, "auth_method is not known");
     if (sgi_ft_has(flow, SGI_FT_SET_KEY) &&
         sgi_crypto_pem_scheme(sgi_ft(flow, SGI_FT_SET_KEY)) == SGI_CRYPTO_NONE)
-        return false;
+        return refuse(flow, "private_key is no private key in PEM that can sign");
+    return SEGUE_OK;
+}
+
+/* What the grant needs. */
+static segue_status check_grant(const sgi_flow *flow, const segue_oauth_options *options)
+{
+    bool proof = sgi_ft_has(flow, SGI_FT_SET_SECRET) || sgi_ft_has(flow, SGI_FT_SET_KEY);
     switch (flow->grant) {
     case SEGUE_OAUTH_CODE:
-        return options->on_authorize && is_redirect(sgi_ft(flow, SGI_FT_SET_REDIRECT));
+        if (!options->on_authorize)
+            return refuse(flow, "SEGUE_OAUTH_CODE needs on_authorize");
+        return is_redirect(sgi_ft(flow, SGI_FT_SET_REDIRECT))
+                   ? SEGUE_OK
+                   : refuse(flow,
+                            "SEGUE_OAUTH_CODE needs a redirect_uri that is https, on "
+                            "this machine, or of a scheme with a dot");
     case SEGUE_OAUTH_CLIENT:
-        return proof && sgi_ft_has(flow, SGI_FT_SET_CLIENT_ID);
+        return proof && sgi_ft_has(flow, SGI_FT_SET_CLIENT_ID)
+                   ? SEGUE_OK
+                   : refuse(flow, "SEGUE_OAUTH_CLIENT needs client_id, and client_secret "
+                                  "or private_key");
     case SEGUE_OAUTH_ASSERTION:
-        return options->on_assertion != NULL;
+        return options->on_assertion
+                   ? SEGUE_OK
+                   : refuse(flow, "SEGUE_OAUTH_ASSERTION needs on_assertion");
     default:
-        return false;
+        return sgi_refuse(flow->engine, SEGUE_E_INVALID, "grant is %d: there is none",
+                          (int)flow->grant);
     }
 }
 
 segue_status sgi_flow_new(sgi_engine *engine, const char *endpoint,
                           const segue_oauth_options *options, sgi_flow **out)
 {
-    segue_status status = SEGUE_OK;
     sgi_flow *flow = sgi_zalloc(sgi_engine_mem(engine), sizeof *flow);
     if (!flow)
         return SEGUE_E_NOMEM;
@@ -120,12 +153,13 @@ segue_status sgi_flow_new(sgi_engine *engine, const char *endpoint,
     const char *fragment = url.n ? memchr(url.p, '#', url.n) : NULL;
     sgi_ft_set(flow, SGI_FT_ENDPOINT,
                (sgi_str){url.p, fragment ? (size_t)(fragment - url.p) : url.n});
-    if (!take_settings(flow, options))
-        status = SEGUE_E_INVALID;
+    segue_status status = take_settings(flow, options);
     if (sgi_flow_is_out_of_memory(flow))
         status = SEGUE_E_NOMEM;
-    else if (status == SEGUE_OK && !fit_together(flow, options))
-        status = SEGUE_E_INVALID;
+    if (status == SEGUE_OK)
+        status = check_texts(flow);
+    if (status == SEGUE_OK)
+        status = check_grant(flow, options);
     if (status == SEGUE_OK)
         *out = flow;
     else

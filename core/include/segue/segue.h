@@ -536,6 +536,7 @@ SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *
  * name      an HTTP token; not one that the protocol sets itself.
  * value     visible ASCII, spaces and tabs; NULL takes the header out again.
  * transport one that is not attached yet, or the one that on_headers was given.
+ * error     optional detail; may be NULL.
  * Returns   SEGUE_OK, SEGUE_E_INVALID for a name or value that cannot be sent,
  *           SEGUE_E_STATE for a transport that is no HTTP client, SEGUE_E_LIMIT for more
  *           than 64 headers.
@@ -544,7 +545,8 @@ SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *
  * Since     0.1
  */
 SEGUE_API segue_status segue_transport_set_header(segue_transport *transport,
-                                                  const char *name, const char *value);
+                                                  const char *name, const char *value,
+                                                  segue_error **error);
 
 /* Returns a header of the HTTP request whose principal is asked for: inside
  * segue_principal_fn only.
@@ -642,17 +644,18 @@ typedef struct segue_oauth_options {
  * machine.
  *
  * transport of segue_transport_http, not attached yet.
- * options   copied; user and free_user as for a callback table.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when the options do not go together, or the URL of
- *           the transport is neither https nor on this machine, SEGUE_E_STATE for a
- *           transport that is no HTTP client, was attached, or sets the header
- *           Authorization, SEGUE_E_EXISTS when it was called before.
+ * options   copied; user and free_user as for a callback table. error: may be NULL.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when the options do not go together, or the URL is
+ *           neither https nor on this machine, SEGUE_E_STATE for a transport that is no
+ *           HTTP client, was attached, or sets Authorization, SEGUE_E_EXISTS when it was
+ *           called before.
  * Thread    any
  * Callback  allowed
  * Since     0.1
  */
 SEGUE_API segue_status segue_transport_set_oauth(segue_transport *transport,
-                                                 const segue_oauth_options *options);
+                                                 const segue_oauth_options *options,
+                                                 segue_error **error);
 
 /* Hands in the URL that a browser was sent back to, with its code, state and iss, or an
  * error. Whose it is tells the state; what it is worth, the requests that wait.
