@@ -1,5 +1,8 @@
 /** A tool is called: results, errors, progress, log messages, time, AbortSignal. */
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import {
@@ -8,6 +11,8 @@ import {
     DisconnectedError,
     InvalidError,
     type LogMessage,
+    OAuth,
+    type OAuthOptions,
     type Progress,
     RemoteError,
     RequestTimeoutError,
@@ -264,6 +269,18 @@ test("halves of pairs are found in one pass", () => {
     assert.ok(performance.now() - began < 60_000);
 });
 
+test("options of OAuth that are refused are named", async () => {
+    const refused: [OAuthOptions, RegExp][] = [
+        [{ authMethod: "magic" }, /auth_method/],
+        [{ issuer: "nowhere" }, /issuer/],
+        [{ redirectUri: "http://mcp.example/" }, /redirect_uri/],
+        [{ grant: "client", clientId: "me" }, /client_secret or private_key/],
+    ];
+    for (const [options, named] of refused) {
+        await assert.rejects(connect(NOWHERE, { auth: new OAuth(options) }), named);
+    }
+});
+
 test("a server that is not there", async () => {
     await assert.rejects(connect(NOWHERE), (error) => {
         assert.ok(error instanceof DisconnectedError);
@@ -293,6 +310,20 @@ test("environment, directory and standard error of a child", async () => {
     assert.ok((await session.call("greet")).text);
     await session.close();
     assert.deepEqual(lines, ["hello from /"]);
+});
+
+/** Node marks its descriptors close-on-exec. A child that keeps the mark starts without a
+ * standard error, and the first file that it opens takes its place. */
+test("a child without onStderr has our standard error", async () => {
+    const scratch = mkdtempSync(path.join(os.tmpdir(), "segue-"));
+    const told = path.join(scratch, "told");
+    const server = program("tools/fixture_server");
+    const script = `readlink /proc/$$/fd/2 >"${told}"; exec "${server}"`;
+    const session = await connect({ command: "sh", args: ["-c", script] });
+    assert.ok((await session.call("greet")).text);
+    await session.close();
+    assert.equal(readFileSync(told, "utf8").trim(), readlinkSync("/proc/self/fd/2"));
+    rmSync(scratch, { recursive: true });
 });
 
 test("two sessions of one process", async () => {

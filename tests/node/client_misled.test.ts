@@ -112,3 +112,27 @@ test("a question of an unknown kind does not cancel the task", async () => {
         assert.ok(!heard.includes("tasks/cancel"));
     });
 });
+
+for (const first of ["answer", "refusal"]) {
+    // It finds both requests, answers the one and refuses the other.
+    test(`a server that starts slowly is found out: ${first} first`, async () => {
+        const data = { supported: ["2026-07-28"], requested: "2025-11-25" };
+        const told: Record<string, object> = {
+            "server/discover": { result: discovered },
+            initialize: { error: { code: -32022, message: "no", data } },
+        };
+        const peer = new RawPeer();
+        const target = { _transport: () => peer.transport() } as unknown as string;
+        const opening = connect(target, { probeTimeoutMs: 50 });
+        const lines: string[] = [];
+        while (lines.length < 2) {
+            const { id, method } = JSON.parse(await peer.hear());
+            lines.push(JSON.stringify({ jsonrpc: "2.0", id, ...told[method] }));
+        }
+        if (first === "refusal") lines.reverse();
+        peer.say(lines.join("\n")); // together: what a refusal waits for is short
+        const session = await opening;
+        assert.equal(session.peer.protocolVersion, "2026-07-28");
+        await session.close();
+    });
+}
