@@ -196,7 +196,7 @@ class NotResumableError(Error):
 
 
 class UnsupportedError(Error):
-    """The peer does not support this (SEGUE_E_UNSUPPORTED, -14)."""
+    """The peer or this build does not support this (SEGUE_E_UNSUPPORTED, -14)."""
 
     status = -14
     name = "SEGUE_E_UNSUPPORTED"
