@@ -164,7 +164,7 @@ describe(
     false,
 );
 
-/** The peer does not support this (SEGUE_E_UNSUPPORTED, -14). */
+/** The peer or this build does not support this (SEGUE_E_UNSUPPORTED, -14). */
 export class UnsupportedError extends SegueError {}
 describe(
     UnsupportedError,
