@@ -89,7 +89,7 @@ test("progress, log, question and answer", TIMEOUT, async () => {
     const session = native.sessionOpen(runtime, near, { capabilities }, null);
     const events = new Recorder();
     const params = '{"name":"asks","arguments":{}}';
-    const options = { logLevel: "info", timeoutMs: 15_000 };
+    const options = { logLevel: "info", timeoutMs: 120_000 };
     const request = native.requestStart(
         session,
         "tools/call",
@@ -133,7 +133,7 @@ test("a task tells its id and a token; watching it goes on", TIMEOUT, async () =
     const task = native.taskAttach(world.session, token);
     assert.equal(native.taskId(task), id);
     const watched = new Recorder();
-    native.taskWatch(task, { timeoutMs: 15_000 }, watched.handler);
+    native.taskWatch(task, { timeoutMs: 120_000 }, watched.handler);
     native.callReply(running as Call, "last");
     const [, end, result] = await watched.until(Kind.COMPLETE);
     assert.equal(end, Status.OK);

@@ -15,7 +15,7 @@ import {
     UnauthorizedError,
 } from "segue-mcp";
 import { uncaught } from "./client_worlds.js";
-import { Authority, agree } from "./fake_authority.js";
+import { Authority, agree, browse } from "./fake_authority.js";
 
 async function withAuthority(
     work: (authority: Authority) => Promise<void>,
@@ -39,8 +39,8 @@ async function visit(url: string, auth: OAuth | string): Promise<void> {
 function browser(log: string[]): (url: string) => Promise<void> {
     return async (url) => {
         log.push(url);
-        const page = await fetch(url);
-        assert.match(await page.text(), /You can close this window/);
+        const { page } = await browse(await agree(url));
+        assert.match(page, /You can close this window/);
     };
 }
 
@@ -126,9 +126,9 @@ test("strangers at the redirect", () =>
         const stranger = async (url: string): Promise<void> => {
             const redirect = new URL(url).searchParams.get("redirect_uri");
             for (const query of ["?code=x&state=wrong", "?state=", "", "/other?code=x"]) {
-                assert.equal((await fetch(`${redirect}${query}`)).status, 404);
+                assert.equal((await browse(`${redirect}${query}`)).status, 404);
             }
-            assert.equal((await fetch(String(redirect), { method: "POST" })).status, 404);
+            assert.equal((await browse(String(redirect), "POST")).status, 404);
             await browser([])(url);
         };
         await visit(authority.url, new OAuth({ openBrowser: stranger }));

@@ -127,14 +127,28 @@ worldTest("time is over", async (world) => {
 
 worldTest("a task goes on when time is over", async (world) => {
     await world.session({}, async (session) => {
-        const args = { ms: 400, label: "late" };
-        const error = await session
-            .call("slow_compute", args, { timeoutMs: 100 })
-            .catch((error: unknown) => error);
-        assert.ok(error instanceof RequestTimeoutError && error.token !== undefined);
-        assert.ok(!inspect(error).includes(error.token), "a secret is printed");
-        const result = await session.resume(error.token).result();
-        assert.equal(result.text, "Computed: late");
+        let text: string | undefined;
+        // A busy machine takes longer to begin a task. Until then its client knows of
+        // none, and the call is given up. It may also see too late that time is over.
+        for (let ms = 100; text === undefined; ms *= 2) {
+            const args = { ms: 4 * ms, label: "late" };
+            const error: unknown = await session
+                .call("slow_compute", args, { timeoutMs: ms })
+                .catch((error: unknown) => error);
+            if (!(error instanceof RequestTimeoutError && error.token)) continue;
+            assert.ok(!inspect(error).includes(error.token), "a secret is printed");
+            text = await session
+                .resume(error.token)
+                .result()
+                .then(
+                    (result) => result.text,
+                    (error: unknown) => {
+                        assert.ok(error instanceof SegueError); // it was given up
+                        return undefined;
+                    },
+                );
+        }
+        assert.equal(text, "Computed: late");
     });
 });
 

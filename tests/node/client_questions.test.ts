@@ -132,9 +132,12 @@ worldTest("an answer that never comes", async (world) => {
             });
         });
     await world.session({ onElicit }, async (session) => {
-        const asking = session.call("ask_name", {}, { timeoutMs: 100 });
-        await assert.rejects(asking, RequestTimeoutError);
-        assert.ok((await session.call("greet")).text);
+        // A busy machine takes longer to ask.
+        for (let timeoutMs = 100; ended.length === 0; timeoutMs *= 2) {
+            const asking = session.call("ask_name", {}, { timeoutMs });
+            await assert.rejects(asking, RequestTimeoutError);
+            assert.ok((await session.call("greet")).text);
+        }
     });
     assert.deepEqual(ended, ["AbortError"]);
 });

@@ -2,8 +2,10 @@
  * HTTP on this machine, for tests of a client. Whoever is asked agrees. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 
 type Fields = Record<string, string>;
 interface Answer {
@@ -158,10 +160,21 @@ export class Authority {
     }
 }
 
+/** One request of a browser, on a connection of its own. A test that stops the clock
+ * would leave timers of `fetch` behind, which fail later. */
+export async function browse(
+    url: string,
+    method = "GET",
+): Promise<{ status: number; location: string | undefined; page: string }> {
+    const request = http.request(url, { method, agent: false }).end();
+    const [answer] = (await once(request, "response")) as [http.IncomingMessage];
+    const page = await text(answer);
+    return { status: answer.statusCode ?? 0, location: answer.headers.location, page };
+}
+
 /** What a browser is sent back to. */
 export async function agree(url: string): Promise<string> {
-    const answer = await fetch(url, { redirect: "manual" });
-    const location = answer.headers.get("location");
+    const { location } = await browse(url);
     assert.ok(location, "nobody was sent back");
     return location;
 }
