@@ -193,6 +193,7 @@ static void play(composition *c)
 
 static void begin(composition *c, uint64_t seed)
 {
+    static unsigned runs;
     *c = (composition){.seed = seed, .clock_ms = 1000};
     composition_plan_make(&c->plan, seed);
     c->whole = c->plan;
@@ -204,7 +205,9 @@ static void begin(composition *c, uint64_t seed)
     c->carrier = c->plan.http ? &carrier_web : &carrier_line;
     test_mem_init(&c->server_mem);
     test_mem_init(&c->client_mem);
-    snprintf(c->path, sizeof c->path, "/dev/shm/segue-composition-%d.db", (int)getpid());
+    /* A run that failed still listens at its own place. */
+    snprintf(c->path, sizeof c->path, "/dev/shm/segue-composition-%d-%u.db",
+             (int)getpid(), ++runs);
     scratch_clear(c->path);
     c->faults = fault_store_new(c->plan.sqlite ? c->path : NULL, &c->store);
     if (c->plan.keeps)
