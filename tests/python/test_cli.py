@@ -124,6 +124,18 @@ def test_tools_as_json(segue: Command, url: str) -> None:
     assert "no tool 'nothing'" in segue.err
 
 
+def test_response_modes(segue: Command, tmp_path: Path) -> None:
+    """What is chosen is what the server is told."""
+    heard = tmp_path / "heard"
+    server = shlex.join(["sh", "-c", f"tee {heard} | exec {STDIO}"])
+    words = ["call", server, "count", "to=2", "--era", "legacy", "--response-mode"]
+    segue(*words, "task", "--response-mode", "streaming")
+    assert '"responseModes":["task","streaming"]' in heard.read_text()
+    segue(*words, "task")
+    assert '"responseModes":["task"]' in heard.read_text()
+    segue(*words, "sometimes", code=2)
+
+
 def test_resources_and_prompts(segue: Command, url: str) -> None:
     assert "notes://today\ttext/plain\tOf today" in segue("resources", url)
     found = segue.json("resources", url)

@@ -244,6 +244,25 @@ static void cancel_of_a_plain_call_withdraws_it(void **state)
     kit_end(&k);
 }
 
+/* It came whole: there is nothing that was not to be collected. */
+static void discard_leaves_a_plain_answer_whole(void **state)
+{
+    (void)state;
+    kit k = {0};
+    segue_request_options options;
+    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    options.discard = 1;
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    kit_result(
+        &k, kit_expect(&k, "tools/call"),
+        "\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 1);
+    assert_string_equal(json_at(r->result, "content.0.text"), "\"x\"");
+    kit_end(&k);
+}
+
 static void cancel_of_a_task_cancels_it_on_the_server(void **state)
 {
     (void)state;
@@ -507,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_timeout_leaves_or_cancels_the_task),
         cmocka_unit_test(cancel_before_the_session_is_open_sends_nothing),
         cmocka_unit_test(cancel_of_a_plain_call_withdraws_it),
+        cmocka_unit_test(discard_leaves_a_plain_answer_whole),
         cmocka_unit_test(cancel_of_a_task_cancels_it_on_the_server),
         cmocka_unit_test(a_task_cancelled_by_the_server_ends_as_cancelled),
         cmocka_unit_test(a_failed_task_ends_with_the_servers_error),

@@ -2085,7 +2085,8 @@ typedef struct segue_request_options {
                               one more second to confirm that */
     int64_t credit;        /* segments that may be delivered before segue_request_grant;
                               0 = no limit (delivered as fast as callbacks return) */
-    int32_t discard;       /* 1 = segments are delivered, not collected into the result */
+    int32_t discard;       /* 1 = segments are delivered, not collected into the result;
+                              what comes whole, in one answer, stays whole */
     const char *log_level; /* ask for log messages from this level on; NULL = none */
     const char *idempotency_key; /* 16 to 128 bytes; sent to servers that know keys, and
                                     to no others; NULL = a fresh one */

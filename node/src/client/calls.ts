@@ -44,7 +44,8 @@ export interface CallOptions extends RequestOptions {
 export interface ReadOptions {
     /** So many segments may wait for their reader, before the server does; 1024. */
     window?: number | undefined;
-    /** false = `result` has no content: for results larger than memory should hold. */
+    /** false = segments are not kept, and `result` has no content: for results larger
+     * than memory should hold. A plain answer, which comes whole, keeps its own. */
     collect?: boolean | undefined;
 }
 

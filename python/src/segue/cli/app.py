@@ -179,6 +179,15 @@ def call_command(
         bool, typer.Option("--detach", "-d", help="Leave the task running, print its id.")
     ] = False,
     no_task: Annotated[bool, typer.Option("--no-task", help="A plain call.")] = False,
+    response_mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--response-mode",
+            metavar="MODE",
+            help="How a server of 2025-11-25 may answer what it can run as a task: task, "
+            "immediate or streaming; give it again for each mode. Default: all.",
+        ),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", "-t", min=0.001, help="Seconds.")
     ] = None,
@@ -198,6 +207,7 @@ def call_command(
     access = _access(screen, header, bearer, login, era)
     try:
         base = arguments.read_json(args) if args is not None else None
+        modes = calling.response_modes(response_mode)
     except UsageError as error:
         raise _usage(screen, error) from None
     _go(
@@ -212,6 +222,7 @@ def call_command(
             is_streamed=stream,
             is_detached=detach,
             may_be_task=not no_task,
+            response_modes=modes,
             timeout=timeout,
             answers=answer or [],
             log_level=log,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, cast, get_args
 
 import segue
 from segue.cli import arguments
@@ -13,9 +13,24 @@ from segue.cli.codes import Exit, UsageError
 from segue.cli.following import Follower
 from segue.cli.screen import Screen
 from segue.cli.target import Access, connect
+from segue.client.modes import ResponseMode
 from segue.tokens import Target, TokenFile
 
-__all__ = ["call"]
+__all__ = ["call", "response_modes"]
+
+
+def response_modes(names: Collection[str] | None) -> list[ResponseMode] | None:
+    """What the command line names.
+
+    Raises:
+        UsageError: It is no mode.
+    """
+    known = get_args(ResponseMode)
+    for name in names or []:
+        if name not in known:
+            told = ", ".join(known)
+            raise UsageError(f"no such response mode: {name}; there are {told}")
+    return cast("list[ResponseMode]", list(names)) if names else None
 
 
 async def call(
@@ -29,6 +44,7 @@ async def call(
     is_streamed: bool,
     is_detached: bool,
     may_be_task: bool,
+    response_modes: Collection[ResponseMode] | None,
     timeout: float | None,
     answers: Sequence[str],
     log_level: str | None,
@@ -37,7 +53,11 @@ async def call(
     tokens = TokenFile()
     follower = Follower(screen, tokens, target, tool, is_streamed=is_streamed)
     asker = Asker(screen, answers)
-    options: segue.ConnectOptions = {"on_elicit": asker.answer, "tasks": may_be_task}
+    options: segue.ConnectOptions = {
+        "on_elicit": asker.answer,
+        "tasks": may_be_task,
+        "response_modes": response_modes,
+    }
     if log_level is not None:
         options["on_log"] = follower.on_log
         options["log_level"] = log_level

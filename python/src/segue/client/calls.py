@@ -154,8 +154,9 @@ class Calls(Conversation):
             on_leave: What becomes of it when its reader leaves early: "cancel", or
                 "detach", which lets a task go on.
             window: So many segments may wait for their reader, before the server does.
-            collect: False = `result` has no content: for results that are larger than
-                memory should hold.
+            collect: False = segments are not kept, and `result` has no content: for
+                results that are larger than memory should hold. A plain answer, which
+                comes whole, keeps its own.
             unordered: Segments as they come, where the server streams by SEP-1905.
             ttl: Seconds for which a server of 2025-11-25 shall keep the task.
             tool, arguments, timeout, on_progress, on_log, on_status, on_input,
