@@ -2,7 +2,7 @@
 
 .ci/setup runs in a directory of its own with a PATH on which there are a few programs and
 an apt-get, a sudo and an id that do as they are told: no package is looked for or
-installed.
+installed. So does .ci/python, whose wheel fails.
 """
 
 import os
@@ -15,7 +15,7 @@ import tempfile
 
 import lint
 
-TOOLS = ("bash cat cut date dirname env grep head ls mkdir printf sed sleep sort stat "
+TOOLS = ("bash cat cmp cut date dirname env grep head ls mkdir printf sed sleep sort stat "
          "stty tail touch tr uname").split()
 APT = """echo "$*" >>"$PLACE/calls"
 [ "$1" = update ] && exit
@@ -60,11 +60,11 @@ class Machine:
             program.write_text("#!/bin/sh\n" + text)
             program.chmod(0o755)
 
-    def run(self, *arguments, **told):
+    def run(self, *arguments, script="setup", **told):
         environment = {"PATH": str(self.programs), "PLACE": str(self.place), **told}
         return subprocess.run(
-            [str(self.place / "tree/.ci/setup"), *arguments], env=environment, text=True,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+            [str(self.place / "tree/.ci" / script), *arguments], env=environment,
+            text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
 
     def calls(self):
         calls = self.place / "calls"
@@ -116,6 +116,24 @@ def fails(machine, how, words):
         f"apt-get {how}: {ran.returncode}, {ran.stdout}{ran.stderr}"
 
 
+def a_wheel_fails(machine):
+    """The step that fails says so; none that needs what it makes is begun."""
+    tree = machine.place / "tree"
+    tools = tree / "build/deps/python"
+    (tools / "bin").mkdir(parents=True)
+    (tree / "tests/python").mkdir(parents=True)
+    for name in (tools / ".complete", tree / "tests/python/requirements.txt"):
+        name.write_text("build")
+    (tools / "bin/python").write_text('#!/bin/sh\necho "$*" >>"$PLACE/calls"\n'
+                                      'case $* in *" pip wheel "*) echo "no SWIG" >&2\n'
+                                      'exit 3 ;; esac\n')
+    (tools / "bin/python").chmod(0o755)
+    ran = machine.run("wheel", "place", "install", script="python")
+    yield (ran.returncode, ran.stderr) == (3, "no SWIG\n"), \
+        f"a wheel that fails: {ran.returncode}, {ran.stdout}{ran.stderr}"
+    yield "pip install" not in machine.calls(), f"goes on: {machine.calls()}"
+
+
 def half_a_python(machine):
     lacking = named(machine, "sdk")
     yield "python3-venv" in lacking and "python3" not in lacking, \
@@ -129,6 +147,7 @@ def main():
         (fails, {}, ("fails", "E: no such package")),
         (fails, {}, ("nothing", "not found by the commands on PATH")),
         (half_a_python, {"python3": BARE_PYTHON}, ()),
+        (a_wheel_fails, {}, ()),
     ]
     findings = count = 0
     for case, programs, arguments in cases:
