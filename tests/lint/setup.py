@@ -15,8 +15,8 @@ import tempfile
 
 import lint
 
-TOOLS = ("bash cat cmp cut date dirname env grep head ls mkdir printf sed sleep sort stat "
-         "stty tail touch tr uname").split()
+TOOLS = ("bash cat cmp cut date dirname env grep head ls mkdir printf sed sleep sort "
+         "stat stty tail touch tr uname").split()
 APT = """echo "$*" >>"$PLACE/calls"
 [ "$1" = update ] && exit
 [ "$APT" = fails ] && { echo "E: no such package"; exit 100; }
