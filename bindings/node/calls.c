@@ -147,6 +147,19 @@ static napi_value call_send_text(sgnode_frame *frame)
     return sgnode_sent(frame, segue_call_send_text(call, text, len, &frame->error));
 }
 
+static napi_value call_extend_text(sgnode_frame *frame)
+{
+    const char *text;
+    size_t len;
+    int64_t index;
+    CALL(call);
+    if (!sgnode_int64(frame, frame->arg[1], -1, &index) ||
+        !sgnode_view(frame, frame->arg[2], false, &text, &len))
+        return NULL;
+    return sgnode_sent(frame,
+                       segue_call_extend_text(call, index, text, len, &frame->error));
+}
+
 static napi_value call_send_json(sgnode_frame *frame)
 {
     const char *json;
@@ -419,6 +432,7 @@ const sgnode_row sgnode_call_rows[] = {
     {"callIsCancelled", call_is_cancelled},
     {"callSend", call_send},
     {"callSendText", call_send_text},
+    {"callExtendText", call_extend_text},
     {"callSendJson", call_send_json},
     {"callReplace", call_replace},
     {"callSetField", call_set_field},

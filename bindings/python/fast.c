@@ -91,6 +91,23 @@ static PyObject *call_send_text(PyObject *module, arguments given, Py_ssize_t co
     return sgpy_sent(segue_call_send_text(call, text, len, sgpy_error_slot()));
 }
 
+static PyObject *call_extend_text(PyObject *module, arguments given, Py_ssize_t count)
+{
+    PyObject *taken[3];
+    const char *text;
+    size_t len;
+    (void)module;
+    if (!take(given, count, 3, 3, taken))
+        return NULL;
+    segue_call *call = sgpy_unwrap(taken[0], SGPY_CALL);
+    if (!call || !sgpy_view(taken[2], false, &text, &len))
+        return NULL;
+    long long index = PyLong_AsLongLong(taken[1]);
+    if (index == -1 && PyErr_Occurred())
+        return NULL;
+    return sgpy_sent(segue_call_extend_text(call, index, text, len, sgpy_error_slot()));
+}
+
 static PyObject *call_send_json(PyObject *module, arguments given, Py_ssize_t count)
 {
     PyObject *taken[2];
@@ -251,12 +268,13 @@ FREE(content, SGPY_CONTENT)
 int sgpy_fast_init(PyObject *module)
 {
     static PyMethodDef methods[] = {
-        FAST(runtime_dispatch), ONE(runtime_cork),    ONE(runtime_uncork),
-        FAST(call_send_text),   FAST(call_send_json), FAST(call_reply),
-        ONE(call_is_cancelled), FAST(request_start),  FAST(request_grant),
-        ONE(request_cancel),    ONE(transport_free),  ONE(store_free),
-        ONE(server_free),       ONE(listener_free),   ONE(bearer_free),
-        ONE(call_free),         ONE(session_free),    ONE(request_free),
-        ONE(task_free),         ONE(content_free),    {NULL, NULL, 0, NULL}};
+        FAST(runtime_dispatch), ONE(runtime_cork),      ONE(runtime_uncork),
+        FAST(call_send_text),   FAST(call_send_json),   FAST(call_reply),
+        FAST(call_extend_text), ONE(call_is_cancelled), FAST(request_start),
+        FAST(request_grant),    ONE(request_cancel),    ONE(transport_free),
+        ONE(store_free),        ONE(server_free),       ONE(listener_free),
+        ONE(bearer_free),       ONE(call_free),         ONE(session_free),
+        ONE(request_free),      ONE(task_free),         ONE(content_free),
+        {NULL, NULL, 0, NULL}};
     return PyModule_AddFunctions(module, methods);
 }

@@ -299,6 +299,7 @@ PyObject *sgpy_option_names(void);
 %ignore segue_runtime_uncork;
 %ignore segue_call_hold_turn; /* the shim does */
 %ignore segue_call_send_text;
+%ignore segue_call_extend_text;
 %ignore segue_call_is_cancelled;
 %ignore segue_request_start;
 %ignore segue_request_grant;

@@ -286,8 +286,7 @@ segue_status segue_call_fail(segue_call *call, int32_t code, const char *message
 }
 
 /* The text is checked before the lock is taken: this is the hot path of a stream. */
-segue_status segue_call_send_text(segue_call *call, const char *text, size_t len,
-                                  segue_error **error)
+static segue_status check_text(const char *text, size_t len, segue_error **error)
 {
     size_t at = 0;
     if (!text && len)
@@ -295,7 +294,29 @@ segue_status segue_call_send_text(segue_call *call, const char *text, size_t len
     if (!sgi_utf8_valid((sgi_str){text, len}, &at))
         return sgi_error_give(error, &sgi_mem_libc, SEGUE_E_INVALID,
                               "the text is not UTF-8 at byte %zu", at);
-    segue_status status = sgi_enter(SGI_FN_segue_call_send_text, call, SGI_MAGIC_CALL);
+    return SEGUE_OK;
+}
+
+segue_status segue_call_extend_text(segue_call *call, int64_t index, const char *text,
+                                    size_t len, segue_error **error)
+{
+    segue_status status = check_text(text, len, error);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_enter(SGI_FN_segue_call_extend_text, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return sgi_refused(status, error);
+    status = sgi_call_extend_text(call, index, (sgi_str){text, len});
+    return sgi_leave_telling(call, status, error);
+}
+
+segue_status segue_call_send_text(segue_call *call, const char *text, size_t len,
+                                  segue_error **error)
+{
+    segue_status status = check_text(text, len, error);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_enter(SGI_FN_segue_call_send_text, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return sgi_refused(status, error);
     status = sgi_call_send_text(call, (sgi_str){text, len});

@@ -313,6 +313,7 @@ export interface Native {
     // (callWatch).
     callSend(call: Call, content: Content): boolean;
     callSendText(call: Call, text: string | Uint8Array): boolean;
+    callExtendText(call: Call, index: number, text: string | Uint8Array): boolean;
     /** `callSend` of a content with this one block. */
     callSendJson(call: Call, json: Json): boolean;
     callReplace(call: Call): boolean;

@@ -63,6 +63,31 @@ inEachWorld("R-1905-22 segments come as they are made", async (world) => {
     });
 });
 
+inEachWorld("R-776-30 a text goes on in its block", async (world) => {
+    const server = new Server({ name: "extended" });
+    server.tool("extended", async (_, ctx) => {
+        await ctx.send("con", image(new Uint8Array([1])));
+        await ctx.extend(0, "tent 1.");
+        await ctx.send("end");
+        await ctx.extend(2, ".");
+        for (const index of [1, 3, -1]) {
+            const failure = { name: "InvalidError", message: RegExp(`block ${index} `) };
+            await assert.rejects(ctx.extend(index, "x"), failure);
+        }
+    });
+    await serve(world, server, async (session) => {
+        const result = await session.call("extended");
+        const types = result.content.map((block) => block.type);
+        assert.deepEqual(types, ["text", "image", "text"]);
+        assert.equal(result.text, "content 1.end.");
+        const stream = session.stream("extended");
+        const texts = ["", "", ""];
+        for await (const segment of stream) texts[segment.index] += segment.text ?? "";
+        assert.deepEqual(texts, ["content 1.", "", "end."]);
+        assert.deepEqual(stream.result.content, result.content);
+    });
+});
+
 inEachWorld("segments of another call are passed on", async (world) => {
     const inner = new Server({ name: "inner" });
     inner.tool("words", function* () {

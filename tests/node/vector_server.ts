@@ -20,6 +20,14 @@ const NAME = {
     message: "Name?",
     requestedSchema: { type: "object", properties: {} },
 };
+const TWO_TEXTS: [number | null, string][] = [
+    [null, "con"],
+    [0, "tent 1."],
+    [null, "cont"],
+    [1, "ent 2."],
+    [0, " Again."],
+    [null, "end"],
+];
 const MESSAGES = [{ role: "user", content: { type: "text", text: "Say hello" } }];
 const DRAFT_TASKS = 4;
 const POLL = { pollMs: 100 };
@@ -86,6 +94,12 @@ function addStreams(add: Add): void {
     add("story", { ...options, restartable: true }, ({ n = 3, delayMs = 0 }) =>
         segments(n, delayMs),
     );
+    add("two_texts", options, async ({ delayMs = 0 }, ctx) => {
+        for (const [into, text] of TWO_TEXTS) {
+            await (into === null ? ctx.send(text) : ctx.extend(into, text));
+            if (delayMs) await sleep(delayMs);
+        }
+    });
     add("fail_after", options, async function* ({ n = 3, delayMs = 0 }) {
         yield* segments(n, delayMs);
         throw new ToolError("The job failed");

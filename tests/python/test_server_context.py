@@ -92,6 +92,44 @@ def test_a_result_that_is_made_anew(world: ServerWorld) -> None:
     world.run(server, work)
 
 
+def test_a_text_goes_on_in_its_block(world: ServerWorld) -> None:
+    """R-776-30: whoever reads along merges what the result has."""
+    server = segue.Server("extended")
+
+    @server.tool
+    async def extended(ctx: segue.Context) -> None:
+        await ctx.send("con", segue.Image(b"\1"))
+        await ctx.extend(0, "tent 1.")
+        await ctx.send("end")
+        await ctx.extend(2, ".")
+        for index in (1, 3, -1):
+            with pytest.raises(segue.InvalidError, match=f"block {index} "):
+                await ctx.extend(index, "x")
+
+    @server.tool
+    def sync_extended(ctx: segue.SyncContext) -> None:
+        ctx.send("con", segue.Image(b"\1"), "end")
+        ctx.extend(0, "tent 1.")
+        with pytest.raises(segue.InvalidError, match="block 3 "):
+            ctx.extend(3, "x")
+        ctx.extend(2, ".")
+
+    async def work(session: Any) -> None:
+        for name in ("extended", "sync_extended"):
+            result = await session.call(name)
+            first, image, last = result.content
+            assert (first.text, last.text) == ("content 1.", "end.")
+            assert isinstance(image, segue.Image)
+            stream = session.stream(name)
+            texts = ["", "", ""]
+            async for segment in stream:
+                texts[segment.index] += segment.text or ""
+            assert texts == ["content 1.", "", "end."]
+            assert stream.result.content == result.content
+
+    world.run(server, work)
+
+
 def test_a_slow_reader_makes_the_handler_wait(nothing_left: None) -> None:
     """What is sent waits where nobody takes it, and nothing is lost."""
     server = segue.Server("much", options={"max_result_bytes": 1 << 30})

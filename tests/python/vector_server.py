@@ -19,6 +19,14 @@ NAME = {
     "message": "Name?",
     "requestedSchema": {"type": "object", "properties": {}},
 }
+TWO_TEXTS = [
+    (None, "con"),
+    (0, "tent 1."),
+    (None, "cont"),
+    (1, "ent 2."),
+    (0, " Again."),
+    (None, "end"),
+]
 MESSAGES = [{"role": "user", "content": {"type": "text", "text": "Say hello"}}]
 DRAFT_TASKS = 4
 POLL = 0.1
@@ -99,6 +107,13 @@ def add_streams(server: segue.Server) -> None:
     async def story(n: int = 3, delayMs: int = 0) -> AsyncIterator[str]:
         async for segment in segments(n, delayMs):
             yield segment
+
+    @tool(server, task="may", poll=POLL)
+    async def two_texts(ctx: segue.Context, delayMs: int = 0) -> None:
+        for into, text in TWO_TEXTS:
+            await (ctx.send(text) if into is None else ctx.extend(into, text))
+            if delayMs:
+                await asyncio.sleep(delayMs / 1000)
 
     @tool(server, task="may", poll=POLL)
     async def fail_after(n: int = 3, delayMs: int = 0) -> AsyncIterator[str]:

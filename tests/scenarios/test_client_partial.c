@@ -538,6 +538,86 @@ static void malformed_notifications(void **state)
     kit_end(&k);
 }
 
+#define INTO(index) ",\"_meta\":{\"dev.segue/index\":" index "}"
+#define TWO BLOCK("content 1.") "," BLOCK("content 2.")
+#define TWO_OF(segments)                                                                 \
+    "\"resultType\":\"complete\"," CONTENT(                                              \
+        TWO) ",\"_meta\":{\"dev.segue/segments\":" #segments "}"
+
+/* A server that says where a text goes on: the pieces have places, and are one text in
+ * what is left when the answer does not come. */
+static void notified_texts_go_on(void **state)
+{
+    kit k = {0};
+    places p = {""};
+    const char *call, *token;
+    (void)state;
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    segue_request *request = call_noted(&k, &p);
+    call = kit_expect(&k, "tools/call");
+    token = json_at(call, "params._meta.partialResultToken");
+    say_piece(&k, token, "0", CONTENT(BLOCK("con")));
+    say_piece(&k, token, "1", CONTENT(BLOCK("tent 1.")) INTO("0"));
+    say_piece(&k, token, "2", CONTENT(BLOCK("cont")) INTO("1"));
+    say_piece(&k, token, "3", CONTENT(BLOCK("ent 2.")) INTO("1"));
+    kit_result(&k, call, TWO_OF(4));
+    assert_string_equal(p.text, "1@0 2@0 3@1 4@1 ");
+    segue_request_free(request);
+    kit_end(&k);
+    k = (kit){0};
+    record *r = begin_modern(&k, &call, &token);
+    say_piece(&k, token, "0", CONTENT(BLOCK("con")));
+    say_piece(&k, token, "1", CONTENT(BLOCK("cont")));
+    say_piece(&k, token, "2", CONTENT(BLOCK("tent 1.")) INTO("0"));
+    kit_cut(&k);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_at(r->result, "content", "[" BLOCK("content 1.") "," BLOCK("cont") "]");
+    kit_end(&k);
+}
+
+/* Its blocks are not the segments that were shown: it is shown whole in their place. */
+static void a_result_of_texts_that_went_on(void **state)
+{
+    kit k = {0};
+    places p = {""};
+    (void)state;
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    segue_request *request = call_noted(&k, &p);
+    const char *call = kit_expect(&k, "tools/call");
+    const char *token = json_at(call, "params._meta.partialResultToken");
+    say_piece(&k, token, "0", CONTENT(BLOCK("con")));
+    say_piece(&k, token, "2", CONTENT(BLOCK("cont")) INTO("1"));
+    kit_result(&k, call, TWO_OF(4));
+    assert_string_equal(p.text, "1@0 2@0! 3@1 ");
+    segue_request_free(request);
+    kit_end(&k);
+}
+
+/* A place that is none ends what is shown before the result, and nothing else. */
+static void notified_places_that_are_none(void **state)
+{
+    static const char *const bad[] = {
+        CONTENT(BLOCK("x")) INTO("2"), CONTENT(BLOCK("x")) INTO("-1"),
+        CONTENT(BLOCK("x")) INTO("\"0\""), CONTENT(BLOCK("x")) INTO("0.5"),
+        CONTENT("{\"type\":\"image\"}") INTO("0")};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kit k = {0};
+        const char *call, *token;
+        record *r = begin_modern(&k, &call, &token);
+        uint64_t warnings = k.session->engine->warnings;
+        say_piece(&k, token, "0", CONTENT(BLOCK("a")));
+        say_piece(&k, token, "1", bad[i]);
+        say_piece(&k, token, "2", CONTENT(BLOCK("b")));
+        assert_int_equal(r->segments, 1);
+        assert_int_equal(k.session->engine->warnings, warnings + 1);
+        kit_result(&k, call, WHOLE);
+        assert_int_equal(r->segments, 3);
+        assert_int_equal(r->status, SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +643,10 @@ int main(void)
         NAMED("AS-85 an error leaves what was notified",
               an_error_leaves_what_was_notified),
         NAMED("R-776-17 members are notified", members_are_notified),
+        NAMED("R-776-30 texts that are notified go on", notified_texts_go_on),
+        NAMED("R-776-30 a result of texts that went on is shown whole",
+              a_result_of_texts_that_went_on),
+        NAMED("R-776-30 notified places that are none", notified_places_that_are_none),
         NAMED("R-776-29 notified more than may be", notified_more_than_may_be),
         NAMED("R-776-29 empty pieces have a bound", empty_pieces_have_a_bound),
         NAMED("R-776-29 empty pieces are silence", empty_pieces_are_silence),

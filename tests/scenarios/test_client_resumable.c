@@ -403,6 +403,41 @@ static void what_is_gone_is_said_once_and_for_all(void **state)
     }
 }
 
+static void say_placed(kit *k, const char *id, int n, int place, bool more)
+{
+    kit_say(k,
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\","
+            "\"text\":\"%d\"}],\"_meta\":{\"dev.segue/seq\":%d,\"index\":%d%s}}}",
+            id, n, n, place, more ? ",\"hasMore\":true" : "");
+}
+
+/* ... also where what is there goes on in blocks that are gone. */
+static void what_goes_on_in_what_is_gone(void **state)
+{
+    (void)state;
+    char token[4096], id[32];
+    kit first = {0}, k = {.chance = 99};
+    begin(&first);
+    record *r = kit_call(&first, "t");
+    const char *call = kit_expect(&first, "tools/call");
+    snprintf(id, sizeof id, "%s", json_at(call, "id"));
+    say_policy(&first, call, "");
+    say_pieces(&first, id, 1, 2, true);
+    snprintf(token, sizeof token, "%s", r->token);
+    kit_end(&first);
+    begin(&k);
+    r = kit_resume(&k, token, NULL);
+    expect_behind(&k, "0");
+    say_placed(&k, id, 3, 0, true);
+    say_placed(&k, id, 4, 2, true);
+    say_placed(&k, id, 5, 1, true);
+    say_placed(&k, id, 6, 2, false);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_string_equal(r->log, "segment 3 3\nsegment 4 4\nsegment 5 5\nsegment 6 6\n"
+                                "complete SEGUE_E_INCOMPLETE\n");
+    kit_end(&k);
+}
+
 /* R-975-31: no URL and no header has it, and no message but the one that needs it. */
 static void assert_only_in_bodies(const http_script *s, const char *token)
 {
@@ -529,6 +564,7 @@ int main(void)
         cmocka_unit_test(a_token_is_good_in_another_process),
         cmocka_unit_test(a_token_has_the_position),
         cmocka_unit_test(what_is_gone_is_said_once_and_for_all),
+        NAMED("R-776-30 what goes on in what is gone", what_goes_on_in_what_is_gone),
         {"AS-108 over HTTP the position goes with it, and no header has the token",
          over_http_the_position_goes_with_it, NULL, NULL, NULL},
         cmocka_unit_test(a_call_that_gets_on_is_resumed_more_often),

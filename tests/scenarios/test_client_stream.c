@@ -89,6 +89,57 @@ static void fields_and_replace_are_merged(void **state)
     kit_end(&k);
 }
 
+#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define AT(text, segment, index)                                                         \
+    "{\"content\":[" TEXT(text) "],\"segment\":" #segment ",\"index\":" #index "}"
+
+static void texts_go_on_in_their_blocks(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    event(&k, 0, "dev.segue.content.partial", AT("con", 1, 0));
+    event(&k, 1, "dev.segue.content.partial", AT("cont", 2, 1));
+    event(&k, 2, "dev.segue.content.partial", AT("tent 1.", 3, 0));
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 3);
+    assert_at(r->result, "content", "[" TEXT("content 1.") "," TEXT("cont") "]");
+    kit_end(&k);
+}
+
+/* The stream lacks what has no place: the result is fetched, and its blocks are not the
+ * segments that were shown. */
+static void a_place_that_is_none_is_lacking(void **state)
+{
+    static const char *const bad[] = {AT("x", 2, 2), AT("x", 2, -1), AT("x", 2, "0"),
+                                      AT("x", 2, 0.5)};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kit k = {0};
+        const char *stream;
+        record *r = begin(&k, NULL, &stream);
+        event(&k, 0, "dev.segue.content.partial", AT("con", 1, 0));
+        event(&k, 1, "dev.segue.content.partial", bad[i]);
+        assert_int_equal(r->segments, 1);
+        kit_result(&k, stream, FINAL);
+        kit_result(
+            &k, kit_expect(&k, "tasks/get"),
+            "\"resultType\":\"complete\",\"taskId\":\"T\",\"status\":\"completed\","
+            "\"createdAt\":\"2026-01-01T00:00:00Z\","
+            "\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\",\"ttlMs\":60000,"
+            "\"result\":{\"resultType\":\"complete\",\"content\":[" TEXT(
+                "content 1.") "],\"_meta\":{\"dev.segue/segments\":2}}");
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_int_equal(r->segments, 2);
+        assert_non_null(strstr(r->log, "segment 2 content 1."));
+        assert_at(r->result, "content", "[" TEXT("content 1.") "]");
+        assert_at(r->result, "_meta", "");
+        kit_end(&k);
+    }
+}
+
 /* After a hole the stream is opened again; what the old one still says is dropped or
  * fits. */
 static void events_of_the_stream_that_was_cut_do_no_harm(void **state)
@@ -468,6 +519,10 @@ int main(void)
         cmocka_unit_test(unknown_types_are_counted_and_ignored),
         cmocka_unit_test(malformed_events_do_no_harm),
         cmocka_unit_test(fields_and_replace_are_merged),
+        NAMED("R-776-30 texts go on in their blocks, by events",
+              texts_go_on_in_their_blocks),
+        NAMED("R-776-30 a place that is none is lacking",
+              a_place_that_is_none_is_lacking),
         cmocka_unit_test(events_of_the_stream_that_was_cut_do_no_harm),
         cmocka_unit_test(a_stream_that_ends_early_is_opened_again),
         cmocka_unit_test(a_failed_task_is_told_by_get),

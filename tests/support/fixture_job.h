@@ -84,6 +84,7 @@ void fixture_story(fixtures *f, segue_call *call);
 void fixture_signed_story(fixtures *f, segue_call *call);
 void fixture_fail_after(fixtures *f, segue_call *call);
 void fixture_crash_after(fixtures *f, segue_call *call);
+void fixture_two_texts(fixtures *f, segue_call *call);
 void fixture_big(fixtures *f, segue_call *call);
 void fixture_chatty(fixtures *f, segue_call *call);
 void fixture_chatty_task(fixtures *f, segue_call *call);

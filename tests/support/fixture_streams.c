@@ -118,6 +118,75 @@ void fixture_crash_after(fixtures *f, segue_call *call)
         j->due_ms += 100; /* so that what was sent is durable, and seen */
 }
 
+/* Each text, and the block that it goes on in; -1: it is one of its own. The first four
+ * are the proposal's own example. */
+static const struct part {
+    int into;
+    const char *text;
+} parts[] = {{-1, "con"},   {0, "tent 1."}, {-1, "cont"},
+             {1, "ent 2."}, {0, " Again."}, {-1, "end"}};
+
+static segue_status send_part(segue_call *call, const struct part *p)
+{
+    size_t len = strlen(p->text);
+    return p->into < 0 ? segue_call_send_text(call, p->text, len, NULL)
+                       : segue_call_extend_text(call, p->into, p->text, len, NULL);
+}
+
+/* One that stands nowhere is refused, and tells why instead. */
+static void extend_badly(fixtures *f, segue_call *call, int64_t into)
+{
+    static const char image[] = "{\"type\":\"image\",\"data\":\"\","
+                                "\"mimeType\":\"image/png\"}";
+    segue_content *content;
+    segue_error *error = NULL;
+    char text[256];
+    segue_content_new(f->runtime, &content);
+    segue_content_add_json(content, image, sizeof image - 1, NULL);
+    segue_call_send(call, content, NULL);
+    segue_content_free(content);
+    segue_status status = segue_call_extend_text(call, into, "x", 1, &error);
+    snprintf(text, sizeof text, "%d: %s", (int)status,
+             error ? segue_error_message(error) : "");
+    segue_error_free(error);
+    fixture_complete(f, call, text, 0);
+}
+
+static void step_two_texts(job *j)
+{
+    while (j->at < j->total) {
+        segue_status status = send_part(j->call, &parts[j->at]);
+        if (status == SEGUE_E_WOULD_BLOCK) {
+            j->due_ms = fixture_now(j->f) + 1000;
+            return;
+        }
+        if (status != SEGUE_OK) {
+            fixture_drop(j);
+            return;
+        }
+        j->at++;
+        if (j->delay_ms) {
+            j->due_ms = fixture_now(j->f) + j->delay_ms;
+            return;
+        }
+    }
+    segue_call_complete(j->call, NULL, NULL);
+    fixture_drop(j);
+}
+
+void fixture_two_texts(fixtures *f, segue_call *call)
+{
+    int64_t into = fixture_int(call, "into", INT64_MIN);
+    if (into != INT64_MIN) {
+        extend_badly(f, call, into);
+        return;
+    }
+    job *j = new_story(f, call);
+    j->step = step_two_texts;
+    j->total = sizeof parts / sizeof *parts;
+    j->step(j);
+}
+
 void fixture_big(fixtures *f, segue_call *call)
 {
     int64_t bytes = fixture_int(call, "bytes", 1024);

@@ -130,6 +130,8 @@ static const tool_row rows[] = {
      SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"crash_after\"," OBJECT "}", fixture_crash_after,
      SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
+    {"{\"name\":\"two_texts\"," OBJECT "}", fixture_two_texts,
+     SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"big\"," OBJECT "}", fixture_big, 0, SEGUE_TASK_MAY, 100, 0, 0},
     {"{\"name\":\"chatty\"," OBJECT "}", fixture_chatty, 0, SEGUE_TASK_NEVER, 0, 0, 0},
     {"{\"name\":\"reporter\"," OBJECT "}", fixture_reporter, 0, SEGUE_TASK_MAY, 100, 0,

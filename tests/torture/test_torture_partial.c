@@ -27,6 +27,12 @@ static int replaced(torture *t)
     return plain_call(t, "fields", "{}", "right");
 }
 
+static int extended(torture *t)
+{
+    return plain_call(t, "two_texts", "{\"delayMs\":7}", "content 1. Again.") &&
+           t->asked[0].segments == 6;
+}
+
 static int cancelled(torture *t)
 {
     t->no_tasks = 1;
@@ -51,6 +57,8 @@ int main(void)
         {"pieces as notifications", pieces, 0, SEGUE_ERA_MODERN, 0},
         {"responses that replace", replaced, 0, SEGUE_ERA_LEGACY, 0},
         {"notifications that replace", replaced, 0, SEGUE_ERA_MODERN, 0},
+        {"responses whose text goes on", extended, 0, SEGUE_ERA_LEGACY, 0},
+        {"notifications whose text goes on", extended, 0, SEGUE_ERA_MODERN, 0},
         {"responses to a call that is cancelled", cancelled, 0, SEGUE_ERA_LEGACY, 0},
         {"notifications of a call that is cancelled", cancelled, 0, SEGUE_ERA_MODERN, 0},
     };

@@ -202,6 +202,7 @@ static void run_all(void)
     add_fields("{\"b\":1,\"_meta\":{\"n\":1}}");
     add_fields("{\"\\u0062\":2}");
     sgi_fold_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"two\"}"));
+    sgi_fold_placed(&fold, 0, SGI_STR("{\"type\":\"text\",\"text\":\"more\"}"));
 }
 
 static void without_memory_it_fails_and_says_so(void **state)
@@ -250,6 +251,58 @@ static void a_message_has_its_text_in_one(void **state)
     assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("e") "}");
 }
 
+/* A text goes on wherever its block stands, whatever else that has. */
+static void texts_go_on_in_their_blocks(void **state)
+{
+    (void)state;
+    assert_false(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("x"))));
+    assert_true(sgi_fold_placed(&fold, 0, SGI_STR(OTHER)));
+    assert_true(sgi_fold_placed(&fold, 0, SGI_STR(BLOCK("d"))));
+    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("a\\n"))));
+    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("\\u0062"))));
+    assert_true(sgi_fold_placed(&fold, 2, SGI_STR("{\"type\":\"image\"}")));
+    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("c"))));
+    assert_true(sgi_fold_placed(&fold, 0, SGI_STR(BLOCK("e"))));
+    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("d"))));
+    assert_false(sgi_fold_placed(&fold, 2, SGI_STR(BLOCK("x"))));
+    assert_false(sgi_fold_placed(&fold, 0, SGI_STR("{\"type\":\"image\"}")));
+    assert_false(sgi_fold_placed(&fold, 4, SGI_STR(BLOCK("x"))));
+    assert_true(sgi_fold_has_joined(&fold));
+    assert_int_equal(fold.segments, 8);
+    assert_result(
+        false, (sgi_str){0},
+        "{\"content\":[{\"type\":\"text\",\"text\":\"cde\",\"annotations\":{}}," BLOCK(
+            "a\\n\\u0062cd") ",{\"type\":\"image\"}]}");
+    sgi_fold_replace(&fold);
+    assert_int_equal(fold.voided, 8);
+    assert_false(sgi_fold_has_joined(&fold));
+    assert_false(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("x"))));
+    sgi_fold_segment(&fold, SGI_STR(BLOCK("f")));
+    assert_result(false, (sgi_str){0}, "{\"content\":[" BLOCK("f") "]}");
+}
+
+/* More blocks than are counted in the head of the list of texts. */
+static void many_texts_go_on(void **state)
+{
+    sgi_buf expected;
+    (void)state;
+    sgi_buf_init(&expected, &sgi_mem_libc);
+    sgi_buf_add_lit(&expected, "{\"content\":[");
+    for (int i = 0; i < 200; i++) {
+        assert_true(sgi_fold_placed(&fold, (uint64_t)i,
+                                    i % 3 ? SGI_STR(BLOCK("a")) : SGI_STR("{}")));
+        sgi_buf_add(&expected, ",", i ? 1 : 0);
+        sgi_buf_add_str(&expected, i % 3 ? SGI_STR(BLOCK("ab")) : SGI_STR("{}"));
+    }
+    sgi_buf_add_lit(&expected, "]}");
+    assert_true(sgi_buf_terminate(&expected));
+    for (int i = 199; i >= 0; i--)
+        assert_int_equal(sgi_fold_placed(&fold, (uint64_t)i, SGI_STR(BLOCK("b"))),
+                         i % 3 != 0);
+    assert_result(false, (sgi_str){0}, expected.p);
+    sgi_buf_free(&expected);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -266,6 +319,8 @@ int main(void)
         CASE(replace_throws_away_what_came_before),
         CASE(empty_objects_add_nothing),
         CASE(a_message_has_its_text_in_one),
+        CASE(texts_go_on_in_their_blocks),
+        CASE(many_texts_go_on),
         CASE(without_memory_it_fails_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "engine/asking/request.h"
 
 #include "engine/content.h"
+#include "engine/dialect/response_modes.h"
 
 #define INBOX_HIGH (1024 * 1024)
 #define INBOX_LOW (256 * 1024)
@@ -121,6 +122,17 @@ void sgi_deliver_void(segue_request *request, uint64_t number)
     request->replace_due = true;
 }
 
+/* Text of the result went on: its blocks are not the segments that were shown. If these
+ * were not all, it is shown whole in their place. */
+static void void_joined(segue_request *request, sgi_json segments)
+{
+    int64_t all;
+    uint64_t shown = request->next_segment - 1;
+    request->joined |= segments.n > 0;
+    if (sgi_json_int(segments, &all) && all > 0 && shown < (uint64_t)all)
+        sgi_deliver_void(request, shown);
+}
+
 void sgi_deliver_told_void(segue_request *request, sgi_json result)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
@@ -128,22 +140,23 @@ void sgi_deliver_told_void(segue_request *request, sgi_json result)
     if (sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) && voided > 0 &&
         voided < SGI_COUNT_MAX)
         sgi_deliver_void(request, (uint64_t)voided);
+    void_joined(request, sgi_json_get(meta, SGI_SEGMENTS));
 }
 
 void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
                          sgi_json block)
 {
-    sgi_inbox_head head = {
-        .kind = SGI_RECORD_SEGMENT, .number = number, .event = event, .covered = number};
-    head.index = place_of(request, number);
-    add_segment(request, &head, block);
+    sgi_deliver_piece(request, number, event, place_of(request, number), block);
 }
 
-void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t index,
-                       sgi_json block)
+void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t event,
+                       uint64_t index, sgi_json block)
 {
-    sgi_inbox_head head = {
-        .kind = SGI_RECORD_SEGMENT, .number = number, .covered = number, .index = index};
+    sgi_inbox_head head = {.kind = SGI_RECORD_SEGMENT,
+                           .number = number,
+                           .event = event,
+                           .covered = number,
+                           .index = index};
     add_segment(request, &head, block);
 }
 

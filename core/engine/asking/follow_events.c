@@ -69,26 +69,58 @@ static uint64_t next_number(segue_request *request, sgi_json segment)
                                            : request->next_segment;
 }
 
+static void lack_segments(segue_request *request)
+{
+    lack_something(request);
+    lose_count(request);
+}
+
+/* Where it stands in the list, -1: behind the others. That can be told for as long as
+ * nothing is missing. False: it has no place there. */
+static bool keep_block(segue_request *request, int64_t place, sgi_json block)
+{
+    if (request->options.discard)
+        return true;
+    if (place >= 0 && !request->partial)
+        return sgi_fold_placed(&request->fold, (uint64_t)place, block);
+    sgi_fold_segment(&request->fold, block);
+    return true;
+}
+
+static void show_block(segue_request *request, uint64_t number, uint64_t event,
+                       int64_t place, sgi_json block)
+{
+    request->next_segment = number + 1;
+    if (place >= 0)
+        sgi_deliver_piece(request, number, event, (uint64_t)place, block);
+    else
+        sgi_deliver_segment(request, number, event, block);
+}
+
 static void take_segments(segue_request *request, uint64_t seq,
                           const sgi_task_event *event)
 {
-    static const sgi_str names[] = {SGI_STR_INIT("content"), SGI_STR_INIT("segment")};
-    sgi_json found[2], block;
-    sgi_json_pick_part(event->part, event->payload, names, 2, found);
-    if (sgi_json_kind_of(found[0]) != SGI_JSON_ARRAY) {
-        lack_something(request);
-        lose_count(request);
+    static const sgi_str names[] = {SGI_STR_INIT("content"), SGI_STR_INIT("segment"),
+                                    SGI_STR_INIT("index")};
+    sgi_json found[3], block;
+    int64_t place = -1;
+    sgi_json_pick_part(event->part, event->payload, names, 3, found);
+    if (sgi_json_kind_of(found[0]) != SGI_JSON_ARRAY ||
+        (found[2].n &&
+         (!sgi_json_int(found[2], &place) || place < 0 || place >= SGI_COUNT_MAX))) {
+        lack_segments(request);
         return;
     }
     uint64_t number = next_number(request, found[1]);
     for (size_t at = 0; sgi_json_next_item(found[0], &at, &block); number++) {
-        if (!request->options.discard)
-            sgi_fold_segment(&request->fold, block);
+        if (!keep_block(request, place, block)) {
+            lack_segments(request);
+            return;
+        }
         request->streamed = number;
-        if (number < request->next_segment)
-            continue; /* it was shown as a piece */
-        request->next_segment = number + 1;
-        sgi_deliver_segment(request, number, seq + 1, block);
+        if (number >= request->next_segment) /* else it was shown as a piece */
+            show_block(request, number, seq + 1, place, block);
+        place += place >= 0;
     }
 }
 

@@ -1,5 +1,7 @@
 #include "engine/asking/merge.h"
 
+#include "engine/dialect/response_modes.h"
+
 #define INDEX_MAX (INT64_C(1) << 53)
 
 void sgi_merge_init(sgi_merge *merge, const sgi_env *env, const char *list)
@@ -196,10 +198,12 @@ static bool read_index(sgi_json value, int64_t *index)
 static sgi_merged take_block(sgi_merge *merge, sgi_json block, int64_t index)
 {
     index -= merge->base;
-    if (merge->forgets && index <= 0) {
-        merge->base += !index;
+    if (merge->forgets && (index <= 0 || merge->lacks)) {
+        merge->base += index >= 0 ? index + 1 : 0;
         return SGI_MERGED;
     }
+    if (merge->lacks)
+        return add_block(merge, block);
     if (index < 0 || index > (int64_t)merge->count)
         return wrong(merge, "a piece behind a hole");
     if (index < (int64_t)merge->count)
@@ -260,8 +264,8 @@ static sgi_merged take_list(sgi_merge *merge, sgi_json list, int64_t index,
 /* What is ours in _meta says how to merge, and is no part of the result. */
 static void put_meta(sgi_merge *merge, const sgi_json_member *whole)
 {
-    static const char *const names[] = {"hasMore", "index", "mergeStrategy",
-                                        "dev.segue/seq", NULL};
+    static const char *const names[] = {"hasMore",       "index",      "mergeStrategy",
+                                        "dev.segue/seq", SGI_SEGMENTS, NULL};
     sgi_buf meta;
     sgi_buf_init(&meta, merge->env->mem);
     write_without(whole->value, names, &meta);
@@ -321,6 +325,7 @@ sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn 
     int64_t repeats = repeats_of(merge, meta);
     if (replaces && !repeats) {
         merge->base = 0;
+        merge->lacks = false;
         drop_blocks(merge);
         sgi_fold_replace(&merge->fields);
         merge->replacements++;

@@ -29,6 +29,7 @@ typedef struct sgi_merge {
     sgi_fold fields;       /* members beside them */
     int64_t base;          /* so many that stand before them are not here */
     bool forgets;          /* blocks are told and not kept: base counts them */
+    bool lacks;            /* blocks that came before are gone: none goes on */
     bool full;             /* there are max_blocks */
     int64_t next;          /* number of the segment that is to come; 0 = none was told */
     size_t bytes;          /* of all blocks */

@@ -22,7 +22,7 @@ void sgi_pieces_prepare(segue_request *request, sgi_emitter *emitter)
     bool modern = sgi_version_is_modern(request->session->version);
     bool asked = sgi_json_kind_of(sgi_json_get(meta, "allowPartial")) == SGI_JSON_TRUE;
     request->next_piece = 0; /* they begin anew: those that were shown are counted off */
-    request->piece_count = 0;
+    request->piece_count = request->piece_blocks = 0;
     request->broken = false;
     request->empty_pieces = 0;
     sgi_pieces_free(request);
@@ -109,7 +109,7 @@ static void show_block(void *user, uint64_t index, sgi_json block)
         return;
     request->next_segment = number + 1;
     sgi_tries_good(&request->tries);
-    sgi_deliver_piece(request, number, index, block);
+    sgi_deliver_piece(request, number, 0, index, block);
 }
 
 static numbering begin_numbering(segue_request *request, sgi_json result)
@@ -327,13 +327,46 @@ static bool has_room(segue_request *request)
 }
 
 /* What was shown is kept for the error that the call may end in; its result has it, too.
- * False: the request has ended. */
-static bool keep_notified(segue_request *request, sgi_json block)
+ * False: nothing more of it is shown, or the request has ended. */
+static bool keep_notified(segue_request *request, uint64_t place, sgi_json block)
 {
     if (request->options.discard)
         return true;
-    sgi_fold_segment(&request->fold, block);
-    return has_room(request);
+    if (sgi_fold_placed(&request->fold, place, block))
+        return has_room(request);
+    request->engine->warnings++;
+    request->broken = true;
+    return false;
+}
+
+/* Where a piece stands in the list: behind the others, if it does not say. False: what it
+ * says is no place. */
+static bool find_place(segue_request *request, sgi_json params, uint64_t *place)
+{
+    int64_t told;
+    sgi_json index = sgi_json_get(sgi_json_get(params, "_meta"), "dev.segue/index");
+    *place = request->piece_blocks;
+    if (!index.n)
+        return true;
+    bool ok = sgi_json_int(index, &told) && told >= 0 && told <= (int64_t)*place;
+    if (ok)
+        *place = (uint64_t)told;
+    request->broken |= !ok;
+    request->engine->warnings += !ok;
+    return ok;
+}
+
+static bool take_block(segue_request *request, uint64_t place, sgi_json block)
+{
+    if (!keep_notified(request, place, block))
+        return false;
+    if (place == request->piece_blocks)
+        request->piece_blocks++;
+    if (++request->piece_count >= request->next_segment) {
+        sgi_tries_good(&request->tries);
+        sgi_deliver_piece(request, request->next_segment++, 0, place, block);
+    }
+    return true;
 }
 
 /* Of several the last one counts (R-776-17). */
@@ -346,6 +379,12 @@ static bool keep_structured(segue_request *request, sgi_json params)
     return has_room(request);
 }
 
+static void forget_notified(segue_request *request)
+{
+    sgi_fold_replace(&request->fold);
+    request->piece_blocks = 0;
+}
+
 static void take_replacement(segue_request *request, sgi_json params)
 {
     int64_t voided;
@@ -353,7 +392,7 @@ static void take_replacement(segue_request *request, sgi_json params)
     if (!sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) || voided <= 0)
         return;
     if ((uint64_t)voided <= request->piece_count)
-        sgi_fold_replace(&request->fold);
+        forget_notified(request);
     if ((uint64_t)voided < request->next_segment)
         sgi_deliver_void(request, (uint64_t)voided);
 }
@@ -363,6 +402,7 @@ void sgi_pieces_notified(segue_request *request, sgi_json params)
     sgi_json content = sgi_json_get(params, "content");
     sgi_json structured = sgi_json_get(params, "structuredContent");
     sgi_json block;
+    uint64_t place;
     if (!is_alive(request, content, structured) ||
         !is_next(request, sgi_json_get(params, "seq")))
         return;
@@ -372,13 +412,11 @@ void sgi_pieces_notified(segue_request *request, sgi_json params)
         return;
     }
     take_replacement(request, params);
+    if (!find_place(request, params, &place))
+        return;
     for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);) {
-        if (!keep_notified(request, block))
+        if (!take_block(request, place++, block))
             return;
-        if (++request->piece_count >= request->next_segment) {
-            sgi_tries_good(&request->tries);
-            sgi_deliver_segment(request, request->next_segment++, 0, block);
-        }
     }
     if (structured.n && !keep_structured(request, params))
         return;

@@ -180,6 +180,7 @@ struct segue_request {
     uint64_t gap_end; /* E: the last event that came behind that hole */
     uint64_t next_segment;
     uint64_t void_segments; /* segments that the last replace threw away */
+    bool joined;            /* its result says that text of it went on */
     bool end_seen;          /* E: tasks/get was ahead of the stream */
     uint64_t streamed;      /* E: the last segment of its stream */
     sgi_count count;        /* E: what is known of the numbers of segments */
@@ -192,7 +193,8 @@ struct segue_request {
     bool adds_partial, adds_token; /* asked for, here and not by the application */
     struct sgi_merge *merge;       /* P: of the answers so far; NULL = one is all */
     int64_t next_piece;            /* PN: the number that is to come */
-    uint64_t piece_count;          /* ... blocks that came with this exchange */
+    uint64_t piece_count;          /* ... blocks that came with this exchange, */
+    uint64_t piece_blocks;         /* ... and those that its result has of them */
     int32_t empty_pieces;          /* in a row, P or PN, that had no content */
     uint64_t holes;                /* ... pieces that did not come, */
     bool broken;                   /* ... so the others wait for the result */
@@ -560,11 +562,12 @@ void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event
 void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
                           sgi_json block);
 /* One whose place in the result is told. */
-void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t index,
-                       sgi_json block);
+void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t event,
+                       uint64_t index, sgi_json block);
 /* Segments up to this one do not count for the result. */
 void sgi_deliver_void(segue_request *request, uint64_t number);
-/* The same, where a result that is whole tells it. */
+/* The same, where a result that is whole tells it: of segments that were replaced, and of
+ * those whose text has gone on. */
 void sgi_deliver_told_void(segue_request *request, sgi_json result);
 /* Blocks of a whole result that were not delivered as segments. */
 void sgi_deliver_rest(segue_request *request, sgi_json result);

@@ -34,7 +34,8 @@ void sgi_request_finish(segue_request *request, sgi_json result)
 {
     if (request->phase == SGI_PHASE_DONE)
         return;
-    if (!request->void_segments || !sgi_response_drop_void(result, &request->result))
+    bool says_shown = request->void_segments || request->joined;
+    if (!says_shown || !sgi_response_drop_void(result, &request->result))
         sgi_buf_add_str(&request->result, result);
     end_well(request);
 }

@@ -1,5 +1,7 @@
 #include "engine/asking/response_2025.h"
 
+#include "engine/dialect/response_modes.h"
+
 #define META "io.modelcontextprotocol/"
 #define NUMBER_MAX ((INT64_C(1) << 53) - 1)
 
@@ -101,13 +103,24 @@ static bool is_one_of(const sgi_json_member *member, const char *const *names)
     return false;
 }
 
+/* What _meta says of segments that may have been shown. */
+static const char *const shown_names[] = {SGI_REPLACE, SGI_SEGMENTS, NULL};
+
+static bool says_shown(sgi_json meta)
+{
+    for (const char *const *name = shown_names; *name; name++)
+        if (sgi_json_get(meta, *name).n)
+            return true;
+    return false;
+}
+
 /* When that is all of it, nothing is written. */
 static void write_meta(sgi_jw *w, sgi_json meta)
 {
     sgi_json_member member;
     bool is_open = false;
     for (size_t at = 0; sgi_json_next_member(meta, &at, &member);) {
-        if (sgi_json_key_is(&member, "dev.segue/replace"))
+        if (is_one_of(&member, shown_names))
             continue;
         if (!is_open) {
             sgi_jw_key(w, "_meta");
@@ -129,8 +142,7 @@ static void write_without(sgi_json object, const char *const *names, sgi_buf *ou
     for (size_t at = 0; sgi_json_next_member(object, &at, &member);) {
         if (is_one_of(&member, names))
             continue;
-        if (sgi_json_key_is(&member, "_meta") &&
-            sgi_json_get(member.value, "dev.segue/replace").n)
+        if (sgi_json_key_is(&member, "_meta") && says_shown(member.value))
             write_meta(&w, member.value);
         else
             write_member(&w, &member);
@@ -161,8 +173,7 @@ bool sgi_response_clean(const sgi_response *reply, sgi_buf *out)
 {
     static const char *const names[] = {"isComplete", "task", NULL};
     sgi_json meta = sgi_json_get(reply->result, "_meta");
-    if (!sgi_json_get(reply->result, "isComplete").n &&
-        !sgi_json_get(meta, "dev.segue/replace").n)
+    if (!sgi_json_get(reply->result, "isComplete").n && !says_shown(meta))
         return false;
     write_without(reply->result, names, out);
     return true;
@@ -171,7 +182,7 @@ bool sgi_response_clean(const sgi_response *reply, sgi_buf *out)
 bool sgi_response_drop_void(sgi_json result, sgi_buf *out)
 {
     static const char *const names[] = {NULL};
-    if (!sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/replace").n)
+    if (!says_shown(sgi_json_get(result, "_meta")))
         return false;
     write_without(result, names, out);
     return true;

@@ -38,8 +38,8 @@ void sgi_response_block(sgi_json segment, sgi_buf *out);
 void sgi_response_fields(const sgi_response *reply, sgi_buf *out);
 /* A whole result without what only this dialect says of it; false: it says nothing. */
 bool sgi_response_clean(const sgi_response *reply, sgi_buf *out);
-/* A result of any version without what it says of segments that were replaced; false: it
- * says nothing. */
+/* A result of any version without what it says of segments that were replaced, or went
+ * on; false: it says nothing. */
 bool sgi_response_drop_void(sgi_json result, sgi_buf *out);
 
 #endif

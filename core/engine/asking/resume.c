@@ -157,6 +157,7 @@ void sgi_resume_begin_merge(segue_request *request, sgi_json result)
         return;
     sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "index"),
                  &request->merge->base);
+    request->merge->lacks = true;
     request->gone = (uint64_t)first_of(result) - 1;
     request->handled = request->delivered_segment;
 }

@@ -84,3 +84,13 @@ bool sgi_cursor_at_end(const sgi_cursor *cursor)
 {
     return sgi_reader_at_end(&cursor->reader);
 }
+
+bool sgi_cursor_placed(const sgi_cursor *cursor, const sgi_entry *entry, sgi_str *block,
+                       uint64_t *place)
+{
+    bool placed =
+        sgi_entry_placed(entry, block, place) && !sgi_op_keeps_apart(cursor->reader.op);
+    if (!placed)
+        *place = entry->segment - 1 - cursor->replaced;
+    return placed;
+}

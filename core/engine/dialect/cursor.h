@@ -32,5 +32,9 @@ const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh);
 /* Consumes what sgi_cursor_next returned. */
 void sgi_cursor_advance(sgi_cursor *cursor);
 bool sgi_cursor_at_end(const sgi_cursor *cursor);
+/* Of the segment that sgi_cursor_next returned: its block, and the place of that in the
+ * list. False: its number says as much. */
+bool sgi_cursor_placed(const sgi_cursor *cursor, const sgi_entry *entry, sgi_str *block,
+                       uint64_t *place);
 
 #endif

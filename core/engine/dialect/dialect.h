@@ -53,9 +53,10 @@ void sgi_task_write(sgi_jw *w, const sgi_op *op, const char *status,
                     const sgi_task_names *names);
 /* "inputRequests":{...}: all that are open. */
 void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op);
-/* The member of _meta that says up to which segment a result was replaced, if it was: its
- * client may have been shown some of them. */
-void sgi_task_add_void(sgi_buf *meta, const sgi_fold *fold);
+/* Members of _meta for a client that may have been shown segments of a result: up to
+ * which one it was replaced, if it was, and how many there were, if text went on: then
+ * its blocks are not its segments. */
+void sgi_task_add_shown(sgi_buf *meta, const sgi_fold *fold);
 /* The members of the result that a completed task has in it (D, X). */
 void sgi_task_write_result(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
 /* The task has ended, with this status: it cannot be cancelled (L, D). */

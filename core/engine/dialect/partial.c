@@ -4,9 +4,15 @@
  * where in the final list the blocks of a response stand (R-776-10). */
 #include "engine/dialect/pieces.h"
 
-/* What a piece says of itself. first: the number of its first segment; 0 = it has
- * none. */
-static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool last)
+/* The segments of a piece. */
+typedef struct run {
+    uint64_t first; /* number of the first one; 0 = there is none, */
+    uint64_t place; /* ... and where it stands: the others follow it there */
+    int32_t count;
+} run;
+
+/* What a piece says of itself. */
+static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool last)
 {
     const sgi_op *op = pieces->cursor.reader.op;
     bool replaces = pieces->cursor.voided || (pieces->again && !pieces->begun);
@@ -18,18 +24,18 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, uint64_t first, bool 
     }
     if (replaces)
         sgi_jw_member_string(&w, "mergeStrategy", SGI_STR("replace"));
-    if (first && op->server->dialects & SGI_DIALECT_PARTIAL_INDEX)
-        sgi_jw_member_int(&w, "index", (int64_t)(first - 1 - pieces->cursor.replaced));
+    if (r->count && op->server->dialects & SGI_DIALECT_PARTIAL_INDEX)
+        sgi_jw_member_int(&w, "index", (int64_t)r->place);
     /* where the same piece may come twice, its number tells (C-9) */
-    if (first && (pieces->reply->peer->session || op->key || op->resumable))
-        sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)first);
+    if (r->count && (pieces->reply->peer->session || op->key || op->resumable))
+        sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)r->first);
 }
 
-static void write_meta(sgi_pieces *pieces, sgi_jw *w, uint64_t first, bool last)
+static void write_meta(sgi_pieces *pieces, sgi_jw *w, const run *r, bool last)
 {
     sgi_buf meta;
     sgi_buf_init(&meta, sgi_engine_mem(pieces->reply->engine));
-    write_flags(pieces, &meta, first, last);
+    write_flags(pieces, &meta, r, last);
     if (last) {
         sgi_fold_write_fields(&pieces->cursor.fields, w, sgi_buf_str(&meta));
     } else {
@@ -42,24 +48,35 @@ static void write_meta(sgi_pieces *pieces, sgi_jw *w, uint64_t first, bool last)
     sgi_buf_free(&meta);
 }
 
-/* Segments from the next one on, as many as a response takes. Returns the number of the
- * first, 0 = there is none. */
-static uint64_t write_segments(sgi_pieces *pieces, sgi_buf *out)
+/* False: it goes on in a block that stands elsewhere. */
+static bool follows(run *r, const sgi_entry *entry, uint64_t place)
+{
+    if (!r->count)
+        *r = (run){.first = entry->segment, .place = place};
+    return place == r->place + (uint64_t)r->count;
+}
+
+/* Segments from the next one on, as many as a response takes. */
+static run write_segments(sgi_pieces *pieces, sgi_buf *out)
 {
     const sgi_entry *entry;
-    uint64_t first = 0;
+    sgi_str block;
+    uint64_t place;
     size_t mark = out->len;
-    int32_t count = 0;
-    while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
-           (entry = sgi_cursor_next(&pieces->cursor, !count))) {
-        if (count++)
+    run r = {0};
+    pieces->broken = false;
+    while (r.count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
+           (entry = sgi_cursor_next(&pieces->cursor, !r.count))) {
+        sgi_cursor_placed(&pieces->cursor, entry, &block, &place);
+        pieces->broken = !follows(&r, entry, place);
+        if (pieces->broken)
+            break;
+        if (r.count++)
             sgi_buf_add_char(out, ',');
-        else
-            first = entry->segment;
-        sgi_buf_add(out, entry->data, entry->len);
+        sgi_buf_add_str(out, block);
         sgi_cursor_advance(&pieces->cursor);
     }
-    return first;
+    return r;
 }
 
 static bool is_result(const sgi_op *op)
@@ -76,14 +93,14 @@ static sgi_pieces_step send_piece(sgi_pieces *pieces)
     sgi_send_response(&sending, pieces->conn, sgi_str_of(pieces->reply->id), false);
     sgi_jw_key(w, op->kind->list);
     sgi_jw_open(w, '[');
-    uint64_t first = write_segments(pieces, w->buf);
+    run r = write_segments(pieces, w->buf);
     sgi_jw_close(w, ']');
     bool last = pieces->ended && sgi_cursor_at_end(&pieces->cursor) && is_result(op);
     if (last && op->final == SGI_FINAL_RESULT_IS_ERROR) {
         sgi_jw_key(w, "isError");
         sgi_jw_bool(w, true);
     }
-    write_meta(pieces, w, first, last);
+    write_meta(pieces, w, &r, last);
     sending.last = last;
     sgi_pieces_mark(pieces, pieces->cursor.reader.seq);
     if (!sgi_send_end(&sending)) {

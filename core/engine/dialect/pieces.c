@@ -111,7 +111,7 @@ static bool send_piece(sgi_pieces *pieces)
     switch (pieces->form->send(pieces)) { /* without a form nothing is shown */
     case SGI_PIECES_SENT:
         pieces->begun = true;
-        if (pieces->form->gathers && !pieces->resumes)
+        if (pieces->form->gathers && !pieces->resumes && !pieces->broken)
             sgi_gather_sent(&pieces->gather, op);
         sgi_op_pass(op, pieces->cursor.reader.seq);
         if (op->passes && op->call)

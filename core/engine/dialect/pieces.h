@@ -49,6 +49,7 @@ struct sgi_pieces {
     bool open;    /* something may be sent */
     bool begun;   /* ... and was */
     bool ended;   /* the operation has: the reply is theirs */
+    bool broken;  /* what was sent last ends before a segment that stands elsewhere */
     sgi_buf head; /* PN: what each of its messages begins with */
 };
 

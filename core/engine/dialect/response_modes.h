@@ -19,6 +19,8 @@ enum sgi_response_mode {
 /* The experimental capability of a client that takes it that segments are made void; the
  * same name in _meta of a response says up to which number (R-1905-34). */
 #define SGI_REPLACE "dev.segue/replace"
+/* How many segments a result was made of, where text of it went on. */
+#define SGI_SEGMENTS "dev.segue/segments"
 
 /* Those that a server with these dialects offers. */
 uint8_t sgi_response_modes_of(uint32_t dialects);

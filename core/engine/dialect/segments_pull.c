@@ -125,7 +125,10 @@ static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
         answer_gone(fetch, entry->segment);
         return false;
     }
-    add(fetch, entry->segment, (sgi_str){entry->data, entry->len});
+    sgi_str block;
+    uint64_t place; /* S has no word for it: sgi_op_keeps_apart */
+    sgi_entry_placed(entry, &block, &place);
+    add(fetch, entry->segment, block);
     fetch->next++;
     return true;
 }

@@ -195,7 +195,9 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     int32_t count = 0;
     while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_cursor_next(&push->cursor, !count))) {
-        sgi_str block = {entry->data, entry->len};
+        sgi_str block;
+        uint64_t place; /* S has no word for it: sgi_op_keeps_apart */
+        sgi_entry_placed(entry, &block, &place);
         if (count++)
             sgi_buf_add_char(out, ',');
         if (numbered)

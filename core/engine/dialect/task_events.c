@@ -49,6 +49,22 @@ static const char *event_type(int32_t kind)
     }
 }
 
+static void write_segment(const sgi_op *op, sgi_buf *out, const sgi_entry *entry)
+{
+    sgi_str block;
+    uint64_t place;
+    bool placed = sgi_entry_placed(entry, &block, &place) && !sgi_op_keeps_apart(op);
+    sgi_buf_add_lit(out, "{\"content\":[");
+    sgi_buf_add_str(out, block);
+    sgi_buf_add_lit(out, "],\"segment\":");
+    sgi_buf_add_uint(out, entry->segment);
+    if (placed) {
+        sgi_buf_add_lit(out, ",\"index\":");
+        sgi_buf_add_uint(out, place);
+    }
+    sgi_buf_add_char(out, '}');
+}
+
 /* Composed by hand: this is the hot path of a streaming server. */
 static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry)
 {
@@ -60,11 +76,7 @@ static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_lit(out, "\",\"payload\":");
     size_t payload = out->len;
     if (entry->kind == SGI_ENTRY_SEGMENT) {
-        sgi_buf_add_lit(out, "{\"content\":[");
-        sgi_buf_add(out, entry->data, entry->len);
-        sgi_buf_add_lit(out, "],\"segment\":");
-        sgi_buf_add_uint(out, entry->segment);
-        sgi_buf_add_char(out, '}');
+        write_segment(stream->reader.op, out, entry);
     } else {
         sgi_buf_add(out, entry->data, entry->len);
     }

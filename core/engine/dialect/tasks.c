@@ -59,19 +59,21 @@ void sgi_task_write_inputs(sgi_jw *w, const sgi_op *op)
     sgi_jw_close(w, '}');
 }
 
-void sgi_task_add_void(sgi_buf *meta, const sgi_fold *fold)
+void sgi_task_add_shown(sgi_buf *meta, const sgi_fold *fold)
 {
     sgi_jw w = sgi_jw_on(meta);
     w.comma = meta->len > 0;
     if (fold->voided)
         sgi_jw_member_int(&w, SGI_REPLACE, (int64_t)fold->voided);
+    if (sgi_fold_has_joined(fold))
+        sgi_jw_member_int(&w, SGI_SEGMENTS, (int64_t)fold->segments);
 }
 
 void sgi_task_write_result(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     sgi_buf meta;
     sgi_buf_init(&meta, sgi_engine_mem(op->engine));
-    sgi_task_add_void(&meta, fold);
+    sgi_task_add_shown(&meta, fold);
     sgi_fold_write(fold, w, op->final == SGI_FINAL_RESULT_IS_ERROR, sgi_buf_str(&meta));
     w->buf->failed |= meta.failed;
     sgi_buf_free(&meta);

@@ -269,8 +269,8 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
     sgi_jw *w = &sending->w;
     sgi_jw_key(w, "content");
     sgi_jw_open(w, '[');
-    sgi_buf_add_str(w->buf, sgi_buf_str(&fold->content));
-    if (fold->content.len)
+    sgi_fold_write_blocks(fold, w->buf);
+    if (fold->count)
         sgi_buf_add_char(w->buf, ',');
     sgi_buf_add_lit(w->buf, "{\"type\":\"text\",\"text\":\"Task was cancelled\"}");
     sgi_jw_close(w, ']');
@@ -280,11 +280,11 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
 }
 
 /* Its client may have been shown segments that were replaced since. */
-static void add_void(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
-                     const sgi_fold *fold)
+static void add_shown(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
+                      const sgi_fold *fold)
 {
     if (op->streams && reply->peer && reply->peer->handshake->caps & SGI_CAP_REPLACE)
-        sgi_task_add_void(meta, fold);
+        sgi_task_add_shown(meta, fold);
 }
 
 static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
@@ -305,7 +305,7 @@ static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
         sgi_task_answer_unreadable(reply);
     } else if (sgi_reply_result(&sending, reply, NULL)) {
         sgi_related_task(&related, op);
-        add_void(&related, reply, op, fold);
+        add_shown(&related, reply, op, fold);
         sgi_str meta = sgi_buf_str(&related);
         if (op->final == SGI_FINAL_CANCELLED)
             write_cancelled(&sending, fold, meta);

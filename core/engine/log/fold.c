@@ -1,64 +1,119 @@
-/* Content is large: blocks are appended as they come and never looked at again. */
+/* Content is large: blocks are appended as they come and not looked at again before they
+ * are written. Text that goes on in a block before the last waits beside them until
+ * then. */
 #include "engine/log/fold.h"
 
 void sgi_fold_init(sgi_fold *fold, const sgi_env *env)
 {
     *fold = (sgi_fold){.list = "content"};
     sgi_buf_init(&fold->content, env->mem);
+    sgi_buf_init(&fold->joints, env->mem);
+    sgi_buf_init(&fold->joined, env->mem);
+    sgi_texts_init(&fold->texts, env->mem);
     sgi_fields_init(&fold->fields, env);
 }
 
 void sgi_fold_free(sgi_fold *fold)
 {
     sgi_buf_free(&fold->content);
+    sgi_buf_free(&fold->joints);
+    sgi_buf_free(&fold->joined);
+    sgi_texts_free(&fold->texts);
     sgi_fields_clear(&fold->fields);
 }
 
 bool sgi_fold_failed(const sgi_fold *fold)
 {
-    return fold->content.failed || fold->fields.failed || fold->fields.full;
+    return fold->content.failed || fold->joints.failed || fold->joined.failed ||
+           fold->fields.failed || fold->fields.full;
 }
 
 size_t sgi_fold_size(const sgi_fold *fold)
 {
-    return fold->fields.full ? SIZE_MAX : fold->content.len + fold->fields.bytes;
+    size_t blocks = fold->content.len + fold->joints.len + fold->joined.len;
+    return fold->fields.full ? SIZE_MAX : blocks + fold->fields.bytes;
 }
 
-/* A block of text, and nothing else, as this library writes them: its text, between the
- * quotes; empty p = it is another. */
-static sgi_str plain_text(sgi_json block)
+/* ---- blocks ---- */
+
+static void append(sgi_fold *fold, sgi_json block)
 {
-    static const char head[] = "{\"type\":\"text\",\"text\":\"";
-    sgi_json text = sgi_json_get(block, "text");
-    size_t n = sizeof head - 1;
-    if (block.n < n + 2 || memcmp(block.p, head, n) != 0 || text.p + 1 != block.p + n ||
-        text.n != block.n - n)
-        return (sgi_str){0};
-    return (sgi_str){text.p + 1, text.n - 2};
+    if (fold->content.len)
+        sgi_buf_add_char(&fold->content, ',');
+    fold->last = fold->content.len;
+    fold->ends_in_text = false;
+    sgi_buf_add_str(&fold->content, block);
+    if (sgi_block_is_text(block) && !sgi_texts_add(&fold->texts, fold->count))
+        fold->content.failed = true;
+    fold->count++;
 }
 
-/* Is it more of the text that the message ends with? */
-static bool join(sgi_fold *fold, sgi_json block)
+static sgi_str inside(sgi_json string)
 {
-    sgi_str text = plain_text(block);
-    bool joins = text.p && fold->ends_in_text && !fold->content.failed;
-    fold->ends_in_text = text.p != NULL;
-    if (!joins)
+    return (sgi_str){string.p + 1, string.n - 2};
+}
+
+/* False: more than a text stands in the last block. */
+static bool join_last(sgi_fold *fold, sgi_str text)
+{
+    sgi_buf *content = &fold->content;
+    sgi_str last = {content->p + fold->last, content->len - fold->last};
+    if (!fold->ends_in_text && !sgi_block_plain_text(last).p)
         return false;
-    sgi_buf_cut(&fold->content, fold->content.len - 2);
-    sgi_buf_add_str(&fold->content, text);
-    sgi_buf_add_lit(&fold->content, "\"}");
+    fold->ends_in_text = true;
+    sgi_buf_cut(content, content->len - 2);
+    sgi_buf_add_str(content, text);
+    sgi_buf_add_lit(content, "\"}");
     return true;
+}
+
+/* What goes on in the middle of the content is put there when that is written. */
+typedef struct joint {
+    uint64_t place;
+    size_t at, len; /* in joined */
+} joint;
+
+static void join_later(sgi_fold *fold, uint64_t place, sgi_str text)
+{
+    joint j = {place, fold->joined.len, text.n};
+    sgi_buf_add_str(&fold->joined, text);
+    sgi_buf_add(&fold->joints, &j, sizeof j);
+}
+
+static void join(sgi_fold *fold, uint64_t place, sgi_json block)
+{
+    sgi_str text = inside(sgi_json_get(block, "text"));
+    bool is_last = place + 1 == fold->count && !fold->content.failed;
+    if (!is_last || !join_last(fold, text))
+        join_later(fold, place, text);
 }
 
 void sgi_fold_segment(sgi_fold *fold, sgi_json block)
 {
-    if (fold->is_message && join(fold, block))
-        return;
-    if (fold->content.len)
-        sgi_buf_add_char(&fold->content, ',');
-    sgi_buf_add_str(&fold->content, block);
-    fold->count++;
+    bool may_join = fold->is_message && fold->count && !fold->content.failed;
+    sgi_str text = may_join ? sgi_block_plain_text(block) : (sgi_str){0};
+    fold->segments++;
+    if (!text.p || !join_last(fold, text))
+        append(fold, block);
+}
+
+bool sgi_fold_placed(sgi_fold *fold, uint64_t place, sgi_json block)
+{
+    bool goes_on = place < fold->count;
+    if (place > fold->count ||
+        (goes_on && !(sgi_block_is_text(block) && sgi_texts_has(&fold->texts, place))))
+        return false;
+    fold->segments++;
+    if (goes_on)
+        join(fold, place, block);
+    else
+        append(fold, block);
+    return true;
+}
+
+bool sgi_fold_has_joined(const sgi_fold *fold)
+{
+    return !fold->is_message && fold->segments - fold->voided > fold->count;
 }
 
 void sgi_fold_fields(sgi_fold *fold, sgi_json members)
@@ -69,8 +124,11 @@ void sgi_fold_fields(sgi_fold *fold, sgi_json members)
 void sgi_fold_replace(sgi_fold *fold)
 {
     sgi_buf_reset(&fold->content, SIZE_MAX);
+    sgi_buf_reset(&fold->joints, SIZE_MAX);
+    sgi_buf_reset(&fold->joined, SIZE_MAX);
+    sgi_texts_clear(&fold->texts);
     sgi_fields_clear(&fold->fields);
-    fold->voided += fold->count;
+    fold->voided = fold->segments;
     fold->count = 0;
     fold->ends_in_text = false;
 }
@@ -133,16 +191,91 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
+/* The joints of each block, in their order; numbers of joints from 1 on, 0 = none. */
+typedef struct chains {
+    const sgi_fold *fold;
+    uint32_t *first; /* by place */
+    uint32_t *next;  /* by joint */
+} chains;
+
+static joint joint_at(const sgi_fold *fold, size_t i)
+{
+    joint j;
+    memcpy(&j, fold->joints.p + i * sizeof j, sizeof j);
+    return j;
+}
+
+static void link_joints(chains *c)
+{
+    for (size_t i = c->fold->joints.len / sizeof(joint); i--;) {
+        joint j = joint_at(c->fold, i);
+        c->next[i] = c->first[j.place];
+        c->first[j.place] = (uint32_t)i + 1;
+    }
+}
+
+/* The text of the block goes on with joints, from this one on. */
+static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t from)
+{
+    sgi_json text = sgi_json_get(block, "text");
+    size_t head = (size_t)(text.p + text.n - 1 - block.p); /* up to its last quote */
+    sgi_buf_add(out, block.p, head);
+    for (; from; from = c->next[from - 1]) {
+        joint j = joint_at(c->fold, from - 1);
+        sgi_buf_add(out, c->fold->joined.p + j.at, j.len);
+    }
+    sgi_buf_add(out, block.p + head, block.n - head);
+}
+
+/* out has the opening bracket of the list already. */
+static void write_chained(const chains *c, sgi_buf *out)
+{
+    sgi_buf whole; /* a walk needs the bracket too */
+    sgi_json block;
+    uint64_t place = 0;
+    sgi_buf_init(&whole, out->mem);
+    sgi_buf_add_char(&whole, '[');
+    sgi_buf_add_str(&whole, sgi_buf_str(&c->fold->content));
+    sgi_buf_add_char(&whole, ']');
+    out->failed |= whole.failed;
+    for (size_t at = 0;
+         !whole.failed && sgi_json_next_item(sgi_buf_str(&whole), &at, &block); place++) {
+        if (place)
+            sgi_buf_add_char(out, ',');
+        if (c->first[place])
+            write_joined(c, out, block, c->first[place]);
+        else
+            sgi_buf_add_str(out, block);
+    }
+    sgi_buf_free(&whole);
+}
+
+void sgi_fold_write_blocks(const sgi_fold *fold, sgi_buf *out)
+{
+    size_t joints = fold->joints.len / sizeof(joint);
+    size_t size = (joints + (size_t)fold->count) * sizeof(uint32_t);
+    uint32_t *room = joints && !sgi_fold_failed(fold) ? sgi_zalloc(out->mem, size) : NULL;
+    if (!joints) {
+        sgi_buf_add_str(out, sgi_buf_str(&fold->content));
+    } else if (!room) {
+        out->failed = true;
+    } else {
+        chains c = {fold, room, room + fold->count};
+        link_joints(&c);
+        write_chained(&c, out);
+        sgi_release(out->mem, room, size);
+    }
+}
+
 static void write_list(const sgi_fold *fold, sgi_jw *w)
 {
-    sgi_str content = sgi_buf_str(&fold->content);
     sgi_jw_key(w, fold->list);
     if (fold->is_message && fold->count == 1) {
-        sgi_jw_raw(w, content);
+        sgi_jw_raw(w, sgi_buf_str(&fold->content));
         return;
     }
     sgi_jw_open(w, '[');
-    sgi_buf_add_str(w->buf, content);
+    sgi_fold_write_blocks(fold, w->buf);
     sgi_jw_close(w, ']');
 }
 

@@ -34,6 +34,22 @@ sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, siz
     return entry;
 }
 
+/* "[place,block]", or the block alone, which is an object. */
+bool sgi_entry_placed(const sgi_entry *entry, sgi_str *block, uint64_t *place)
+{
+    const char *p = entry->data;
+    const char *end = p + entry->len;
+    *block = (sgi_str){p, entry->len};
+    if (!entry->len || *p != '[')
+        return false;
+    *place = 0;
+    for (p++; p < end && *p >= '0' && *p <= '9'; p++)
+        *place = *place * 10 + (uint64_t)(*p - '0');
+    if (end - p > 2)
+        *block = (sgi_str){p + 1, (size_t)(end - p) - 2};
+    return true;
+}
+
 void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry)
 {
     sgi_release(mem, entry, sizeof *entry + entry->len);

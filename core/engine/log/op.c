@@ -49,6 +49,7 @@ sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params)
     TAILQ_INIT(&op->readers);
     TAILQ_INIT(&op->waiters);
     LIST_INIT(&op->watches);
+    sgi_texts_init(&op->texts, mem);
     sgi_server_ref(server);
     op->item_name = sgi_text_dup(mem, item_name);
     op->params = sgi_text_dup(mem, params);
@@ -94,6 +95,7 @@ static void free_op(sgi_op *op)
     sgi_op_retain_end(op);
     sgi_origin_free(op);
     sgi_head_free(op);
+    sgi_texts_free(&op->texts);
     sgi_entry_list_free(mem, &op->tail);
     if (op->item)
         sgi_item_unref(op->item);
@@ -125,6 +127,13 @@ sgi_json sgi_op_arguments(const sgi_op *op)
     if (op->arguments.n)
         return op->arguments;
     return sgi_json_get((sgi_json){op->params, op->params_len}, "arguments");
+}
+
+/* SEP-1905 has no word for text that goes on, nor has PR 776 without its index: whoever
+ * merges what was pushed has a block of each segment, and so has the result. */
+bool sgi_op_keeps_apart(const sgi_op *op)
+{
+    return op->streams || !(op->server->dialects & SGI_DIALECT_PARTIAL_INDEX);
 }
 
 /* ---- append ---- */

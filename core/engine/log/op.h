@@ -34,7 +34,7 @@ typedef struct sgi_round sgi_round;
 
 /* Kinds of entry; stored, so never renumbered. */
 typedef enum sgi_entry_kind {
-    SGI_ENTRY_SEGMENT = 1,      /* one content block */
+    SGI_ENTRY_SEGMENT = 1,      /* one content block, or [place,block] */
     SGI_ENTRY_FIELDS = 2,       /* an object: members beside the content */
     SGI_ENTRY_REPLACE = 3,      /* {}: what came before is void */
     SGI_ENTRY_STATUS = 4,       /* {"status","statusMessage"?} */
@@ -223,6 +223,9 @@ struct sgi_op {
     uint64_t durable;
     uint64_t first_fields; /* position of the first FIELDS that count; 0 = none */
     uint64_t voided_seq;   /* position of the last REPLACE; 0 = there is none */
+    uint64_t voided_seg;   /* ... and number of the last segment that it voids */
+    uint64_t blocks;       /* that the result has so far, */
+    sgi_texts texts;       /* ... and which of them are texts */
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS]; /* see dropping.c */
     struct sgi_retention *retention; /* E: NULL = without bounds of its own */
     size_t log_bytes;
@@ -299,6 +302,9 @@ typedef struct sgi_watch {
     LIST_ENTRY(sgi_watch) link;
     void (*changed)(struct sgi_watch *watch, sgi_op *op);
 } sgi_watch;
+
+/* Does every segment stay a block of its own, whatever place it has? */
+bool sgi_op_keeps_apart(const sgi_op *op);
 
 /* Of a tool, until told otherwise. */
 sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params);

@@ -197,11 +197,37 @@ static void note_structured(sgi_op *op, sgi_json members)
                                      &op->structured_len, value);
 }
 
+/* Where it stands in the list, if not in a block that is there. */
+static bool apply_segment(sgi_op *op, const sgi_entry *entry)
+{
+    sgi_str block;
+    uint64_t place;
+    if (!sgi_entry_placed(entry, &block, &place))
+        place = entry->segment - 1 - op->voided_seg;
+    if (place < op->blocks)
+        return true;
+    if (sgi_block_is_text(block) && !sgi_texts_add(&op->texts, place))
+        return false;
+    op->blocks = place + 1;
+    return true;
+}
+
+static void apply_replace(sgi_op *op, const sgi_entry *entry)
+{
+    forget_structured(op);
+    op->voided_seg = entry->segment;
+    op->blocks = 0;
+    sgi_texts_clear(&op->texts);
+}
+
 bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
     bool ok = true;
     switch (entry->kind) {
+    case SGI_ENTRY_SEGMENT:
+        ok = apply_segment(op, entry);
+        break;
     case SGI_ENTRY_STATUS:
         ok = apply_status(op, entry->seq, payload);
         break;
@@ -218,7 +244,7 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
         note_structured(op, payload);
         break;
     case SGI_ENTRY_REPLACE:
-        forget_structured(op);
+        apply_replace(op, entry);
         break;
     default:
         if (sgi_entry_is_final(entry->kind))
@@ -424,6 +450,8 @@ void sgi_head_swap(sgi_op *op, sgi_op *fresh)
     op->durable = fresh->durable;
     op->first_fields = fresh->first_fields;
     op->voided_seq = fresh->voided_seq;
+    op->voided_seg = fresh->voided_seg;
+    op->blocks = fresh->blocks;
     memcpy(op->drop_upto, fresh->drop_upto, sizeof op->drop_upto);
     memcpy(op->gone_upto, fresh->gone_upto, sizeof op->gone_upto);
     op->log_bytes = fresh->log_bytes;
@@ -433,6 +461,7 @@ void sgi_head_swap(sgi_op *op, sgi_op *fresh)
     op->final_seq = fresh->final_seq;
     op->immediate = fresh->immediate;
     op->structured_lost = fresh->structured_lost;
+    SWAP(sgi_texts, texts);
     SWAP(char *, final_data);
     SWAP(size_t, final_len);
     SWAP(char *, structured);

@@ -159,11 +159,21 @@ static void set_form(sgi_fold *fold, const sgi_op *op)
     fold->only_objects = op->only_objects;
 }
 
-static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
+static void fold_segment(sgi_fold *fold, const sgi_op *op, const sgi_entry *entry)
+{
+    sgi_str block;
+    uint64_t place;
+    if (!sgi_entry_placed(entry, &block, &place) || sgi_op_keeps_apart(op))
+        sgi_fold_segment(fold, block);
+    else if (!sgi_fold_placed(fold, place, block))
+        fold->content.failed = true; /* the block that it goes on in is not there */
+}
+
+static void fold_entry(sgi_fold *fold, const sgi_op *op, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
     if (entry->kind == SGI_ENTRY_SEGMENT)
-        sgi_fold_segment(fold, payload);
+        fold_segment(fold, op, entry);
     else if (entry->kind == SGI_ENTRY_FIELDS)
         sgi_fold_fields(fold, payload);
     else if (entry->kind == SGI_ENTRY_REPLACE)
@@ -206,7 +216,7 @@ static void fold_more(sgi_reader *reader)
     f->running = true;
     while (!reader->failed && (entry = sgi_reader_next(reader))) {
         reader->failed = !count_entry(f, entry);
-        fold_entry(&f->fold, entry);
+        fold_entry(&f->fold, reader->op, entry);
         sgi_reader_advance(reader);
     }
     f->running = false;
@@ -227,7 +237,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
     engine->fold_room = fold.content;
     fold.content = content;
     TAILQ_FOREACH(entry, &op->tail, link)
-        fold_entry(&fold, entry);
+        fold_entry(&fold, op, entry);
     done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
     sgi_buf_reset(&fold.content, FOLD_ROOM);
     sgi_buf_free(&engine->fold_room); /* empty, but for a fold within this one */

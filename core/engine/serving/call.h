@@ -84,6 +84,7 @@ segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_jso
 segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text);
 segue_status sgi_call_send(segue_call *call, const segue_content *content);
 segue_status sgi_call_send_text(segue_call *call, sgi_str text);
+segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text);
 segue_status sgi_call_replace(segue_call *call);
 segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
                                 size_t len);

@@ -167,11 +167,48 @@ static bool add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str n
     return ok;
 }
 
-static bool add_content(const sgi_mem *mem, struct sgi_entry_list *list,
+/* Each stands behind the others. Its number tells where that is, unless some went on in
+ * a block that was there. */
+static bool tells_place(const sgi_op *op)
+{
+    return op->blocks != op->next_seg - 1 - op->voided_seg;
+}
+
+static void write_place(sgi_buf *out, uint64_t place)
+{
+    sgi_buf_add_char(out, '[');
+    sgi_buf_add_uint(out, place);
+    sgi_buf_add_char(out, ',');
+}
+
+static bool add_placed(const sgi_mem *mem, struct sgi_entry_list *list, uint64_t place,
+                       sgi_str block)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, mem);
+    write_place(&payload, place);
+    sgi_buf_add_str(&payload, block);
+    sgi_buf_add_char(&payload, ']');
+    bool ok =
+        !payload.failed && add_entry(mem, list, SGI_ENTRY_SEGMENT, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return ok;
+}
+
+static bool add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
+                      sgi_str block)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    return tells_place(op) ? add_placed(mem, list, op->blocks + i, block)
+                           : add_entry(mem, list, SGI_ENTRY_SEGMENT, block);
+}
+
+static bool add_content(const sgi_op *op, struct sgi_entry_list *list,
                         const segue_content *content)
 {
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
     for (size_t i = 0; i < sgi_content_count(content); i++)
-        if (!add_entry(mem, list, SGI_ENTRY_SEGMENT, sgi_content_block(content, i)))
+        if (!add_block(op, list, i, sgi_content_block(content, i)))
             return false;
     if (content->structured.len)
         return add_field(mem, list, SGI_STR("structuredContent"),
@@ -196,26 +233,57 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
         sgi_content_fits(content, call->op->kind) ? may_emit(call) : refuse_content(call);
     if (status != SEGUE_OK)
         return status;
-    if (!add_content(mem, &list, content)) {
+    if (!add_content(call->op, &list, content)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
     return after_append(call, sgi_op_append_list(call->op, &list));
 }
 
-segue_status sgi_call_send_text(segue_call *call, sgi_str text)
+/* With its place, where that has to be told. */
+static segue_status append_text(segue_call *call, const uint64_t *place, sgi_str text)
 {
-    segue_status status =
-        call->op->kind->shape == SGI_SHAPE_BLOCK ? may_emit(call) : refuse_content(call);
-    if (status != SEGUE_OK)
-        return status;
     sgi_buf *scratch = &call->handle.engine->scratch;
     sgi_buf_reset(scratch, 64 * 1024);
+    if (place)
+        write_place(scratch, *place);
     sgi_text_block(scratch, text);
+    if (place)
+        sgi_buf_add_char(scratch, ']');
     if (scratch->failed)
         return SEGUE_E_NOMEM;
     return after_append(call,
                         sgi_op_append(call->op, SGI_ENTRY_SEGMENT, sgi_buf_str(scratch)));
+}
+
+segue_status sgi_call_send_text(segue_call *call, sgi_str text)
+{
+    const sgi_op *op = call->op;
+    segue_status status =
+        op->kind->shape == SGI_SHAPE_BLOCK ? may_emit(call) : refuse_content(call);
+    if (status != SEGUE_OK)
+        return status;
+    return append_text(call, tells_place(op) ? &op->blocks : NULL, text);
+}
+
+segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
+{
+    const sgi_op *op = call->op;
+    uint64_t place = (uint64_t)index; /* one that is negative is behind all others */
+    if (op->kind != &sgi_call_tool)
+        return refuse(call, "text goes on in the result of a tool only");
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (sgi_texts_has(&op->texts, place))
+        return append_text(call, &place, text);
+    if (place < op->blocks)
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "block %lld of the result is no text: only a text goes on",
+                          (long long)index);
+    return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                      "the result has no block %lld yet: it has %llu, counted from 0",
+                      (long long)index, (unsigned long long)op->blocks);
 }
 
 /* SEP-1905 cannot take back what was pushed: whoever merges the segments has all of them,
@@ -371,7 +439,7 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
     }
     if (check != SEGUE_OK && check != SEGUE_E_STATE)
         return check;
-    if ((content && !add_content(mem, &list, content)) ||
+    if ((content && !add_content(op, &list, content)) ||
         !add_entry(mem, &list, SGI_ENTRY_RESULT, payload)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;

@@ -51,17 +51,15 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bo
 }
 
 /* A result that is whole has the number of its first block only if it is told how many
- * were replaced: to a client that may have seen some of them, as pieces. */
+ * were replaced, and of its other blocks only if no text of it went on: that is said to a
+ * client that may have seen some of them, as pieces. */
 static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
                        const sgi_fold *fold)
 {
-    sgi_jw w = sgi_jw_on(out);
-    if (reply->modern) {
+    if (reply->modern)
         sgi_buf_add_str(out, sgi_buf_str(&op->server->info));
-        w.comma = out->len > 0;
-    }
-    if (reply->tells_void && fold->voided)
-        sgi_jw_member_int(&w, "dev.segue/replace", (int64_t)fold->voided);
+    if (reply->tells_void)
+        sgi_task_add_shown(out, fold);
 }
 
 static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)

@@ -1634,6 +1634,24 @@ SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *co
 SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
                                             size_t len, segue_error **error);
 
+/* Emits text that goes on in a block of the result: a segment of its own for whoever
+ * reads along, whose text stands in that block in the end. A task that streams by
+ * SEP-1905 has no word for it, nor has a server without SEGUE_DIALECT_PARTIAL_INDEX:
+ * there the text is a block of its own in the result, too.
+ *
+ * index     the place of the block, from 0: blocks count as they were emitted, since the
+ *           last segue_call_replace; text that goes on is none.
+ * text      UTF-8.
+ * Returns   as segue_call_send_text, and SEGUE_E_INVALID when there is no such block yet,
+ *           or it is no text.
+ * Thread    any
+ * Callback  allowed
+ * Since     0.1
+ */
+SEGUE_API segue_status segue_call_extend_text(segue_call *call, int64_t index,
+                                              const char *text, size_t len,
+                                              segue_error **error);
+
 /* Throws away what was emitted so far, for everybody; the next segment starts the result.
  * Of no effect for a task that streams by SEP-1905 to a client that did not declare
  * experimental["dev.segue/replace"], or to a server that asked: what it was sent stays in

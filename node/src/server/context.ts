@@ -310,6 +310,20 @@ export class Context {
         }
     }
 
+    /**
+     * Emits text that goes on in a block of the result: whoever reads along gets a
+     * segment of its own, whose text stands in that block in the end. To a client that
+     * streams a task by SEP-1905 it is a block of its own.
+     *
+     * @param index - the place of the block, from 0, as blocks were sent since the last
+     *     `replace`.
+     * @throws InvalidError when there is no such block yet, or it is no text; EndedError,
+     *     LimitError as of `send`.
+     */
+    extend(index: number, text: string): Promise<void> {
+        return this.#take(() => native.callExtendText(this.#call, index, text));
+    }
+
     /** Throws away what was emitted, for everybody; values start the result anew. */
     async replace(...values: Sendable[]): Promise<void> {
         await this.#take(() => native.callReplace(this.#call));

@@ -243,6 +243,21 @@ class Context:
                 await room.wait(together(rest))
                 break
 
+    async def extend(self, index: int, text: str) -> None:
+        """Emits text that goes on in a block of the result: whoever reads along gets a
+        segment of its own, whose text stands in that block in the end. To a client that
+        streams a task by SEP-1905 it is a block of its own.
+
+        Args:
+            index: the place of the block, from 0, as blocks were sent since the last
+                `replace`.
+
+        Raises:
+            InvalidError: there is no such block yet, or it is no text.
+            EndedError, LimitError: as of `send`.
+        """
+        await self._room.take(lambda: _segue.call_extend_text(self._call, index, text))
+
     async def replace(self, *values: Any) -> None:
         """Throws away what was emitted, for everybody; values start the result anew."""
         await self._room.take(self._replace(values))
@@ -373,6 +388,10 @@ class SyncContext(Context):
     def send(self, *values: Any) -> None:  # type: ignore[override]
         """See `Context.send`; blocks."""
         self._room.take(together([self._send(value) for value in values]))
+
+    def extend(self, index: int, text: str) -> None:  # type: ignore[override]
+        """See `Context.extend`; blocks."""
+        self._room.take(lambda: _segue.call_extend_text(self._call, index, text))
 
     def replace(self, *values: Any) -> None:  # type: ignore[override]
         """See `Context.replace`; blocks."""
