@@ -477,6 +477,34 @@ static void a_ping_is_answered_by_a_post(void **state)
     ends(&s, "one");
 }
 
+/* The question of a task comes before its call is answered, so that nobody knows the task
+ * yet: another call has it, and ends. Who asked is told that no answer will come. */
+static void a_question_of_an_unknown_task_is_not_lost(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    script_begin(&s, &options);
+    script_initialize(&s, "one");
+    heard *get = script_expect(&s, "GET");
+    script_stream(get);
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    script_event(get, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\","
+                 "\"params\":{\"message\":\"?\",\"requestedSchema\":"
+                 "{\"type\":\"object\",\"properties\":{}}," RELATED("U") "}}");
+    script_until(&s, r->last_key);
+    script_result(call, "\"content\":[]");
+    script_until(&s, r->completed);
+    heard *h = script_expect(&s, "");
+    assert_string_equal(json_at(h->body, "id"), "\"q\"");
+    assert_string_equal(json_at(h->body, "error.code"), "-32603");
+    script_accept(h);
+    ends(&s, "one");
+}
+
 /* The connection of the answer dies before the server has said that it took it, and a
  * proxy has nobody behind it for a while; the stream of the call lives on. */
 static void an_answer_that_was_lost_goes_again(void **state)
@@ -600,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_is_busy_is_asked_for_later),
         cmocka_unit_test(cancel_is_said),
         cmocka_unit_test(a_ping_is_answered_by_a_post),
+        cmocka_unit_test(a_question_of_an_unknown_task_is_not_lost),
         cmocka_unit_test(an_answer_that_was_lost_goes_again),
         cmocka_unit_test(unheard_answers_are_bounded),
     };

@@ -18,7 +18,7 @@ struct sgi_asked {
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    bool guessed;           /* nothing said which request it is for */
+    bool guessed;           /* nothing that is known said which request it is for */
     bool resumes;           /* its request can be resumed, and it with it */
     bool due;               /* answered, while too many messages were under way */
     bool failed;            /* the answer is an error object */
@@ -244,6 +244,12 @@ static bool has_room(segue_session *session, segue_request *request)
     return true;
 }
 
+static bool is_task_of(const segue_request *request, sgi_json task_id)
+{
+    return task_id.n && request->task_id &&
+           sgi_json_string_is(task_id, sgi_str_of(request->task_id));
+}
+
 /* 0, or the code of the error that it is answered with; *problem says why. */
 static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
                     const char **problem)
@@ -279,7 +285,7 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
         return SGI_RPC_INTERNAL_ERROR;
     }
     if (asked)
-        asked->guessed = !session->hearing && !task_id.n;
+        asked->guessed = !session->hearing && !is_task_of(request, task_id);
     if (asked && add(request, asked, msg))
         return 0;
     if (asked)
