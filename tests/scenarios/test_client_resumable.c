@@ -119,6 +119,22 @@ static void each_new_token_is_told_at_once(void **state)
     kit_end(&second);
 }
 
+/* Who waits for the task is not told of less before it. */
+static void one_that_asks_for_a_task_tells_its_task(void **state)
+{
+    (void)state;
+    kit k = {0};
+    begin(&k);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\",\"task\":{}}", NULL);
+    const char *call = kit_expect(&k, "tools/call");
+    assert_at(call, "params.task", "{}");
+    say_policy(&k, call, "");
+    say_progress(&k, call, 1);
+    kit_run(&k);
+    assert_string_equal(r->log, "progress 1/0 -\n");
+    kit_end(&k);
+}
+
 static void a_refused_resume_ends_the_call(void **state)
 {
     (void)state;
@@ -551,6 +567,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_call_is_resumed),
         NAMED("R-975-30 each new token is told at once", each_new_token_is_told_at_once),
+        cmocka_unit_test(one_that_asks_for_a_task_tells_its_task),
         cmocka_unit_test(a_refused_resume_ends_the_call),
         NAMED("AS-98 R-975-16 an answer between two connections is kept",
               an_answer_between_two_connections_is_kept),

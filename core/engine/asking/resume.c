@@ -35,14 +35,15 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     return true;
 }
 
-/* The policy comes again with what a resume repeats: then its token is known. */
+/* The policy comes again with what a resume repeats: then its token is known. A call that
+ * asks for a task is about to be one, and on_task has its token then. */
 static void take_token(segue_request *request, char *token)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_RESUMABLE};
     bool is_new = !request->resume_token || strcmp(request->resume_token, token) != 0;
     sgi_text_free(sgi_engine_mem(request->engine), request->resume_token);
     request->resume_token = token; /* a second one replaces the first */
-    if (!is_new || !request->events.on_resumable)
+    if (!is_new || request->asks_task || !request->events.on_resumable)
         return;
     if (sgi_deliver_is_full(request) ||
         !sgi_deliver(request, &head, (sgi_str){0})) /* it can be asked for all the same */
