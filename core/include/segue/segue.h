@@ -2068,8 +2068,8 @@ typedef void (*segue_question_fn)(void *user, segue_request *request, const char
 typedef void (*segue_task_fn)(void *user, segue_request *request, const char *task_id);
 
 /* The server gave a token by which the request can be asked for again (SEP-975): that of
- * segue_request_token is new, and can be stored. Again when the server gives another. Of a
- * call that asks for a task on_task tells the token. */
+ * segue_request_token is new, and can be stored. Again when the server gives another. Of
+ * a call that asks for a task on_task tells the token. */
 typedef void (*segue_resumable_fn)(void *user, segue_request *request);
 
 /* The task's status or its text changed: "working", "input_required", ...; text or
