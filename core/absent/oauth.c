@@ -23,10 +23,11 @@ bool sgi_http_ask_renew(sgi_http_ask *ask)
 segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
                                const segue_oauth_options *options)
 {
-    (void)client;
     (void)endpoint;
     (void)options;
-    return SEGUE_E_UNSUPPORTED;
+    sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(&client->base));
+    return sgi_refuse(engine, SEGUE_E_UNSUPPORTED, "%s",
+                      SGI_ABSENT_TEXT("OAuth", "SEGUE_OAUTH"));
 }
 
 void sgi_http_auth_end(sgi_http_auth *auth)

@@ -36,8 +36,11 @@ static void ask_http(segue_runtime *runtime)
     print("http", status, error);
     segue_oauth_options oauth;
     segue_struct_init(&oauth, sizeof oauth, SEGUE_STRUCT_OAUTH_OPTIONS);
-    if (transport)
-        print("oauth", segue_transport_set_oauth(transport, &oauth), NULL);
+    if (transport) {
+        error = NULL;
+        status = segue_transport_set_oauth(transport, &oauth, &error);
+        print("oauth", status, error);
+    }
     segue_transport_free(transport);
     segue_listener_free(listener);
     segue_server_free(server);

@@ -228,6 +228,7 @@ PROBE(segue_call_watch, segue_call_events events;
 STATUS(segue_call_is_cancelled, segue_call_is_cancelled(h) ? SEGUE_OK : SEGUE_E_INVALID)
 STATUS(segue_call_send, segue_call_send(h, content, NULL))
 STATUS(segue_call_send_text, segue_call_send_text(h, "x", 1, NULL))
+STATUS(segue_call_extend_text, segue_call_extend_text(h, 0, "x", 1, NULL))
 STATUS(segue_call_replace, segue_call_replace(h, NULL))
 STATUS(segue_call_set_field, segue_call_set_field(h, "a", "1", 1, NULL))
 STATUS(segue_call_set_completion, segue_call_set_completion(h, NULL, 0, -1, 0, NULL))
