@@ -98,9 +98,10 @@ static char say(client_scene *s, const char *line)
     char letter = s->answers ? letter_of_answer(s) : '.';
     if (letter != '.')
         return letter;
+    bool is_warned = warnings(s) > warned;
     if ((s->r && s->r->log_len > told) || s->k.notifications > notified)
-        return 'T';
-    return warnings(s) > warned ? 'W' : '.';
+        return is_warned ? 'B' : 'T';
+    return is_warned ? 'W' : '.';
 }
 
 static void answer_calls(client_scene *s, const record *until)

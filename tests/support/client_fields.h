@@ -5,6 +5,7 @@
  *   L its task is lost         X it was cancelled        ! in another way
  *   T the application was told something, the request goes on
  *   W a warning was counted, the request goes on         . nothing
+ *   B both: the application was told something, and a warning was counted
  *   O the session opened       S it was closed           F it tries the handshake
  *   r the client answered with a result, P with -32602, M -32601, R -32600, I -32603
  *
