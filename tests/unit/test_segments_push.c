@@ -41,6 +41,10 @@ static int set_up(void **state)
     assert_int_equal(sgi_item_add(t.server, SEGUE_ITEM_TOOL,
                                   SGI_STR("{\"name\":\"pieces\"}"), &tool, NULL),
                      SEGUE_OK);
+    tool.task = SEGUE_TASK_NEVER;
+    assert_int_equal(sgi_item_add(t.server, SEGUE_ITEM_TOOL,
+                                  SGI_STR("{\"name\":\"plain\"}"), &tool, NULL),
+                     SEGUE_OK);
     http_rig_open(&t);
     return 0;
 }
@@ -272,6 +276,80 @@ static void a_full_response_goes_out_at_once(void **state)
     finish(call);
 }
 
+/* All that can be had while no time passes. */
+static const char *text_at_once(void)
+{
+    size_t before;
+    do {
+        before = strlen(http_wire_text(&t.a));
+        fake_store_settle(&t.host); /* older segments are read back */
+    } while (strlen(http_wire_text(&t.a)) > before);
+    return http_wire_text(&t.a);
+}
+
+#define BEHIND (10 * SGI_GATHER_SEGMENTS)
+
+/* A reader that is behind waits only for what does not fill a response. */
+static void who_is_behind_waits_once(void **state)
+{
+    (void)state;
+    segue_call *call = start();
+    send(call, 1);
+    http_wire_text(&t.a);
+    http_wire_cut(&t.a);
+    for (int i = 2; i <= BEHIND; i++)
+        send(call, i);
+    http_wire_get(&t.a, "2-1");
+    const char *text = text_at_once();
+    int count = http_wire_count(text, "\"seqNr\":");
+    assert_in_range(count, BEHIND - SGI_GATHER_SEGMENTS, BEHIND - 2);
+    assert_numbers(text, 2, count + 1);
+    gathered();
+    assert_numbers(text_at_once(), 2, BEHIND);
+    finish(call);
+}
+
+static void who_is_many_bytes_behind_waits_once(void **state)
+{
+    int all = 6 * (int)(SGI_GATHER_BYTES / (8 * 1024));
+    (void)state;
+    segue_call *call = start();
+    send(call, 1);
+    http_wire_text(&t.a);
+    http_wire_cut(&t.a);
+    for (int i = 2; i <= all; i++)
+        send_much(call);
+    http_wire_get(&t.a, "2-1");
+    int count = http_wire_count(text_at_once(), "\"seqNr\":");
+    assert_in_range(count, all - (int)(SGI_GATHER_BYTES / (8 * 1024)), all - 2);
+    gathered();
+    assert_numbers(text_at_once(), 2, all);
+    finish(call);
+}
+
+/* P: pieces that were sent leave the log, and do not count for the next response. */
+static void what_was_passed_does_not_count(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        http_wire_post(&t.a, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\","
+                             "\"params\":{\"name\":\"plain\",\"_meta\":{"
+                             "\"allowPartial\":true}}}"),
+        0);
+    segue_call *call = http_wire_call(t.server);
+    assert_non_null(call);
+    send_much(call);
+    fake_host_deliver(&t.host);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"hasMore\":"), 1);
+    size_t bytes = 0;
+    for (; bytes + (size_t)8 * 1024 < SGI_GATHER_BYTES; bytes += (size_t)8 * 1024)
+        send_much(call);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"hasMore\":"), 1);
+    send_much(call);
+    assert_int_equal(http_wire_count(http_wire_text(&t.a), "\"hasMore\":"), 2);
+    finish(call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +365,12 @@ int main(void)
          in_quick_succession_they_go_out_together, set_up, tear_down, NULL},
         {"R-1905-28 a full response goes out at once", a_full_response_goes_out_at_once,
          set_up, tear_down, NULL},
+        {"R-1905-28 who is behind waits once", who_is_behind_waits_once, set_up,
+         tear_down, NULL},
+        {"R-1905-28 who is many bytes behind waits once",
+         who_is_many_bytes_behind_waits_once, set_up, tear_down, NULL},
+        {"R-776-7 what was passed does not count", what_was_passed_does_not_count, set_up,
+         tear_down, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,9 @@ void sgi_gather_end(sgi_gather *gather)
     sgi_engine_timer_clear(gather->conn->engine, &gather->timer);
 }
 
-void sgi_gather_sent(sgi_gather *gather, const sgi_op *op)
+void sgi_gather_sent(sgi_gather *gather)
 {
     gather->next_ms = sgi_now(&gather->conn->engine->env) + SGI_GATHER_MS;
-    gather->segment = op->next_seg;
-    gather->bytes = op->log_bytes;
 }
 
 static void is_due(sgi_timer *timer)
@@ -23,17 +21,17 @@ static void is_due(sgi_timer *timer)
     sgi_source_ready(gather->conn, gather->source);
 }
 
-static bool is_full(const sgi_gather *gather, const sgi_op *op)
+static bool is_full(const sgi_reader *reader)
 {
-    bool has_bytes = op->log_bytes >= gather->bytes + SGI_GATHER_BYTES;
-    return has_bytes || op->next_seg - gather->segment >= SGI_GATHER_SEGMENTS ||
-           sgi_op_is_full(op);
+    return sgi_reader_segments_left(reader) >= SGI_GATHER_SEGMENTS ||
+           sgi_reader_bytes_left(reader) >= SGI_GATHER_BYTES ||
+           sgi_op_is_full(reader->op);
 }
 
-bool sgi_gather_waits(sgi_gather *gather, const sgi_op *op)
+bool sgi_gather_waits(sgi_gather *gather, const sgi_reader *reader)
 {
     int64_t left = gather->next_ms - sgi_now(&gather->conn->engine->env);
-    if (!gather->next_ms || left <= 0 || sgi_op_has_ended(op) || is_full(gather, op))
+    if (!gather->next_ms || left <= 0 || sgi_op_has_ended(reader->op) || is_full(reader))
         return false;
     if (!gather->timer.slot)
         sgi_engine_timer(gather->conn->engine, &gather->timer, left, is_due);

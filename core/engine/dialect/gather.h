@@ -6,9 +6,9 @@
 #define SGI_GATHER_H
 
 #include "engine/conn.h"
-#include "engine/log/op.h"
+#include "engine/log/reader.h"
 
-/* The next response waits so long for more segments, from the last one on. */
+/* The pause between one response and the next, in ms. */
 #define SGI_GATHER_MS 2
 /* A response takes at most so many segments. No segment is added once it has so many
  * bytes. */
@@ -19,17 +19,18 @@ typedef struct sgi_gather {
     sgi_timer timer;
     sgi_conn *conn; /* of the source; its owner counts it */
     sgi_source *source;
-    int64_t next_ms;  /* monotonic: until then the next response waits; 0 = none left */
-    uint64_t segment; /* the next one, when the last response left */
-    size_t bytes;     /* of the log, then */
+    /* Monotonic time before which the next response is not sent; 0 while no response has
+     * been sent. */
+    int64_t next_ms;
 } sgi_gather;
 
 void sgi_gather_init(sgi_gather *gather, sgi_conn *conn, sgi_source *source);
 /* The timer does not fire any more. */
 void sgi_gather_end(sgi_gather *gather);
 /* A response has left. */
-void sgi_gather_sent(sgi_gather *gather, const sgi_op *op);
-/* The next response is to wait: its source is asked again when it is due. */
-bool sgi_gather_waits(sgi_gather *gather, const sgi_op *op);
+void sgi_gather_sent(sgi_gather *gather);
+/* True when the next response is to wait; its source is asked again when it is due. What
+ * the reader has not read yet makes a response full, whenever it was appended. */
+bool sgi_gather_waits(sgi_gather *gather, const sgi_reader *reader);
 
 #endif

@@ -112,7 +112,7 @@ static bool send_piece(sgi_pieces *pieces)
     case SGI_PIECES_SENT:
         pieces->begun = true;
         if (pieces->form->gathers && !pieces->resumes && !pieces->broken)
-            sgi_gather_sent(&pieces->gather, op);
+            sgi_gather_sent(&pieces->gather);
         sgi_op_pass(op, pieces->cursor.reader.seq);
         if (op->passes && op->call)
             sgi_call_progressed(op->call);
@@ -134,7 +134,7 @@ static bool send_piece(sgi_pieces *pieces)
 
 static bool send_next(sgi_pieces *pieces)
 {
-    if (!pieces->ended && sgi_gather_waits(&pieces->gather, pieces->cursor.reader.op))
+    if (!pieces->ended && sgi_gather_waits(&pieces->gather, &pieces->cursor.reader))
         return false;
     if (sgi_cursor_next(&pieces->cursor, true))
         return send_piece(pieces);

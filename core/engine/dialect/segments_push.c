@@ -118,7 +118,7 @@ static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
     sgi_jw_bool(w, complete);
     sending->last |= complete;
     push->begun = true;
-    sgi_gather_sent(&push->gather, push->cursor.reader.op);
+    sgi_gather_sent(&push->gather);
     push->cursor.voided = 0;
     sgi_resumable_mark(push->reply, push->cursor.reader.seq);
     bool sent = sgi_send_end(sending);
@@ -238,7 +238,7 @@ static step send_segments(sgi_push *push)
 
 static step send_next(sgi_push *push)
 {
-    if (sgi_gather_waits(&push->gather, push->cursor.reader.op))
+    if (sgi_gather_waits(&push->gather, &push->cursor.reader))
         return STEP_WAIT;
     bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
     if (!waits &&

@@ -419,6 +419,7 @@ void sgi_op_drop_pending(sgi_op *op)
         op->tail_bytes -= entry->len;
         sgi_budget_let(op, entry->len);
         op->log_bytes -= entry->len;
+        op->appended_bytes -= entry->len;
         op->next_log = entry->seq < op->next_log ? entry->seq : op->next_log;
         if (entry->kind == SGI_ENTRY_SEGMENT && entry->segment < op->next_seg)
             op->next_seg = entry->segment;

@@ -229,8 +229,9 @@ struct sgi_op {
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS]; /* see dropping.c */
     struct sgi_retention *retention; /* E: NULL = without bounds of its own */
     size_t log_bytes;
-    sgi_limit reached; /* which limit refused an entry last */
-    size_t held;       /* bytes in memory that count for its principal; budget.h */
+    uint64_t appended_bytes; /* the same, but entries that leave the log stay counted */
+    sgi_limit reached;       /* which limit refused an entry last */
+    size_t held;             /* bytes in memory that count for its principal; budget.h */
     bool passes; /* P: what its reader has consumed is let go, and not asked for again */
     sgi_final final;
     uint64_t final_seq;

@@ -266,6 +266,7 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
     if (sgi_entry_is_final(entry->kind))
         op->ended_ms = entry->at_ms;
     op->log_bytes += entry->len;
+    op->appended_bytes += entry->len;
     if (op->resumable)
         sgi_resumable_note_entry(op->resumable, entry);
     if (entry->event)
@@ -455,6 +456,7 @@ void sgi_head_swap(sgi_op *op, sgi_op *fresh)
     memcpy(op->drop_upto, fresh->drop_upto, sizeof op->drop_upto);
     memcpy(op->gone_upto, fresh->gone_upto, sizeof op->gone_upto);
     op->log_bytes = fresh->log_bytes;
+    op->appended_bytes = fresh->appended_bytes;
     op->updated_ms = fresh->updated_ms;
     op->ended_ms = fresh->ended_ms;
     op->final = fresh->final;

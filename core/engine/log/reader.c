@@ -116,18 +116,40 @@ const sgi_entry *sgi_reader_next(sgi_reader *reader)
     return entry;
 }
 
+static void consume(sgi_reader *reader, const sgi_entry *entry)
+{
+    const sgi_op *op = reader->op;
+    reader->seq = entry->seq;
+    if (entry->segment)
+        reader->segment = entry->segment;
+    reader->bytes += entry->len;
+    if (entry->seq + 1 == op->next_log)
+        reader->bytes = op->appended_bytes; /* also of what had left the log */
+}
+
+uint64_t sgi_reader_segments_left(const sgi_reader *reader)
+{
+    return reader->op->next_seg - 1 - reader->segment;
+}
+
+uint64_t sgi_reader_bytes_left(const sgi_reader *reader)
+{
+    uint64_t appended = reader->op->appended_bytes;
+    return appended > reader->bytes ? appended - reader->bytes : 0;
+}
+
 void sgi_reader_advance(sgi_reader *reader)
 {
     sgi_entry *entry = TAILQ_FIRST(&reader->chunk);
     if (entry) {
-        reader->seq = entry->seq;
+        consume(reader, entry);
         TAILQ_REMOVE(&reader->chunk, entry, link);
         sgi_entry_free(sgi_engine_mem(reader->op->engine), entry);
         reader->at = NULL;
         return;
     }
     entry = find_in_tail(reader);
-    reader->seq = entry->seq;
+    consume(reader, entry);
     reader->at = entry;
 }
 

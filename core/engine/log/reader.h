@@ -10,6 +10,8 @@ struct sgi_reader {
     TAILQ_ENTRY(sgi_reader) link;
     sgi_op *op;                  /* counted; NULL = not attached */
     uint64_t seq;                /* last entry consumed */
+    uint64_t segment;            /* number of the last segment consumed or replaced */
+    uint64_t bytes;              /* consumed, as op->appended_bytes counts them */
     sgi_entry *at;               /* the last entry consumed, while it is in the tail */
     struct sgi_entry_list chunk; /* older entries, read back from the store */
     sgi_job *job;
@@ -28,6 +30,10 @@ void sgi_reader_end(sgi_reader *reader);
 const sgi_entry *sgi_reader_next(sgi_reader *reader);
 /* Consumes what sgi_reader_next returned. */
 void sgi_reader_advance(sgi_reader *reader);
+/* What was appended and is not consumed. The bytes also count entries that have left the
+ * log unread, until the reader has consumed the newest entry. */
+uint64_t sgi_reader_segments_left(const sgi_reader *reader);
+uint64_t sgi_reader_bytes_left(const sgi_reader *reader);
 /* Everything was consumed and nothing more will come. */
 bool sgi_reader_at_end(const sgi_reader *reader);
 /* Nobody carries its conversation: it asks for nothing, and may be read from the store
