@@ -150,6 +150,79 @@ static void not_said_at_all(void **state)
     }
 }
 
+/* The answer to this request is cut off, and an error stands in for it. The client asks
+ * again: what the error says is not what became of the task. */
+static heard *lose_the_answer(http_script *s, const char *method)
+{
+    heard *asked = script_expect(s, method);
+    script_stream(asked);
+    script_text(asked, "id: 7-1\r\ndata:\r\n\r\n");
+    script_pump(s);
+    script_cut(asked, false);
+    script_advance(s, 1000);
+    heard *h = script_expect(s, "GET");
+    assert_header(h, "Last-Event-ID", "7-1");
+    script_stream(h);
+    script_event(h, "7-2",
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32603,\"message\":"
+                 "\"The answer is too large to be sent again\",\"data\":{\"reason\":"
+                 "\"answer_gone\"}}}",
+                 json_at(asked->body, "id"));
+    script_finish(h);
+    int64_t until = script_deadline();
+    while (!script_next(s)) {
+        script_advance(s, 250);
+        script_check(until, "the same request again", __FILE__, __LINE__);
+    }
+    return script_expect(s, method);
+}
+
+static record *begin_task(http_script *s)
+{
+    segue_session_options options = kit_legacy_options();
+    script_begin(s, &options);
+    script_initialize_with(s, "one", SERVER_2025);
+    script_say(script_find(s, "GET"), "405 Method Not Allowed", "", "");
+    record *r = kit_call(&s->k, "t");
+    script_result(script_expect(s, "tools/list"),
+                  "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":"
+                  "\"required\"}}]");
+    script_result(script_expect(s, "tools/call"), CREATED_2025("T"));
+    script_until(s, r->log && strstr(r->log, "task T"));
+    script_advance(s, 1200);
+    return r;
+}
+
+static void of_a_task_and_asked_for_again(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r = begin_task(&s);
+    script_result(lose_the_answer(&s, "tasks/get"), TASK_2025("T", "completed"));
+    script_result(lose_the_answer(&s, "tasks/result"),
+                  "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]," RELATED("T"));
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content.0.text", "\"a\"");
+    script_end(&s);
+}
+
+static void of_a_request_that_was_resumed(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r = begin_and_cut(&s, BY_RESUME);
+    script_say(script_expect(&s, "GET"), "410 Gone", "", "");
+    script_advance(&s, 1000);
+    heard *h = lose_the_answer(&s, "requests/resume");
+    script_result(h, "\"content\":[{\"type\":\"text\",\"text\":\"c\"}],"
+                     "\"_meta\":{\"dev.segue/seq\":3}");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content.2.text", "\"c\"");
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +230,10 @@ int main(void)
         NAMED("AS-110 what is gone is said by an answer that stands in",
               said_by_an_answer_that_stands_in),
         NAMED("AS-110 what is gone is not said at all", not_said_at_all),
+        NAMED("AS-110 what is gone is of a task, and asked for again",
+              of_a_task_and_asked_for_again),
+        NAMED("AS-110 what is gone is of a request that was resumed",
+              of_a_request_that_was_resumed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

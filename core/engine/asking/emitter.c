@@ -182,6 +182,12 @@ void sgi_emitter_too_large(sgi_emitter *emitter)
     conclude(emitter, &outcome);
 }
 
+bool sgi_error_is_gone(sgi_json error)
+{
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    return sgi_json_string_is(reason, SGI_STR("answer_gone"));
+}
+
 static bool is_one_of_several(sgi_emitter *emitter, sgi_json result)
 {
     segue_session *session = emitter->session;
@@ -201,7 +207,10 @@ void sgi_emitter_result(sgi_emitter *emitter, sgi_json result)
 
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error)
 {
-    conclude_with(emitter, SGI_OUTCOME_ERROR, error);
+    if (emitter->repeats && sgi_error_is_gone(error))
+        sgi_emitter_lost(emitter, SGI_WHY_GONE, false);
+    else
+        conclude_with(emitter, SGI_OUTCOME_ERROR, error);
 }
 
 void sgi_emitter_malformed(sgi_emitter *emitter)

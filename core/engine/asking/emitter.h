@@ -44,11 +44,17 @@ struct sgi_emitter {
     int32_t http_status; /* with which its answer came, when it was no success */
     bool begun;          /* an answer has come that was not the last */
     bool late;           /* its request was given up; late_task.h */
+    bool repeats;        /* who asks again gets the answer; it is lost when it is gone */
     /* A result: true when others follow it, and it was taken; then the emitter may be
      * gone. false: nothing was done with it, it is the outcome. NULL = there is one. */
     bool (*more)(sgi_emitter *emitter, sgi_json result);
     void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
 };
+
+/* The server stands in for an answer that it does not keep for Last-Event-ID. What the
+ * answer told can be had in another way. */
+bool sgi_error_is_gone(sgi_json error);
+#define SGI_WHY_GONE "the answer was cut off, and is too large to be sent again"
 
 /* What happened, and what the server said about it, if that is short. */
 #define SGI_WHY_MAX 2048

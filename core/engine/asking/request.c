@@ -460,12 +460,6 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
                              : "the connection broke before the answer came");
 }
 
-bool sgi_error_is_gone(sgi_json error)
-{
-    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
-    return sgi_json_string_is(reason, SGI_STR("answer_gone"));
-}
-
 bool sgi_error_is_ending(sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -510,9 +504,8 @@ void sgi_request_take(segue_request *request, const sgi_outcome *outcome)
     case SGI_OUTCOME_ERROR:
         if ((request->key_sent || request->resume_token) &&
             sgi_error_is_gone(outcome->json)) {
-            take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
-                                              .why = "the answer was cut off, and is too "
-                                                     "large to be sent again"});
+            take_loss(request,
+                      &(sgi_outcome){.kind = SGI_OUTCOME_LOST, .why = SGI_WHY_GONE});
             break;
         }
         if (is_turned_away(request, outcome->json)) {

@@ -297,9 +297,6 @@ void sgi_request_fail_size(segue_request *request);
 
 /* The outcome of the exchange that carries it. */
 void sgi_request_take(segue_request *request, const sgi_outcome *outcome);
-/* The server stands in for an answer that it does not keep for Last-Event-ID. What the
- * answer told can be had in another way. */
-bool sgi_error_is_gone(sgi_json error);
 /* The server is about to end and has not begun what it refuses (wire/ending.h). */
 bool sgi_error_is_ending(sgi_json error);
 /* Sends what is due in its phase; for a session that is open. */

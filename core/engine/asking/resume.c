@@ -236,6 +236,7 @@ void sgi_resume_send(segue_request *request)
     if (emitter) {
         emitter->request = request;
         emitter->done = resumed;
+        emitter->repeats = true;
         emitter->more = request->may_stream ? sgi_follow_2025_more : take_more;
         request->calling = emitter; /* its head names the last event */
         if (send_resume(request, emitter, &sending))

@@ -147,6 +147,7 @@ sgi_emitter *sgi_task_ask(segue_request *request, sgi_sending *sending,
         return NULL;
     emitter->request = request;
     emitter->done = done;
+    emitter->repeats = true;
     sgi_jw_member_string(&sending->w, "taskId", sgi_str_of(request->task_id));
     sgi_task_echo_write(request, &sending->w);
     return emitter;
