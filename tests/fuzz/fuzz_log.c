@@ -470,6 +470,7 @@ static sgi_entry *any_entry(const sgi_op *op)
 
 static void damaged_log(void)
 {
+    size_t most = (1 << 20) + 64 * in.left; /* no number takes memory for what it says */
     sgi_op *op = fake_op_new(server);
     sgi_op *copy = fake_op_new(server);
     op->logged = copy->logged = true; /* as sgi_record_read leaves them */
@@ -487,6 +488,7 @@ static void damaged_log(void)
         if (entry)
             sgi_entry_free(&tm.mem, entry);
         sgi_op_state(op);
+        fuzz_check(tm.peak < most);
     }
     sgi_op_unref(op);
     sgi_op_unref(copy);

@@ -590,6 +590,83 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
     }
 }
 
+#define TEXT "{\"type\":\"text\",\"text\":\"x\"}"
+#define IMAGE "{\"type\":\"image\"}"
+
+static segue_status apply_segment(const char *payload)
+{
+    return apply(op->next_log, SGI_ENTRY_SEGMENT, payload, strlen(payload));
+}
+
+/* Memory is never taken for what such a number promises. */
+static void a_place_that_no_block_can_have_is_corrupt(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "[3," TEXT "]",
+        "[9999999999999," TEXT "]",
+        "[18446744073709551614," TEXT "]",
+        "[18446744073709551615," TEXT "]",
+        "[18446744073709551616," TEXT "]", /* 0 and 2, if they wrap */
+        "[18446744073709551618," TEXT "]",
+        "[184467440737095516160," TEXT "]",
+        "[1," TEXT "]",  /* in an image, */
+        "[0," IMAGE "]", /* ... and an image in a text */
+        "[," TEXT "]",
+        "[-1," TEXT "]",
+        "[2 " TEXT "]",
+        "[2," TEXT,
+        "[2,]",
+        "[",
+    };
+    op = fake_op_new(server);
+    assert_int_equal(apply_segment(TEXT), SEGUE_OK);
+    assert_int_equal(apply_segment(IMAGE), SEGUE_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t live = tm.live;
+        tm.peak = live;
+        assert_int_equal(apply_segment(bad[i]), SEGUE_E_STORE_CORRUPT);
+        assert_int_equal(op->next_log, 3);
+        assert_true(tm.peak - live < 4096);
+    }
+    assert_int_equal(apply_segment("[0," TEXT "]"), SEGUE_OK);
+    assert_int_equal(apply_segment("[2," TEXT "]"), SEGUE_OK);
+    assert_int_equal(apply_segment(TEXT), SEGUE_E_STORE_CORRUPT); /* it has to say 3 */
+    assert_int_equal(apply_segment("[3," TEXT "]"), SEGUE_OK);
+}
+
+/* A log that may have lost segments has blocks that nobody knows, but no more than it has
+ * segments. What is known of the others takes no memory for those. */
+static void behind_a_gap_a_place_is_within_the_segments(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t segment;
+        const char *payload;
+        segue_status status;
+    } rows[] = {
+        {1000000000000, "[1000000000000," TEXT "]", SEGUE_E_STORE_CORRUPT},
+        {1000000000000, "[999999999990," TEXT "]", SEGUE_OK},
+        {1000000000001, "[999999999990," TEXT "]", SEGUE_OK},
+        {1000000000002, "[999999999991," TEXT "]", SEGUE_OK},
+        {UINT64_MAX - 1, TEXT, SEGUE_OK},
+    };
+    op = fake_op_new(server);
+    op->retention = sgi_zalloc(&tm.mem, sizeof *op->retention);
+    op->retention->earliest = 1;
+    size_t live = tm.live;
+    tm.peak = live;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = rows[i].payload;
+        sgi_entry *entry = sgi_entry_new(&tm.mem, SGI_ENTRY_SEGMENT, text, strlen(text));
+        entry->seq = entry->segment = entry->event = rows[i].segment;
+        assert_int_equal(sgi_op_apply(op, entry), rows[i].status);
+        sgi_entry_free(&tm.mem, entry);
+        assert_true(tm.peak - live < 4096);
+    }
+    assert_true(op->blocks == UINT64_MAX - 1);
+}
+
 /* Whoever wrote to the store, a NUL inside of a text does no harm. */
 static void texts_with_a_nul_do_no_harm(void **state)
 {
@@ -844,6 +921,8 @@ int main(void)
         CASE(a_full_store_and_no_memory_at_once_end_it_all_the_same),
         CASE(a_log_with_a_hole_or_behind_its_end_is_corrupt),
         CASE(counters_that_do_not_fit_are_corrupt),
+        CASE(a_place_that_no_block_can_have_is_corrupt),
+        CASE(behind_a_gap_a_place_is_within_the_segments),
         CASE(texts_with_a_nul_do_no_harm),
         CASE(a_reader_follows_what_becomes_durable),
         CASE(a_slow_reader_costs_a_bounded_tail_and_misses_nothing),

@@ -126,7 +126,7 @@ void sgi_fold_replace(sgi_fold *fold)
     sgi_buf_reset(&fold->content, SIZE_MAX);
     sgi_buf_reset(&fold->joints, SIZE_MAX);
     sgi_buf_reset(&fold->joined, SIZE_MAX);
-    sgi_texts_clear(&fold->texts);
+    sgi_texts_begin(&fold->texts, 0);
     sgi_fields_clear(&fold->fields);
     fold->voided = fold->segments;
     fold->count = 0;

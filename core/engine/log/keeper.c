@@ -34,6 +34,19 @@ sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, siz
     return entry;
 }
 
+/* A number that does not fit, or none: SGI_NO_PLACE. */
+static uint64_t read_place(const char **p, const char *end)
+{
+    const char *from = *p;
+    uint64_t place = 0;
+    for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
+        if (place > (SGI_NO_PLACE - 10) / 10)
+            return SGI_NO_PLACE;
+        place = place * 10 + (uint64_t)(**p - '0');
+    }
+    return *p > from ? place : SGI_NO_PLACE;
+}
+
 /* "[place,block]", or the block alone, which is an object. */
 bool sgi_entry_placed(const sgi_entry *entry, sgi_str *block, uint64_t *place)
 {
@@ -42,11 +55,12 @@ bool sgi_entry_placed(const sgi_entry *entry, sgi_str *block, uint64_t *place)
     *block = (sgi_str){p, entry->len};
     if (!entry->len || *p != '[')
         return false;
-    *place = 0;
-    for (p++; p < end && *p >= '0' && *p <= '9'; p++)
-        *place = *place * 10 + (uint64_t)(*p - '0');
-    if (end - p > 2)
+    p++;
+    *place = read_place(&p, end);
+    if (*place != SGI_NO_PLACE && end - p > 2 && *p == ',' && end[-1] == ']')
         *block = (sgi_str){p + 1, (size_t)(end - p) - 2};
+    else
+        *place = SGI_NO_PLACE;
     return true;
 }
 

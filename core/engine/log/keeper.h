@@ -34,7 +34,9 @@ TAILQ_HEAD(sgi_entry_list, sgi_entry);
 sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len);
 void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry);
 /* Of a segment: its content block, and the place that it says to have in the list of
- * them. False: it says none, and stands behind the others. */
+ * them; SGI_NO_PLACE for one that cannot be read. False: it says none, and stands behind
+ * the others. */
+#define SGI_NO_PLACE UINT64_MAX
 bool sgi_entry_placed(const sgi_entry *entry, sgi_str *block, uint64_t *place);
 void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
 

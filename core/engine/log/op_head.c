@@ -197,17 +197,43 @@ static void note_structured(sgi_op *op, sgi_json members)
                                      &op->structured_len, value);
 }
 
-/* Where it stands in the list, if not in a block that is there. */
+/* Where a segment stands in the list. */
+static uint64_t place_of(const sgi_op *op, const sgi_entry *entry, sgi_str *block)
+{
+    uint64_t place;
+    return sgi_entry_placed(entry, block, &place) ? place
+                                                  : entry->segment - 1 - op->voided_seg;
+}
+
+/* Can a segment of a stored log stand where it says? It begins the next block, or its
+ * text goes on in a text. Of blocks that have left the log nothing is known, but that
+ * each had a segment. */
+static bool can_stand(const sgi_op *op, const sgi_entry *entry)
+{
+    sgi_str block;
+    uint64_t place = place_of(op, entry, &block);
+    if (!sgi_op_is_whole(op))
+        return place <= entry->segment - 1 - op->voided_seg;
+    return place == op->blocks ||
+           (sgi_texts_has(&op->texts, place) && sgi_block_is_text(block));
+}
+
+/* If not in a block that is there, behind all others. */
 static bool apply_segment(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
-    uint64_t place;
-    if (!sgi_entry_placed(entry, &block, &place))
-        place = entry->segment - 1 - op->voided_seg;
+    uint64_t place = place_of(op, entry, &block);
     if (place < op->blocks)
         return true;
-    if (sgi_block_is_text(block) && !sgi_texts_add(&op->texts, place))
-        return false;
+    bool is_text = sgi_block_is_text(block);
+    if (place == op->blocks) {
+        if (is_text && !sgi_texts_add(&op->texts, place))
+            return false;
+    } else { /* those between have left the log, and so have all before them */
+        sgi_texts_begin(&op->texts, place);
+        if (is_text)
+            sgi_texts_add(&op->texts, place); /* the first needs no memory */
+    }
     op->blocks = place + 1;
     return true;
 }
@@ -217,7 +243,7 @@ static void apply_replace(sgi_op *op, const sgi_entry *entry)
     forget_structured(op);
     op->voided_seg = entry->segment;
     op->blocks = 0;
-    sgi_texts_clear(&op->texts);
+    sgi_texts_begin(&op->texts, 0);
 }
 
 bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
@@ -339,7 +365,7 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
     bool fits = sgi_entry_is_known(entry->kind) && !sgi_op_has_ended(op) &&
                 (continues(op, entry) || fails_behind_hole(op, entry) ||
                  (sgi_op_may_have_gaps(op) && continues_behind_gap(op, entry)));
-    if (!fits)
+    if (!fits || (entry->kind == SGI_ENTRY_SEGMENT && !can_stand(op, entry)))
         return SEGUE_E_STORE_CORRUPT;
     if (!sgi_head_apply(op, entry))
         return SEGUE_E_NOMEM;

@@ -4,7 +4,7 @@
 
 void sgi_texts_init(sgi_texts *texts, const sgi_mem *mem)
 {
-    texts->first = 0;
+    texts->from = texts->first = 0;
     sgi_buf_init(&texts->more, mem);
 }
 
@@ -13,32 +13,50 @@ void sgi_texts_free(sgi_texts *texts)
     sgi_buf_free(&texts->more);
 }
 
-void sgi_texts_clear(sgi_texts *texts)
+void sgi_texts_begin(sgi_texts *texts, uint64_t from)
 {
+    texts->from = from;
     texts->first = 0;
     sgi_buf_cut(&texts->more, 0);
 }
 
-bool sgi_texts_add(sgi_texts *texts, uint64_t place)
+bool sgi_texts_reserve(sgi_texts *texts, uint64_t end)
 {
     sgi_buf *more = &texts->more;
+    uint64_t known = end > texts->from ? end - texts->from : 0;
+    uint64_t bytes = known > FIRST ? (known - FIRST - 1) / 8 + 1 : 0;
+    if (bytes <= more->len)
+        return true;
+    uint64_t missing = bytes - more->len;
+    if (missing > SIZE_MAX / 2 || !sgi_buf_reserve(more, (size_t)missing)) {
+        more->failed = false; /* those that are known still are */
+        return false;
+    }
+    memset(more->p + more->len, 0, (size_t)missing);
+    more->len += (size_t)missing;
+    return true;
+}
+
+bool sgi_texts_add(sgi_texts *texts, uint64_t place)
+{
+    if (!sgi_texts_reserve(texts, place + 1))
+        return false;
+    place -= texts->from;
     if (place < FIRST) {
         texts->first |= UINT64_C(1) << place;
         return true;
     }
     place -= FIRST;
-    while (more->len <= place / 8 && !more->failed)
-        sgi_buf_add_char(more, 0);
-    if (more->failed) {
-        more->failed = false; /* those that are known still are */
-        return false;
-    }
-    more->p[place / 8] = (char)((unsigned char)more->p[place / 8] | 1U << place % 8);
+    char *bits = &texts->more.p[place / 8];
+    *bits = (char)((unsigned char)*bits | 1U << place % 8);
     return true;
 }
 
 bool sgi_texts_has(const sgi_texts *texts, uint64_t place)
 {
+    if (place < texts->from)
+        return false;
+    place -= texts->from;
     if (place < FIRST)
         return texts->first >> place & 1;
     place -= FIRST;
