@@ -11,8 +11,10 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     if (!sgpy_options_fill(&kept, SEGUE_STRUCT_RUNTIME_OPTIONS, &full, options))
         return NULL;
     sgpy_host *host = sgpy_host_new();
-    if (!host)
+    if (!host) {
+        sgpy_options_free(&kept);
         return PyErr_NoMemory();
+    }
     host->spare = Py_BuildValue(
         "(OiNsO)", Py_None, SGPY_EXCEPTION,
         PyObject_CallFunction(PyExc_MemoryError, "s", "an event is missing"), "dispatch",
@@ -29,6 +31,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
         full.log = sgpy_on_log;
     }
     segue_status status = segue_runtime_new(&full, &runtime, sgpy_error_slot());
+    sgpy_options_free(&kept);
     if (status != SEGUE_OK) {
         sgpy_host_end(host);
         sgpy_host_unref(host);

@@ -1,6 +1,6 @@
 # The parts of the library that a build may leave out. Each has a switch, the files that
-# belong to it alone, a file that stands in its place (core/absent), and what only it
-# links. Everything else in core is in each build.
+# are compiled only with it, a file that stands in its place (core/absent), and what only
+# it links. Everything else in core is in each build.
 include(CMakeDependentOption)
 
 option(SEGUE_HTTP "Streamable HTTP, client and server (libwebsockets, curl, libssl)" ON)
@@ -60,6 +60,7 @@ part(REDIS
     PACKAGES "Hiredis 0.14" LIBRARIES Hiredis::Hiredis FLAGS -lhiredis)
 if(SEGUE_REDIS AND Hiredis_TLS)
     find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
+    list(APPEND segue_packages "OpenSSL 3.0 COMPONENTS SSL")
     list(APPEND segue_libraries OpenSSL::SSL)
     list(APPEND segue_link_flags -lhiredis_ssl -lssl)
 endif()
@@ -71,5 +72,6 @@ foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")
     list(APPEND segue_packages ${package})
 endforeach()
 list(APPEND segue_libraries Libev::Libev OpenSSL::Crypto Threads::Threads m)
+list(REMOVE_DUPLICATES segue_packages)
 list(REMOVE_DUPLICATES segue_libraries)
 list(APPEND segue_link_flags -lcrypto -lev -pthread -lm)
