@@ -38,9 +38,9 @@ typedef struct sgi_role {
     void (*detached)(
         void *self);           /* the transport is gone for good; drops its reference */
     void (*freed)(void *self); /* the last reference is gone; NULL = nobody minds */
-    /* All output that was given before is written, by a byte stream, and what is there
-     * now is about to be given: true when it is to hear that this is written too. NULL =
-     * it minds nothing. */
+    /* A byte stream calls this before it takes output: everything taken earlier has been
+     * written. True asks for another call after the output taken now. NULL = the role
+     * needs no such call. */
     bool (*passed)(void *self);
 } sgi_role;
 

@@ -11,9 +11,9 @@
  * Latency: a start that comes of an event of libcurl's is launched in the same turn of
  * the loop; one that comes of another carrier's work in the next, which does not wait.
  *
- * Memory of ours is had in advance where libcurl could not do without: each exchange
- * brings the watchers for the sockets it may open, so that lack of memory fails one start
- * and not all streams.
+ * The pool allocates the watchers for the sockets of an exchange before the exchange
+ * starts, because libcurl fails as a whole when a socket cannot be watched. So lack of
+ * memory fails one start and not all streams.
  *
  * libcurl writes to sockets with MSG_NOSIGNAL, but the TLS library under it may not: see
  * sigpipe.h. */

@@ -13,8 +13,8 @@
  * (one block of libcurl's at most) and the exchange is paused.
  *
  * What the engine sets no time limit to ends by silence: a stream, and a message that has
- * no answer. So does what asks for a stream again: the limit of a call tells nothing of
- * it, as other answers about its task put that off. */
+ * no answer. A GET that resumes a stream also ends by silence, because other answers
+ * about the task restart the time limit of the call. */
 #include "transport/http_ask.h"
 
 #include <stdio.h>

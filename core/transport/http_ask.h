@@ -94,7 +94,8 @@ void sgi_http_ask_put_off(sgi_http_ask *ask, const char *why);
 void sgi_http_ask_drop(sgi_http_ask *ask, const char *why);
 
 /* The answer to initialize may begin a wire session; the old one is over, anyway. False
- * when its id cannot be kept, or is none: then the exchange was denied. */
+ * when its id is not valid, and the engine was told that the exchange was denied, or when
+ * there is no memory for the id. The caller then drops the exchange. */
 bool sgi_http_client_session(sgi_http_ask *ask, sgi_str session);
 /* An exchange is gone. */
 void sgi_http_client_asked(sgi_http_client *client);

@@ -221,8 +221,9 @@ static void who_would_have_a_hole_is_refused(void **state)
     http_wire_finish(call);
 }
 
-/* Without memory to be taken up it stays parked, and counted. */
-static void taking_up_without_memory_leaves_it_counted(void **state)
+/* Without memory to be taken up a stream stays as it is: with the transport that it has,
+ * or parked and counted. */
+static void taking_up_without_memory_changes_nothing(void **state)
 {
     (void)state;
     segue_call *call = start_and_cut(7);
@@ -230,18 +231,42 @@ static void taking_up_without_memory_leaves_it_counted(void **state)
         say(call, n, 1000);
     assert_int_equal(get(2, 0), 0); /* not read yet, when another comes */
     sgi_peer *peer = t.a.conn->self;
-    test_mem_rearm(&t.mem);
-    t.mem.fail_from = 1;
-    sgi_buf_reset(&peer->conn->out, 0);
-    assert_int_equal(http_wire_get(&t.b, "2-0"), 503);
-    test_mem_rearm(&t.mem);
-    assert_null(peer->conn->transport);
-    assert_true(t.server->parked_bytes > 0);
-    assert_bounded();
+    for (int parked = 0; parked < 2; parked++) {
+        int32_t streams = peer->who->streams;
+        size_t bytes = t.server->parked_bytes;
+        assert_int_equal(bytes > 0, parked);
+        test_mem_rearm(&t.mem);
+        t.mem.fail_from = 1;
+        sgi_buf_reset(&peer->conn->out, 0);
+        assert_int_equal(http_wire_get(&t.b, "2-0"), 503);
+        test_mem_rearm(&t.mem);
+        assert_ptr_equal(peer->conn->transport, parked ? NULL : &t.a);
+        assert_int_equal(peer->who->streams, streams);
+        assert_int_equal(t.server->parked_bytes, bytes);
+        assert_bounded();
+        http_wire_cut(&t.a);
+    }
     assert_int_equal(http_wire_get(&t.b, "2-0"), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: "), 10);
     assert_int_equal(t.server->parked_bytes, 0);
     http_wire_finish(call);
+}
+
+/* The stream of the session had no memory for a message while nobody read it. */
+static void dead_stream_is_not_listened_to(void **state)
+{
+    (void)state;
+    assert_int_equal(http_wire_get(&t.a, ""), 0);
+    const sgi_wire_session *session =
+        sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
+    sgi_conn *dead = session->listening->conn;
+    http_wire_text(&t.a);
+    http_wire_cut(&t.a);
+    assert_ptr_equal(session->listening->conn, dead);
+    sgi_conn_close(dead);
+    assert_int_equal(http_wire_get(&t.a, ""), 0);
+    assert_false(t.a.conn->closing);
+    assert_ptr_equal(session->listening->conn, t.a.conn);
 }
 
 /* An event of ours whose stream is over is not the stream to listen: on that one a call
@@ -277,7 +302,8 @@ int main(void)
         CASE(answers_that_come_late_are_bounded),
         CASE(answer_beyond_all_bounds_is_lost),
         CASE(stream_goes_on_without_what_is_too_large),
-        CASE(taking_up_without_memory_leaves_it_counted),
+        CASE(taking_up_without_memory_changes_nothing),
+        CASE(dead_stream_is_not_listened_to),
         CASE(stream_that_is_gone_is_refused),
         CASE(who_would_have_a_hole_is_refused),
     };

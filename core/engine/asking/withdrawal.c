@@ -5,9 +5,10 @@
  *     TOLD    over a byte stream: a connection that breaks may have lost it, so the next
  *             one is told as well; who knows the key already does nothing
  *
- * Each goes when it is settled, or when its time is over. One without a key names the id
- * of the call, which says something in its wire session alone: it goes with that. Over a
- * byte stream that is the connection, so there it is told once. */
+ * A withdrawal is dropped when the server has answered it or its time is over. A
+ * withdrawal without a key names the call by its id, which is valid in one wire session
+ * only, and is dropped when that session ends. Over a byte stream the connection is the
+ * wire session, so such a withdrawal is told once. */
 #include "engine/asking/withdrawal.h"
 
 #include "engine/asking/ask_exchange.h"

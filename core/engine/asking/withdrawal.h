@@ -8,9 +8,10 @@
 
 #include "engine/asking/session.h"
 
-/* So long after it was lost a withdrawal is told again. */
+/* The delay, in ms, before a lost withdrawal is sent again. */
 #define SGI_WITHDRAWAL_AGAIN_MS 250
-/* So long after the call was given up it is told for the last time. */
+/* The time, in ms, after which a withdrawal is not sent any more. It runs from the
+ * moment at which the call was given up. */
 #define SGI_WITHDRAWAL_MS 5000
 /* Of a session, at once. What is beyond them is told once. */
 #define SGI_WITHDRAWALS_MAX 64

@@ -57,8 +57,8 @@ static bool is_single(const sgi_push *push)
     return push->conn->no_events || push->conn->apart;
 }
 
-/* Which one is the last is known at its end. Over HTTP each begins an event stream, or
- * goes on with it, but where one message must do. */
+/* Whether a response is the last is decided at its end. Over HTTP each response is an
+ * event of the stream, unless there can be only one response. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
     if (!push->reply->peer)

@@ -90,7 +90,8 @@ bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id)
         return false;
     }
     if (!sgi_json_plain_string(value, id))
-        *id = value; /* ours need no escapes: with its quotes it cannot match one */
+        *id = value; /* ids made here contain no escapes: an escaped id is left quoted
+                        and matches none */
     return true;
 }
 

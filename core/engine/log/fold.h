@@ -17,9 +17,11 @@ typedef struct sgi_fold {
     size_t last;       /* where the last block begins in content */
     bool only_objects; /* structuredContent that is no object is not written */
     bool is_message;   /* pieces of one: text is joined, and one block is no list */
-    bool ends_in_text; /* ... that was joined: its quote stands before the last byte */
-    sgi_buf joints;    /* texts that go on in a block before the last: where, */
-    sgi_buf joined;    /* ... and what is to stand there, between the quotes */
+    bool
+        ends_in_text; /* text was joined to the last block, whose JSON ends in a quote and
+                          a brace */
+    sgi_buf joints;   /* texts that go on in a block before the last: where, */
+    sgi_buf joined;   /* ... and what is to stand there, between the quotes */
 } sgi_fold;
 
 /* The list is "content" until another is named. */

@@ -67,7 +67,7 @@ typedef enum sgi_job_kind {
     SGI_JOB_CLAIM,
     SGI_JOB_PURGE,   /* now_ms -> next_ms */
     SGI_JOB_LIST,    /* of principal key, behind now_ms and task_id, max_found */
-    SGI_JOB_LEAVE,   /* id: its growth is no news to us any more */
+    SGI_JOB_LEAVE,   /* id: the store no longer reports growth of this operation */
     SGI_JOB_POST,    /* id, letter */
     SGI_JOB_RELEASE, /* id: it is for others to claim */
     SGI_JOB_NOTHING  /* comes back when the commit before it is known to be done */

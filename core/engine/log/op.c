@@ -26,7 +26,8 @@
 #define TAIL_KEEP (256 * 1024)  /* kept for readers that follow */
 #define LINGER_KEEP (64 * 1024) /* kept of an ended operation while it stays in memory */
 #define END_RETRY_MS 100
-/* More numbers than a store loses, which is what came in seconds. */
+/* The gap left in the numbering. It is larger than the number of entries a store can lose
+ * in a few seconds. */
 #define HOLE (UINT64_C(1) << 24)
 
 sgi_op *sgi_op_new(segue_server *server, sgi_str item_name, sgi_str params)

@@ -79,7 +79,8 @@ typedef enum sgi_state {
 
 /* Whose an operation is. All that writes, runs or shows one asks for this. */
 typedef enum sgi_hold {
-    SGI_HOLD_NEW = 0,   /* ours; a keyed one, or one that can be resumed, runs when it is
+    SGI_HOLD_NEW = 0,   /* this server owns the operation and its handler has not started;
+                           a keyed or resumable one starts once its creation is
                            durable */
     SGI_HOLD_HERE,      /* ours; it was started here, or need not be */
     SGI_HOLD_ELSEWHERE, /* another server on the store runs it: following.h */
@@ -136,7 +137,8 @@ enum sgi_cap {
     SGI_CAP_TASK_CANCEL = 512, /* ... that can be cancelled */
     SGI_CAP_TASKS_2025 = 1024, /* 2026-07-28: it has declared the tasks before those */
     SGI_CAP_REPLACE = 2048,  /* 2025-11-25: segments that it was sent may be made void */
-    SGI_CAP_NOBODY = 1 << 30 /* of what cannot be asked */
+    SGI_CAP_NOBODY = 1 << 30 /* required by a method that no client can be
+                                asked; no client has it */
 };
 /* What it can be asked. */
 #define SGI_CAPS_ASK                                                                     \

@@ -218,7 +218,7 @@ static bool can_stand(const sgi_op *op, const sgi_entry *entry)
            (sgi_texts_has(&op->texts, place) && sgi_block_is_text(block));
 }
 
-/* If not in a block that is there, behind all others. */
+/* Counts the block, unless the segment continues a block that exists. */
 static bool apply_segment(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;

@@ -1,6 +1,7 @@
 /* A task is asked where it was made: by the conversation of that request, or the stream
- * that its session listens on; else, like a call, where somebody waits for its end, or
- * takes its segments, as who called again with the key of the call. */
+ * that its session listens on. Otherwise it is asked, like a plain call, on a stream that
+ * waits for its end or receives its segments, for example that of a client that repeated
+ * the call with its key. */
 #include "engine/serving/ask_place.h"
 
 #include "engine/dialect/tasks_2025.h"
@@ -24,8 +25,9 @@ sgi_conn *sgi_place_listening(const sgi_wire_session *session)
     return peer && sgi_place_is_read(peer->conn) ? peer->conn : NULL;
 }
 
-/* The conversation of a request. now: only if somebody reads it; else what is sent may
- * be for who comes for it. */
+/* The conversation of a request. With `now` a client must read the conversation at this
+ * moment. Without it a parked stream, which the client may take up later, is good
+ * enough. */
 static bool find_in(const sgi_peer *peer, bool now, sgi_place *found)
 {
     sgi_conn *conn = peer->conn;

@@ -83,9 +83,9 @@ static void let_next_go(sgi_asks *asks)
 
 /* ---- asking ---- */
 
-/* A question is out on a stream that nobody reads, and may not be come back for: where
- * somebody reads now it is asked anew. In the same session that is so once its client has
- * called again, or waits for the result again. */
+/* The question was sent on a stream that nobody reads and that the client may never take
+ * up again. It is asked anew where the client reads now; within the same session only
+ * after the client has repeated the call or waits for the result again. */
 static bool is_stranded(const sgi_op *op, const sgi_ask *ask)
 {
     sgi_place where;

@@ -14,7 +14,8 @@ static const char not_taken[] = "The server that asked cannot be reached through
 
 /* ---- the mailbox ---- */
 
-/* The digest of no name: what belongs to it is found by nobody. */
+/* A mailbox is owned by a digest that no principal has (all 0xff), so no client can look
+ * it up. */
 static void write_owner(uint8_t digest[SGI_DIGEST_SIZE])
 {
     memset(digest, 0xff, SGI_DIGEST_SIZE);
@@ -107,7 +108,8 @@ void sgi_mail_close(segue_server *server)
     sgi_mail_drop(box);
 }
 
-/* Its name is spent. */
+/* The server takes a new name, because questions sent under the old name can no longer
+ * be answered. */
 void sgi_mail_lost(sgi_op *box)
 {
     segue_server *server = box->server;

@@ -18,7 +18,7 @@ bool sgi_mail_is_opening(const segue_server *server);
 /* The server goes away. */
 void sgi_mail_close(segue_server *server);
 bool sgi_mail_is_box(const sgi_op *op);
-/* Another server may have taken ours, and made away with it: there is a new one. */
+/* Replaces our mailbox after another server may have claimed and deleted it. */
 void sgi_mail_lost(sgi_op *box);
 /* One of a server that died is ours: it leaves the store. */
 void sgi_mail_drop(sgi_op *box);

@@ -1,13 +1,13 @@
 /* Who may come back to a server whose listener closes: a client that was cut off, or told
  * to come again, from a call that runs here. It has a resume token, a task id, a key or
- * an event of the stream. Where what the server stores ends with its process, such a
- * client is also waited for when the call has ended meanwhile: no other server can answer
- * it. The answer to a call of the handshake eras is in no store at all. */
+ * an event of the stream. A server whose store ends with the process also waits for a
+ * client whose call has already ended, because no other server has the answer. The answer
+ * to a call of the handshake eras is in no store, so its client is always waited for. */
 #include "engine/serving/call.h"
 #include "engine/serving/wire_session.h"
 
-/* The operation keeps its call until its end is stored, and is told or found from then
- * on. A call that is over and whose end is not stored yet still belongs to its client. */
+/* op->call is set until the end of the operation is stored. After that the client is told
+ * the end, or finds it in the store. */
 static bool can_come_back(const segue_call *call)
 {
     const sgi_op *op = call->op;

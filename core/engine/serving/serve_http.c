@@ -372,6 +372,8 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
         return NULL;
     }
     peer = session->listening; /* an unknown id counts as none (R-975-18) */
+    if (peer && peer->conn->closing && !peer->conn->transport)
+        peer = NULL; /* it had no memory for a message, and says no more */
     /* who names the stream of GET of another server has seen nothing of this one */
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;

@@ -418,25 +418,25 @@ static void uncount_stream(sgi_peer *peer)
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport)
 {
     sgi_conn *conn = peer->conn;
+    sgi_buf again;
+    sgi_buf_init(&again, sgi_engine_mem(conn->engine));
+    sgi_replay_copy(conn->replay, after, &again);
+    if (again.failed) {
+        sgi_buf_free(&again);
+        return false;
+    }
     if (conn->transport)
         conn->engine->host.close(conn->engine->host.user, conn); /* the newest one wins */
     conn->told = conn->parting = false;
-    sgi_buf_cut(&conn->out, 0);
-    sgi_replay_copy(conn->replay, after, &conn->out);
-    bool ok = !conn->out.failed;
-    conn->transport = ok ? transport : NULL;
-    if (ok) {
-        peer->server->counts.resumes++;
-        peer->server->counts.sent_again += conn->out.len;
-        count_parked(peer, 0);
-        sgi_conn_tell(conn);
-        sgi_resumables_rejoined(peer);
-    } else {
-        uncount_stream(peer);
-        sgi_buf_reset(&conn->out, 0);
-        sgi_wire_session_kept(peer);
-    }
-    return ok;
+    sgi_buf_free(&conn->out);
+    conn->out = again;
+    conn->transport = transport;
+    peer->server->counts.resumes++;
+    peer->server->counts.sent_again += conn->out.len;
+    count_parked(peer, 0);
+    sgi_conn_tell(conn);
+    sgi_resumables_rejoined(peer);
+    return true;
 }
 
 void sgi_wire_session_got(sgi_peer *peer)
@@ -488,7 +488,8 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
     before = conn->out.len;
     sgi_sse_write_retry(&conn->out, retry_ms);
     if (conn->out.failed)
-        sgi_buf_cut(&conn->out, before); /* a second, or what it was told last */
+        sgi_buf_cut(&conn->out, before); /* without the retry line the client waits one
+                                            second, or the time it was told last */
     conn->parting = true;
     sgi_conn_tell(conn);
     return SEGUE_OK;

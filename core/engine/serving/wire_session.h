@@ -65,7 +65,7 @@ bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream);
  * so much. */
 void sgi_wire_session_kept(sgi_peer *peer);
 /* A transport takes up an exchange that was let go of, or takes it over: what came after
- * the event is sent again. False when out of memory: then nobody carries it. */
+ * the event is sent again. False when out of memory: then nothing has changed. */
 bool sgi_wire_session_take_up(sgi_peer *peer, uint64_t after, void *transport);
 /* A GET carries it: until it is let go of it counts as a stream of its principal. */
 void sgi_wire_session_got(sgi_peer *peer);
