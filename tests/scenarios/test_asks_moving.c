@@ -117,6 +117,24 @@ static void before_it_is_a_task_it_is_asked_anew(world *w)
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("Hi")));
 }
 
+/* Its first question is not for this client, the second one is. */
+static void what_who_waits_can_answer_is_asked(world *w)
+{
+    char id[WIRE_ID];
+    wire *c = legacy_connect(w, "ada", "{\"sampling\":{},\"elicitation\":{}}");
+    const char *task =
+        legacy_make_task(c, "1", "ask_model_task", "\"and_person\":true", NULL);
+    asker_asked(c, SAMPLE, id);
+    asker_asked(c, "elicitation/create", id);
+    wire_cut(c);
+    wire *next = legacy_connect(w, "ada", "{\"elicitation\":{}}");
+    legacy_ask_about(next, "1", "tasks/result", task, NULL);
+    asker_asked(next, "elicitation/create", id);
+    wire_quiet(next);
+    asker_reply(next, id, "{\"action\":\"decline\"}");
+    asker_got(wire_response(next, "1"), "{\"action\":\"decline\"}");
+}
+
 /* So many questions of a session are out at most (256); the others wait their turn. */
 static void questions_are_bounded(world *w)
 {
@@ -155,6 +173,8 @@ static void many_tasks(segue_server_options *options)
 static const scenario scenarios[] = {
     {"questions are bounded", questions_are_bounded, ONLY_HERE | NOT_HTTP | ONE_DRIVE,
      many_tasks},
+    ROW("what who waits can answer is asked", what_who_waits_can_answer_is_asked,
+        ONLY_HERE | ONE_DRIVE),
     ROW("a cancelled call cancels it", a_cancelled_call_cancels_it,
         ONLY_HERE | ONE_DRIVE),
     ROW("what cannot be cancelled is not", what_cannot_be_cancelled_is_not,

@@ -36,6 +36,19 @@ static void on_answer(void *user, segue_call *call, segue_status status, const c
                json ? len : strlen(segue_status_name(status)), status != SEGUE_OK);
 }
 
+/* A second question beside the first, if the arguments say so. */
+static void ask_person(asking *a)
+{
+    static const char question[] =
+        "{\"message\":\"Sure?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":"
+        "{}}}";
+    size_t len;
+    const char *params = segue_call_params(a->call, &len);
+    if (params && strstr(params, "\"and_person\""))
+        segue_call_require_input(a->call, NULL, "elicitation/create", question,
+                                 sizeof question - 1, on_answer, a, NULL, NULL);
+}
+
 static void run_ask(void *user, segue_call *call)
 {
     static const char question[] =
@@ -46,8 +59,10 @@ static void run_ask(void *user, segue_call *call)
     segue_status status =
         segue_call_require_input(call, NULL, "sampling/createMessage", question,
                                  sizeof question - 1, on_answer, a, free, NULL);
-    if (status == SEGUE_OK)
+    if (status == SEGUE_OK) {
+        ask_person(a);
         return;
+    }
     finish(a, segue_status_name(status), strlen(segue_status_name(status)), 1);
     free(a);
 }

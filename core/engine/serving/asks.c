@@ -68,19 +68,6 @@ static void forget(sgi_ask *ask)
     sgi_op_unref(op);
 }
 
-/* One of those that wait has its turn. */
-static void let_next_go(sgi_asks *asks)
-{
-    sgi_ask *ask = TAILQ_FIRST(&asks->waiting);
-    if (!ask || asks->out_count >= OUT_MAX)
-        return;
-    sgi_op *op = ask->op;
-    sgi_op_ref(op);
-    forget(ask);
-    sgi_asks_place(op);
-    sgi_op_unref(op);
-}
-
 /* ---- asking ---- */
 
 /* The question was sent on a stream that nobody reads and that the client may never take
@@ -106,11 +93,12 @@ static bool is_due(const sgi_op *op, const sgi_input *input)
            !(input->asker && sgi_asker_is_over(input->asker));
 }
 
-static bool is_askable(const sgi_input *input, const sgi_place *where)
+/* It is due, and there is a place whose client answers what it asks for. */
+static bool can_be_sent(const sgi_op *op, const sgi_input *input, sgi_place *where)
 {
-    return !(
-        sgi_input_needs(input->method, (sgi_json){input->params, input->params_len}) &
-        ~where->caps);
+    sgi_json params = {input->params, input->params_len};
+    return is_due(op, input) && sgi_place_find(op, where) &&
+           !(sgi_input_needs(input->method, params) & ~where->caps);
 }
 
 /* Where the asker of a question can go on; NULL = nowhere now. */
@@ -155,9 +143,22 @@ bool sgi_asks_are_due(const sgi_op *op)
         if (has_words(input))
             return true;
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (is_due(op, input))
-            return sgi_place_find(op, &where) && is_askable(input, &where);
+        if (can_be_sent(op, input, &where))
+            return true;
     return false;
+}
+
+/* One of those that wait has its turn. */
+static void let_next_go(sgi_asks *asks)
+{
+    sgi_ask *ask = TAILQ_FIRST(&asks->waiting);
+    if (!ask || asks->out_count >= OUT_MAX)
+        return;
+    sgi_op *op = ask->op;
+    sgi_op_ref(op);
+    forget(ask);
+    sgi_asks_place(op);
+    sgi_op_unref(op);
 }
 
 static void asker_ended(sgi_op *op, sgi_input *input, sgi_asked_end how, sgi_json json);
@@ -288,8 +289,7 @@ void sgi_asks_send(sgi_op *op)
     sgi_op_ref(op);
     say_more(op);
     TAILQ_FOREACH(input, &op->inputs, link)
-        if (ok && is_due(op, input) && sgi_place_find(op, &where) &&
-            is_askable(input, &where))
+        if (ok && can_be_sent(op, input, &where))
             ok = put_out(op, input, &where);
     if (!ok)
         sgi_op_give_up(op, "Out of memory for a question");
