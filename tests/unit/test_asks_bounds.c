@@ -143,6 +143,57 @@ static void questions_of_a_session_are_bounded(void **state)
     }
 }
 
+/* The first that waits is of a task that can be asked nowhere any more: its turn goes to
+ * the next one. When its client listens again, it is asked too. */
+static void a_turn_that_cannot_be_taken_is_passed_on(void **state)
+{
+    http_wire wires[CALLS], stream;
+    segue_call *calls[CALLS];
+    char id[16];
+    (void)state;
+    open_session(&t.a);
+    for (int i = 0; i < CALLS; i++) {
+        http_wire_init(&wires[i], t.server, "ada");
+        wires[i].head = t.a.head;
+    }
+    http_wire_init(&stream, t.server, "ada");
+    stream.head = t.a.head;
+    assert_int_equal(http_wire_get(&stream, NULL), 0);
+    for (int i = 0; i < CALLS - 1; i++) {
+        snprintf(id, sizeof id, "%d", 10 + i);
+        calls[i] = http_wire_start(&wires[i], id);
+        sgi_serve_open_stream(wires[i].conn);
+        ask(calls[i], PER_CALL);
+    }
+    t.b.head = t.a.head;
+    http_wire_legacy(&t.b, "21", "tools/call", "\"name\":\"tool\",\"task\":{}");
+    segue_call *task = http_wire_call(t.server);
+    while (fake_store_commit(&t.host, SEGUE_OK))
+        fake_host_deliver(&t.host);
+    assert_true(http_wire_says(&t.b, "\"taskId\""));
+    ask(task, 1);
+    while (fake_store_commit(&t.host, SEGUE_OK))
+        fake_host_deliver(&t.host);
+    assert_int_equal(http_wire_count(http_wire_text(&stream), QUESTION), 0);
+    http_wire_cut(&stream);
+    calls[CALLS - 1] = http_wire_start(&wires[CALLS - 1], "30");
+    sgi_serve_open_stream(wires[CALLS - 1].conn);
+    ask(calls[CALLS - 1], 1);
+    assert_false(http_wire_says(&wires[CALLS - 1], QUESTION));
+    assert_int_equal(answer(&t.a, id_of(http_wire_text(&wires[0]), 0)), 202);
+    assert_true(http_wire_says(&wires[CALLS - 1], QUESTION));
+    assert_int_equal(answer(&t.a, id_of(http_wire_text(&wires[0]), 1)), 202);
+    assert_int_equal(http_wire_get(&stream, NULL), 0);
+    fake_host_deliver(&t.host);
+    assert_int_equal(http_wire_count(http_wire_text(&stream), QUESTION), 1);
+    http_wire_finish(task);
+    for (int i = 0; i < CALLS; i++) {
+        http_wire_finish(calls[i]);
+        http_wire_free(&wires[i]);
+    }
+    http_wire_free(&stream);
+}
+
 static void a_question_is_asked_again_by_its_event(void **state)
 {
     char body[64], id[96];
@@ -201,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(questions_of_a_session_are_bounded),
+        CASE(a_turn_that_cannot_be_taken_is_passed_on),
         CASE(a_question_is_asked_again_by_its_event),
         CASE(a_question_that_was_heard_is_not_asked_again),
     };

@@ -148,17 +148,23 @@ bool sgi_asks_are_due(const sgi_op *op)
     return false;
 }
 
-/* One of those that wait has its turn. */
+/* The first of those that wait that can be sent here now has its turn. One before it has
+ * no place, or another one: it is due like any other that is not out. */
 static void let_next_go(sgi_asks *asks)
 {
-    sgi_ask *ask = TAILQ_FIRST(&asks->waiting);
-    if (!ask || asks->out_count >= OUT_MAX)
-        return;
-    sgi_op *op = ask->op;
-    sgi_op_ref(op);
-    forget(ask);
-    sgi_asks_place(op);
-    sgi_op_unref(op);
+    bool goes = false;
+    sgi_ask *ask;
+    sgi_place where;
+    while (!goes && asks->out_count < OUT_MAX && (ask = TAILQ_FIRST(&asks->waiting))) {
+        sgi_op *op = ask->op;
+        const sgi_input *input = ask->input;
+        sgi_op_ref(op);
+        forget(ask);
+        goes =
+            sgi_asks_are_due(op) && can_be_sent(op, input, &where) && where.asks == asks;
+        sgi_asks_place(op);
+        sgi_op_unref(op);
+    }
 }
 
 static void asker_ended(sgi_op *op, sgi_input *input, sgi_asked_end how, sgi_json json);
