@@ -299,6 +299,35 @@ static void a_full_log_refuses_the_list_and_still_ends(void **state)
     }
 }
 
+/* The bits that tell which blocks are texts take memory from the 65th block on. */
+static void a_list_of_many_texts_is_taken_whole_or_not(void **state)
+{
+    (void)state;
+    size_t refused = 1;
+    int failures = -1;
+    for (size_t at = 1; refused; at++, failures++) {
+        struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+        op = fake_task_new(server);
+        fake_store_settle(&host);
+        for (int i = 0; i < 70; i++)
+            add(&list, SGI_ENTRY_SEGMENT, "{\"type\":\"text\",\"text\":\"x\"}");
+        add(&list, SGI_ENTRY_RESULT, "{}");
+        test_mem_rearm(&tm);
+        tm.fail_at = at;
+        segue_status status = sgi_op_append_list(op, &list);
+        refused = tm.failed;
+        test_mem_rearm(&tm);
+        assert_int_equal(status, refused ? SEGUE_E_NOMEM : SEGUE_OK);
+        assert_int_equal(op->next_log, refused ? 1 : 72);
+        assert_int_equal(op->blocks, refused ? 0 : 70);
+        fake_store_settle(&host);
+        assert_replays();
+        sgi_op_unref(op);
+        op = NULL;
+    }
+    assert_true(failures > 0);
+}
+
 static void segments_are_counted_fields_are_not(void **state)
 {
     (void)state;
@@ -907,6 +936,7 @@ int main(void)
         CASE(without_memory_a_list_is_appended_whole_or_not_at_all),
         CASE(without_memory_an_end_can_be_tried_again),
         CASE(a_full_log_refuses_the_list_and_still_ends),
+        CASE(a_list_of_many_texts_is_taken_whole_or_not),
         CASE(segments_are_counted_fields_are_not),
         CASE(a_payload_too_large_for_an_entry_is_refused),
         CASE(producers_wait_while_too_much_is_not_durable),

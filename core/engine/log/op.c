@@ -181,6 +181,16 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     return SEGUE_E_LIMIT;
 }
 
+/* What the entries behind the first need: once the first is taken, none may fail. */
+static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
+{
+    uint64_t end = op->blocks;
+    const sgi_entry *entry;
+    TAILQ_FOREACH(entry, list, link)
+        end += entry->kind == SGI_ENTRY_SEGMENT;
+    return sgi_texts_reserve(&op->texts, end);
+}
+
 /* The store refused entries and there was no memory to end it: until there is, nothing is
  * to follow what is missing, and no result to be made of the rest. */
 static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
@@ -206,6 +216,8 @@ static segue_status append_list(sgi_op *op, struct sgi_entry_list *list, bool li
         status = SEGUE_E_CLOSED;
     if (sgi_op_has_ended(op) || is_beyond_repair(op, list) || !sgi_op_is_ours(op))
         status = SEGUE_E_TERMINAL;
+    if (status == SEGUE_OK && !make_room(op, list))
+        status = SEGUE_E_NOMEM;
     while (status == SEGUE_OK && (entry = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, entry, link);
         if (!take_entry(op, entry)) {

@@ -319,7 +319,8 @@ void sgi_op_unref(sgi_op *op);
 
 /* Appends entries that are made but not numbered: all, or none and the list is freed.
  * Only the first may be of a kind that copies its payload into the head (status, inputs,
- * checkpoint, errors). */
+ * checkpoint, errors). What segments take, one bit each, is taken for the whole list
+ * before the first. */
 segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
 /* Appends one entry. SEGUE_E_TERMINAL after the final, SEGUE_E_LIMIT when the log is
  * full. */
