@@ -1,4 +1,5 @@
 /* Requests that survive a disconnect (SEP-975): policy, resume, status, clocks. */
+#include "runtime/runtime.h"
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -597,6 +598,31 @@ static void a_wrong_token_does_not_end_the_call(world *w)
     assert_true(*json_at(wire_response(c, "123"), "result.content.1"));
 }
 
+static bool no_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
+                      const sgi_str *parts, size_t count)
+{
+    (void)hasher;
+    (void)out;
+    (void)parts;
+    (void)count;
+    return false;
+}
+
+/* The crypto library is out of memory: that is said, and nothing is left behind. */
+static void a_token_that_cannot_be_digested(world *w)
+{
+    wire *c = legacy_connect(w, NULL, CAPS_Z);
+    sgi_engine *engine = sgi_runtime_engine(w->runtime);
+    sgi_digest_fn digest = engine->digest;
+    engine->digest = no_digest;
+    wire_ask_plain(c, "123", "requests/resume", "\"resumeToken\":\"a.b\"");
+    const char *refusal = wire_response(c, "123");
+    engine->digest = digest;
+    assert_code(refusal, -32603);
+    wire_ask_plain(c, "124", "requests/resume", "\"resumeToken\":\"a.b\"");
+    assert_code(wire_response(c, "124"), -32602);
+}
+
 static const scenario scenarios[] = {
     {"R-975-11 a wrong token does not end the call on its pipe",
      a_wrong_token_does_not_end_the_call, ONE_DRIVE | NOT_HTTP, NULL},
@@ -606,6 +632,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONLY_HTTP, NULL},
     {"AS-95 a request is resumed while it runs", as_95_running, ONLY_HERE, NULL},
     {"AS-97 wrong tokens and ids, all alike", as_97, ONLY_HERE, NULL},
+    {"R-975-11 a token that cannot be digested", a_token_that_cannot_be_digested,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-32 guessing of tokens is limited per principal", guessing_is_limited,
      ONLY_HERE | ONE_DRIVE, three_guesses},
     {"AS-98 AS-106 a status, and a question that is asked again", as_98, ONLY_HERE, NULL},

@@ -135,14 +135,16 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     looking *look = sgi_zalloc(mem, sizeof *look);
     sgi_str id = {0};
-    if (look)
+    if (look) {
+        look->engine = server->engine;
         look->id = sgi_text_dup(mem, request_id);
+    }
     if (!look || !look->id || !read_token(in, &id, look->hash)) {
-        sgi_release(mem, look, sizeof *look);
+        if (look)
+            end_looking(look);
         sgi_tool_call_give_up(reply, NULL);
         return;
     }
-    look->engine = server->engine;
     look->reply = reply;
     look->known = known;
     memcpy(look->after_tag, in->peer->after_tag, sizeof look->after_tag);
