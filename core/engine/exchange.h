@@ -197,13 +197,20 @@ typedef enum sgi_ask_kind {
     SGI_ASK_LISTEN       /* GET: the stream of the session; without an answer */
 } sgi_ask_kind;
 
+/* How long it may take, and who may wait for it. */
+typedef enum sgi_ask_span {
+    SGI_ASK_BRIEF = 0, /* answered at once, whatever else is under way, which may wait */
+    SGI_ASK_REQUEST,   /* ended by the engine when it is silent for too long */
+    SGI_ASK_LONG,      /* ended by the transport alone, as what follows is */
+    SGI_ASK_STANDING   /* open as long as the session */
+} sgi_ask_span;
+
 /* Texts of headers; empty (of name: p NULL) = not sent. They live as long as the
  * exchange. */
 typedef struct sgi_ask_head {
     sgi_ask_kind kind;
     bool modern;
-    bool
-        has_limit; /* it is ended when it takes too long; else the transport sees to it */
+    sgi_ask_span span;
     sgi_str version;    /* MCP-Protocol-Version */
     sgi_str method;     /* Mcp-Method */
     sgi_str name;       /* Mcp-Name, in the form of a header */

@@ -81,8 +81,8 @@ static sgi_fetcher *make(segue_runtime *rt, const sgi_fetch_settings *settings)
     if (!fetcher)
         return NULL;
     fetcher->refs = 1;
-    TAILQ_INIT(&fetcher->waiting[0]);
-    TAILQ_INIT(&fetcher->waiting[1]);
+    for (int lane = 0; lane < SGI_FETCH_LANES; lane++)
+        TAILQ_INIT(&fetcher->waiting[lane]);
     if (copy_settings(mem, &fetcher->settings, settings))
         fetcher->pool = sgi_fetch_pool_join(rt);
     if (fetcher->pool)
@@ -260,7 +260,7 @@ static sgi_fetch *make_fetch(const sgi_mem *mem, const sgi_fetch_request *reques
     fetch->size = size;
     fetch->method = request->method;
     fetch->once = request->once;
-    fetch->lasting = request->lasting;
+    fetch->lane = request->lane;
     fetch->public_only = request->public_only;
     if (request->excepted)
         fetch->excepted = *request->excepted;
@@ -282,23 +282,25 @@ static void enqueue(sgi_fetch *fetch)
 {
     fetch->stage = SGI_FETCH_QUEUED;
     fetch->counted = true;
-    fetch->fetcher->busy[fetch->lasting]++;
+    fetch->fetcher->busy[fetch->lane]++;
     sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
 }
 
-static bool has_room(const sgi_fetcher *fetcher, bool lasting)
+static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     size_t most = fetcher->settings.max_exchanges;
     const size_t *busy = fetcher->busy;
-    return !most || (busy[lasting] < most && busy[0] + busy[1] < 2 * most);
+    size_t turning = busy[SGI_FETCH_REQUEST] + busy[SGI_FETCH_STREAM];
+    bool may_turn = lane == SGI_FETCH_REQUEST || lane == SGI_FETCH_STREAM;
+    return !most || (busy[lane] < most && (!may_turn || turning < 2 * most));
 }
 
-/* One has ended, or is now of the other kind. */
-static void start_next(sgi_fetcher *fetcher, bool lasting)
+/* One of the lane has ended, or is now of another lane. */
+static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
-    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lasting]);
-    if (next && has_room(fetcher, lasting)) {
-        TAILQ_REMOVE(&fetcher->waiting[lasting], next, to_do);
+    sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lane]);
+    if (next && has_room(fetcher, lane)) {
+        TAILQ_REMOVE(&fetcher->waiting[lane], next, to_do);
         enqueue(next);
     }
 }
@@ -321,10 +323,10 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     fetch->user = user;
     fetcher->refs++;
     sgi_fetch_pool_add(pool, fetch);
-    if (has_room(fetcher, fetch->lasting))
+    if (has_room(fetcher, fetch->lane))
         enqueue(fetch);
     else
-        TAILQ_INSERT_TAIL(&fetcher->waiting[fetch->lasting], fetch, to_do);
+        TAILQ_INSERT_TAIL(&fetcher->waiting[fetch->lane], fetch, to_do);
     *out = fetch;
     return SEGUE_OK;
 }
@@ -332,12 +334,12 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
 void sgi_fetch_lasts(sgi_fetch *fetch)
 {
     sgi_fetcher *fetcher = fetch->fetcher;
-    if (fetch->lasting)
+    if (fetch->lane != SGI_FETCH_REQUEST)
         return;
-    fetch->lasting = true;
-    fetcher->busy[0]--;
-    fetcher->busy[1]++;
-    start_next(fetcher, false);
+    fetch->lane = SGI_FETCH_STREAM;
+    fetcher->busy[SGI_FETCH_REQUEST]--;
+    fetcher->busy[SGI_FETCH_STREAM]++;
+    start_next(fetcher, SGI_FETCH_REQUEST);
 }
 
 void sgi_fetch_pause(sgi_fetch *fetch, bool paused)
@@ -353,7 +355,7 @@ void sgi_fetch_cancel(sgi_fetch *fetch)
         return;
     fetch->cancelled = true;
     if (fetch->stage == SGI_FETCH_WAITING)
-        TAILQ_REMOVE(&fetch->fetcher->waiting[fetch->lasting], fetch, to_do);
+        TAILQ_REMOVE(&fetch->fetcher->waiting[fetch->lane], fetch, to_do);
     sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
 }
 
@@ -362,12 +364,12 @@ void sgi_fetch_gone(sgi_fetch *fetch)
     sgi_fetcher *fetcher = fetch->fetcher;
     const sgi_mem *mem = mem_of(fetcher->pool);
     if (fetch->counted)
-        fetcher->busy[fetch->lasting]--;
+        fetcher->busy[fetch->lane]--;
     sgi_buf_free(&fetch->body);
     sgi_buf_free(&fetch->head);
     sgi_release(mem, fetch, fetch->size);
-    start_next(fetcher, false);
-    start_next(fetcher, true);
+    for (int lane = 0; lane < SGI_FETCH_LANES; lane++)
+        start_next(fetcher, (sgi_fetch_lane)lane);
     unref(fetcher);
 }
 

@@ -32,8 +32,8 @@ typedef struct sgi_fetch_settings {
     bool http1_only;         /* no HTTP/2 where TLS offers it */
     int64_t connect_timeout_ms; /* name, connection and TLS together; 30 s */
     int64_t keepalive_s;        /* idle time before TCP probes; 30; negative = none */
-    /* At once, and as many lasting ones; more wait; 0 = no limit. Where short ones turned
-     * into lasting ones there may be more of these, but no more of both together. */
+    /* Of each lane at once; more wait; 0 = no limit. Where requests turned into streams
+     * there may be more streams, but no more of both together. */
     size_t max_exchanges;
 } sgi_fetch_settings;
 
@@ -56,6 +56,16 @@ typedef enum sgi_fetch_method {
     SGI_FETCH_DELETE
 } sgi_fetch_method;
 
+/* Each lane has places of its own, as exchanges of one may wait for those of another: a
+ * stream goes on when a question in it was answered, and the answer is brief. */
+typedef enum sgi_fetch_lane {
+    SGI_FETCH_BRIEF = 0, /* ends soon, whatever the others do */
+    SGI_FETCH_REQUEST,   /* may turn out to be a stream */
+    SGI_FETCH_STREAM,    /* without a foreseeable end */
+    SGI_FETCH_STANDING,  /* a stream that is open as long as its owner is */
+    SGI_FETCH_LANES      /* how many there are */
+} sgi_fetch_lane;
+
 typedef struct sgi_fetch_header_line {
     sgi_str name;
     sgi_str value;
@@ -66,8 +76,8 @@ typedef struct sgi_fetch_request {
     const char *url;                      /* copied; NULL = that of the settings */
     const sgi_fetch_header_line *headers; /* copied */
     size_t header_count;
-    sgi_buf *body;    /* of a POST: taken on success, then empty; may be NULL */
-    bool lasting;     /* a stream without a foreseeable end */
+    sgi_buf *body; /* of a POST: taken on success, then empty; may be NULL */
+    sgi_fetch_lane lane;
     bool public_only; /* a peer has named the URL: no connection is made to an
                                     address that is not public */
     const sgi_address
@@ -114,7 +124,8 @@ typedef struct sgi_fetch_events {
  * caller's and must last. */
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
-/* In head or bytes: it turns out to be a stream, and is counted as one. */
+/* In head or bytes: a request turns out to be a stream, and is counted as one. What is
+ * brief remains so. */
 void sgi_fetch_lasts(sgi_fetch *fetch);
 /* While paused no bytes are handed out, and the peer is slowed down; head may come. */
 void sgi_fetch_pause(sgi_fetch *fetch, bool paused);

@@ -28,11 +28,11 @@ TAILQ_HEAD(sgi_fetch_list, sgi_fetch);
 
 struct sgi_fetcher {
     sgi_fetch_pool *pool;
-    sgi_fetch_settings settings; /* its texts are the fetcher's own; never changes */
-    sgi_address address;         /* of the last response */
-    size_t refs;                 /* the owner and each exchange */
-    size_t busy[2]; /* exchanges that do not wait: short ones, lasting ones */
-    struct sgi_fetch_list waiting[2];
+    sgi_fetch_settings settings;  /* its texts are the fetcher's own; never changes */
+    sgi_address address;          /* of the last response */
+    size_t refs;                  /* the owner and each exchange */
+    size_t busy[SGI_FETCH_LANES]; /* exchanges that do not wait */
+    struct sgi_fetch_list waiting[SGI_FETCH_LANES];
 };
 
 typedef enum sgi_fetch_stage {
@@ -60,7 +60,7 @@ struct sgi_fetch {
     const char *url;              /* behind the struct, or the fetcher's */
     struct curl_slist *headers;
     sgi_buf body;
-    bool lasting;     /* a stream: counted apart, so that it holds up no short one */
+    sgi_fetch_lane lane;
     bool once;        /* never sent again */
     bool public_only; /* never changes, nor does what is excepted */
     sgi_address excepted;

@@ -101,7 +101,7 @@ void sgi_http_ask_begin(sgi_http_client *client, sgi_conn *conn)
     ask->conn = conn;
     ask->kind = head.kind;
     ask->modern = head.modern;
-    ask->has_limit = head.has_limit;
+    ask->span = head.span;
     ask->once = head.once;
     ask->retry_ms = RETRY_UNSAID;
     sgi_buf_init(&ask->posted, mem);
@@ -138,6 +138,22 @@ static void note_unsent(sgi_http_ask *ask)
         sgi_ask_unsent(ask->conn);
 }
 
+static sgi_fetch_lane lane_of(const sgi_http_ask *ask)
+{
+    static const sgi_fetch_lane lanes[] = {[SGI_ASK_BRIEF] = SGI_FETCH_BRIEF,
+                                           [SGI_ASK_REQUEST] = SGI_FETCH_REQUEST,
+                                           [SGI_ASK_LONG] = SGI_FETCH_STREAM,
+                                           [SGI_ASK_STANDING] = SGI_FETCH_STANDING};
+    bool is_stream = ask->streams && ask->span == SGI_ASK_REQUEST;
+    return is_stream ? SGI_FETCH_STREAM : lanes[ask->span];
+}
+
+/* Nothing of the engine's ends it. */
+static bool ends_by_silence(const sgi_http_ask *ask)
+{
+    return resumes(ask) || ask->span >= SGI_ASK_LONG || !sgi_ask_waits(ask->conn);
+}
+
 static void send_now(sgi_http_ask *ask)
 {
     sgi_http_client *client = ask->client;
@@ -157,7 +173,7 @@ static void send_now(sgi_http_ask *ask)
             sgi_buf_free(&ask->posted); /* it is not sent a second time */
         request.body = &body;
     }
-    request.lasting = resumes(ask) || !ask->has_limit;
+    request.lane = lane_of(ask);
     ask->status = 0;
     ask->ended = false;
     ask->heard_ms = sgi_now(&engine_of(ask)->env);
@@ -166,7 +182,7 @@ static void send_now(sgi_http_ask *ask)
                                                         &events, ask, &ask->fetch);
     sgi_buf_free(&body);
     if (status == SEGUE_OK) {
-        if (request.lasting)
+        if (ends_by_silence(ask))
             watch_silence(ask);
         return;
     }

@@ -53,7 +53,7 @@ struct sgi_http_ask {
     sgi_ask_kind kind;
     bool modern;
     bool once;
-    bool has_limit;         /* the engine ends it when it takes too long */
+    sgi_ask_span span;
     bool waits_for_headers; /* the application was asked for them */
     bool asked_again;       /* ... after a refusal, once */
     bool waits_for_token;

@@ -132,6 +132,161 @@ static void streams_leave_room_for_what_is_short(void **state)
     script_end(&s);
 }
 
+#define QUESTION                                                                         \
+    "{\"jsonrpc\":\"2.0\",\"id\":\"q%d\",\"method\":\"elicitation/create\","             \
+    "\"params\":{\"message\":\"?\",\"requestedSchema\":"                                 \
+    "{\"type\":\"object\",\"properties\":{}}}}"
+
+static void begin_narrow(http_script *s, bool listens, heard **get)
+{
+    segue_session_options options = kit_legacy_options();
+    options.capabilities = "{\"elicitation\":{}}";
+    script_prepare(s);
+    s->options.max_connections = 1;
+    script_connect(s, &options);
+    script_initialize(s, "one");
+    *get = script_expect(s, "GET");
+    if (listens)
+        script_stream(*get);
+    else
+        script_say(*get, "405 Method Not Allowed", "", "");
+}
+
+/* Asks on this stream; the answer comes though nothing else has ended. */
+static void ask_on(http_script *s, heard *stream, record *r, int number)
+{
+    char id[16];
+    snprintf(id, sizeof id, "\"q%d\"", number);
+    script_event(stream, NULL, QUESTION, number);
+    script_until(s, r->last_key);
+    assert_int_equal(record_answer(r, NULL, "{\"action\":\"decline\"}"), SEGUE_OK);
+    heard *h = script_expect(s, "");
+    assert_string_equal(json_at(h->body, "id"), id);
+    assert_string_equal(json_at(h->body, "result.action"), "\"decline\"");
+    script_accept(h);
+}
+
+/* A call that asks ends after the answer: neither its own stream, nor that of others, nor
+ * its request may stand before the answer. */
+static void an_answer_does_not_wait_for_who_asks(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get, *calls[2];
+    record *r[2];
+    begin_narrow(&s, false, &get);
+    for (int i = 0; i < 2; i++) { /* each in its stream, of which there may be no more */
+        r[i] = kit_call(&s.k, "t");
+        calls[i] = script_expect(&s, "tools/call");
+        script_stream(calls[i]);
+        ask_on(&s, calls[i], r[i], i);
+    }
+    record *third = kit_call(&s.k, "t");
+    script_expect_silence(&s);
+    for (int i = 0; i < 2; i++) {
+        script_stream_result(calls[i], NULL, "\"content\":[]");
+        script_finish(calls[i]);
+        script_until(&s, r[i]->completed);
+    }
+    script_result(script_expect(&s, "tools/call"), "\"content\":[]");
+    script_until(&s, third->completed);
+    script_end(&s);
+}
+
+static void an_answer_does_not_wait_for_the_call_or_for_the_listening(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get;
+    begin_narrow(&s, true, &get);
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    ask_on(&s, get, r, 0);
+    script_result(call, "\"content\":[]");
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
+static void a_cancellation_does_not_wait_for_streams(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get;
+    begin_narrow(&s, true, &get);
+    record *r = kit_call(&s.k, "t");
+    script_expect(&s, "tools/call");
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    script_accept(script_expect(&s, "notifications/cancelled"));
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
+/* The stream of the session stands in no place of a stream that was cut. */
+static void a_cut_stream_does_not_wait_for_the_listening(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *get;
+    begin_narrow(&s, true, &get);
+    record *r = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    script_stream(call);
+    script_event(call, "a", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    script_until(&s, s.k.notifications == 1);
+    script_cut(call, true);
+    script_pump(&s);
+    script_advance(&s, 1100);
+    heard *again = script_expect(&s, "GET");
+    assert_header(again, "Last-Event-ID", "a");
+    script_stream(again);
+    script_event(again, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(call->body, "id"));
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
+/* A subscription, the stream of a task and that of a call are open: the task still has
+ * what it asks for, and is cancelled. */
+static void a_task_does_not_wait_for_streams(void **state)
+{
+    (void)state;
+    http_script s;
+    script_prepare(&s);
+    s.options.max_connections = 1;
+    script_connect(&s, NULL);
+    script_discover(&s, SERVER_STREAMS);
+    kit_start(&s.k, "subscriptions/listen",
+              "{\"notifications\":{\"toolsListChanged\":true}}", NULL);
+    script_stream(script_expect(&s, "subscriptions/listen"));
+    record *r = kit_call(&s.k, "t");
+    script_result(script_expect(&s, "tools/call"), CREATED("T"));
+    heard *stream = script_expect(&s, "tasks/stream");
+    script_stream(stream);
+    kit_call(&s.k, "other");
+    heard *call = script_expect(&s, "tools/call");
+    script_stream(call);
+    script_event(call, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    script_until(&s, s.k.notifications == 1);
+    script_event(
+        stream, NULL,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":"
+        "{\"seq\":0,\"taskId\":\"T\",\"type\":\"dev.segue.status\",\"payload\":"
+        "{\"status\":\"input_required\"}}}");
+    script_result(script_expect(&s, "tasks/get"),
+                  TASK("T", "input_required") ",\"inputRequests\":{\"k\":{\"method\":"
+                                              "\"elicitation/create\",\"params\":{}}}");
+    script_until(&s, r->last_key);
+    assert_int_equal(record_answer(r, NULL, "{\"action\":\"accept\"}"), SEGUE_OK);
+    script_result(script_expect(&s, "tasks/update"), "\"resultType\":\"complete\"");
+    script_result(script_expect(&s, "tasks/get"), TASK("T", "working"));
+    script_until(&s, !script_next(&s));
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    script_result(script_expect(&s, "tasks/cancel"), "\"resultType\":\"complete\"");
+    script_until(&s, r->completed);
+    script_end(&s);
+}
+
 /* ---- behind its reader ---- */
 
 #define BLOCK 4000
@@ -341,6 +496,11 @@ int main(void)
         cmocka_unit_test(a_session_closes_with_everything_in_flight),
         cmocka_unit_test(a_runtime_is_freed_with_everything_in_flight),
         cmocka_unit_test(streams_leave_room_for_what_is_short),
+        cmocka_unit_test(an_answer_does_not_wait_for_who_asks),
+        cmocka_unit_test(an_answer_does_not_wait_for_the_call_or_for_the_listening),
+        cmocka_unit_test(a_cancellation_does_not_wait_for_streams),
+        cmocka_unit_test(a_cut_stream_does_not_wait_for_the_listening),
+        cmocka_unit_test(a_task_does_not_wait_for_streams),
         cmocka_unit_test(a_server_is_slowed_down),
         cmocka_unit_test(a_reader_that_is_busy_holds_up_its_stream),
         cmocka_unit_test(in_the_background),

@@ -107,7 +107,7 @@ segue_status fetch_request(fetch_rig *rig, fetch_seen *seen, sgi_fetch_method me
                                  .headers = headers,
                                  .header_count = count,
                                  .body = body ? &text : NULL,
-                                 .lasting = rig->lasting,
+                                 .lane = rig->lane,
                                  .once = rig->once,
                                  .url = *rig->named ? rig->named : NULL,
                                  .public_only = rig->public_only,

@@ -15,7 +15,7 @@ typedef struct fetch_rig {
     sgi_fetcher *fetcher;
     char url[200];
     bool once;                   /* of the next request */
-    bool lasting;                /* likewise */
+    sgi_fetch_lane lane;         /* likewise */
     bool public_only;            /* likewise */
     const sgi_address *excepted; /* the address that public_only lets pass */
     char named[200];             /* its URL; "" = the fetcher's */

@@ -455,10 +455,10 @@ static void streams_do_not_hold_up_what_is_short(void **state)
     fetch_rig rig;
     (void)state;
     fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
-    rig.lasting = true;
+    rig.lane = SGI_FETCH_STREAM;
     fetch_start(&rig, &stream, "{}");
     fetch_start(&rig, &second, "{}");
-    rig.lasting = false;
+    rig.lane = SGI_FETCH_REQUEST;
     fetch_start(&rig, &brief, "{}");
     RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &line));
     RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &other));
@@ -495,9 +495,10 @@ static void a_stream_that_began_as_short_makes_room(void **state)
     fetch_rig rig;
     (void)state;
     fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    rig.lane = SGI_FETCH_REQUEST;
     for (int i = 0; i < 3; i++)
         fetch_start(&rig, &seen[i], "{}");
-    rig.lasting = true;
+    rig.lane = SGI_FETCH_STREAM;
     for (int i = 0; i < 2; i++) {
         RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[i]));
         RUN_UNTIL(rig.rt, http_line_asked(&lines[i]));

@@ -293,6 +293,31 @@ static bool goes_once(const sgi_exchange *exchange, bool modern)
     return !modern && sgi_str_eq(method, SGI_STR("tasks/result"));
 }
 
+/* A call may wait for the answer to a question, a task for that or for its end, and
+ * everything for the handshake. */
+static bool is_brief(const sgi_exchange *exchange)
+{
+    static const char *const methods[] = {
+        "initialize",   "server/discover",   "ping", "tasks/get", "tasks/update",
+        "tasks/cancel", "requests/getStatus"};
+    sgi_str method = sgi_buf_str(&exchange->method);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (sgi_str_eq(method, sgi_str_of(methods[i])))
+            return true;
+    return !exchange->waited_for; /* an answer, or a notification */
+}
+
+static sgi_ask_span span_of(const sgi_exchange *exchange)
+{
+    const sgi_emitter *emitter = exchange->emitter;
+    if (exchange->kind == SGI_ASK_LISTEN ||
+        sgi_str_eq(sgi_buf_str(&exchange->method), SGI_STR("subscriptions/listen")))
+        return SGI_ASK_STANDING;
+    if (is_brief(exchange))
+        return SGI_ASK_BRIEF;
+    return emitter && !emitter->timeout_ms ? SGI_ASK_LONG : SGI_ASK_REQUEST;
+}
+
 void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
 {
     const sgi_exchange *exchange = conn->exchange;
@@ -300,8 +325,7 @@ void sgi_ask_look(const sgi_conn *conn, sgi_ask_head *head)
     bool names_version = modern || exchange->kind != SGI_ASK_INITIALIZE;
     *head = (sgi_ask_head){.kind = exchange->kind,
                            .modern = modern,
-                           .has_limit =
-                               exchange->emitter && exchange->emitter->timeout_ms > 0,
+                           .span = span_of(exchange),
                            .params = sgi_buf_str(&exchange->params)};
     if (names_version)
         head->version = sgi_str_of(sgi_version_name(exchange->version));
