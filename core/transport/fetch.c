@@ -286,6 +286,14 @@ static void enqueue(sgi_fetch *fetch)
     sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
 }
 
+void sgi_fetch_end_wait(sgi_fetch *fetch)
+{
+    if (fetch->stage != SGI_FETCH_WAITING)
+        return;
+    fetch->stage = SGI_FETCH_QUEUED;
+    TAILQ_REMOVE(&fetch->fetcher->waiting[fetch->lane], fetch, to_do);
+}
+
 static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     size_t most = fetcher->settings.max_exchanges;
@@ -300,7 +308,7 @@ static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lane]);
     if (next && has_room(fetcher, lane)) {
-        TAILQ_REMOVE(&fetcher->waiting[lane], next, to_do);
+        sgi_fetch_end_wait(next);
         enqueue(next);
     }
 }
@@ -354,8 +362,7 @@ void sgi_fetch_cancel(sgi_fetch *fetch)
     if (fetch->cancelled || fetch->stage == SGI_FETCH_ENDED)
         return;
     fetch->cancelled = true;
-    if (fetch->stage == SGI_FETCH_WAITING)
-        TAILQ_REMOVE(&fetch->fetcher->waiting[fetch->lane], fetch, to_do);
+    sgi_fetch_end_wait(fetch);
     sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
 }
 

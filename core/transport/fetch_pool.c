@@ -243,6 +243,7 @@ static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 /* Lock held. outcome NULL = it was cancelled. */
 static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
 {
+    sgi_fetch_end_wait(fetch);
     fetch->stage = SGI_FETCH_ENDED;
     if (outcome && !fetch->cancelled)
         fetch->events->done(fetch->user, fetch, outcome);

@@ -11,7 +11,7 @@
  * do; the pool, a carrier of the runtime, does them in its work step. So libcurl is never
  * entered from one of its own callbacks, and an owner may ask for anything anywhere.
  *
- *   WAITING --one of the fetcher's ends--> QUEUED --work step--> RUNNING --> ENDED
+ *   WAITING --its turn, or its end--> QUEUED --work step--> RUNNING --> ENDED
  *
  * Only the loop thread frees an exchange: in the work step when it was cancelled, else
  * after done. Fields are under the lock unless it says "loop". */
@@ -114,6 +114,8 @@ void sgi_fetch_pool_ask(sgi_fetch_pool *pool, sgi_fetch *fetch);
 
 /* ---- fetch.c ---- */
 
+/* Lock held. The exchange waits for no place any more; nothing when it did not. */
+void sgi_fetch_end_wait(sgi_fetch *fetch);
 /* Lock held, loop thread. The exchange is off libcurl and off the pool: frees it, and the
  * next one that waits is queued. */
 void sgi_fetch_gone(sgi_fetch *fetch);

@@ -518,6 +518,41 @@ static void a_stream_that_began_as_short_makes_room(void **state)
         http_line_close(&lines[i]);
 }
 
+/* A stream waits, as requests have its place: one that turned into a stream, and one that
+ * came after it. The runtime ends, and each exchange with it, once. */
+static void what_waits_ends_with_the_runtime(void **state)
+{
+    fetch_seen stream = {0}, waiting = {0}, turned[2] = {{.at_head = it_lasts}};
+    http_line lines[2] = {{.fd = -1}, {.fd = -1}};
+    fetch_rig rig;
+    (void)state;
+    fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 1});
+    rig.lane = SGI_FETCH_STREAM;
+    fetch_open_stream(&rig, &stream, &lines[0]);
+    fetch_start(&rig, &waiting, "{}");
+    rig.lane = SGI_FETCH_REQUEST;
+    fetch_open_stream(&rig, &turned[0], &lines[1]);
+    http_line_say(&lines[1], FETCH_CHUNKED);
+    RUN_UNTIL(rig.rt, turned[0].heads);
+    fetch_start(&rig, &turned[1], "{}");
+    http_line_say(&lines[0], FETCH_ANSWER("2", "{}"));
+    RUN_UNTIL(rig.rt, stream.dones);
+    sgi_runtime_ref(rig.rt); /* as the transport of a fetcher does */
+    sgi_runtime_free(rig.rt);
+    assert_int_equal(waiting.dones, 1);
+    assert_int_equal(waiting.fault, SGI_FETCH_CLOSED);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(turned[i].dones, 1);
+    sgi_runtime_lock(rig.rt);
+    sgi_fetcher_free(rig.fetcher);
+    sgi_runtime_unlock(rig.rt);
+    sgi_runtime_unref(rig.rt);
+    for (int i = 0; i < 2; i++)
+        http_line_close(&lines[i]);
+    http_peer_close(&rig.peer);
+    assert_int_equal(rig.mem.live, 0);
+}
+
 static void a_unix_socket_takes_the_place_of_the_host(void **state)
 {
     char dir[] = "/tmp/fetch_XXXXXX", path[64];
@@ -669,6 +704,7 @@ int main(void)
         cmocka_unit_test(exchanges_beyond_the_limit_wait),
         cmocka_unit_test(streams_do_not_hold_up_what_is_short),
         cmocka_unit_test(a_stream_that_began_as_short_makes_room),
+        cmocka_unit_test(what_waits_ends_with_the_runtime),
         cmocka_unit_test(a_unix_socket_takes_the_place_of_the_host),
         cmocka_unit_test(a_unix_socket_that_is_not_there_is_named),
         cmocka_unit_test(a_proxy_that_is_named_is_used),
