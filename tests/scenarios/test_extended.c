@@ -177,6 +177,45 @@ static void refused(world *w)
     assert_non_null(strstr(wire_response(c, "3"), "the result has no block -1 yet"));
 }
 
+#define IMAGE "{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"image/png\"}"
+#define STREAMING "{\"responseModes\":[\"streaming\"]}"
+
+static const char *draft(wire *c, const char *id, const char *task)
+{
+    const char *made = legacy_make_task(c, id, "two_texts", "\"anew\":1", task);
+    return legacy_task(c, "9", "tasks/result", made, NULL);
+}
+
+/* A handler counts blocks since the last replacement, whether its client may see that
+ * or not. */
+static void behind_a_replacement(world *w)
+{
+    wire *keeps = legacy_connect(w, NULL, MODES_ALL);
+    assert_at(draft(keeps, "1", STREAMING), "result.content",
+              "[" IMAGE "," TEXT("draft") "," TEXT(" more") "]");
+    assert_at(draft(keeps, "2", NULL), "result.content", "[" TEXT("draft more") "]");
+    wire *replaces = legacy_connect(w, NULL, MODES_AND_REPLACE);
+    assert_at(draft(replaces, "1", STREAMING), "result.content",
+              "[" TEXT("draft") "," TEXT(" more") "]");
+}
+
+static void behind_a_replacement_over_a_restart(world *w)
+{
+    for (int ms = 50; ms < 300; ms += 100) {
+        wire *c = legacy_connect(w, NULL, MODES_ALL);
+        char kept[128];
+        snprintf(kept, sizeof kept, "%s",
+                 legacy_make_task(c, "1", "two_texts", "\"anew\":1,\"delayMs\":100",
+                                  STREAMING));
+        world_advance(w, ms);
+        world_restart(w);
+        c = legacy_connect(w, NULL, MODES_ALL);
+        world_advance(w, 1000);
+        assert_at(legacy_task(c, "2", "tasks/result", kept, NULL), "result.content",
+                  "[" IMAGE "," TEXT("draft") "," TEXT(" more") "]");
+    }
+}
+
 static void without_an_index(segue_server_options *options)
 {
     options->dialects_off = SEGUE_DIALECT_PARTIAL_INDEX;
@@ -209,6 +248,10 @@ static const scenario scenarios[] = {
     {"R-776-30 text goes on over a restart", over_a_restart, ONE_DRIVE | ONLY_HERE, NULL},
     {"R-776-30 a block that is not there, or no text, is refused", refused, ONE_DRIVE,
      NULL},
+    {"R-776-30 R-1905-34 blocks count from the last replacement", behind_a_replacement,
+     ONE_DRIVE, NULL},
+    {"R-776-30 R-1905-34 blocks count from it over a restart",
+     behind_a_replacement_over_a_restart, ONE_DRIVE | ONLY_HERE, NULL},
     {"R-776-30 without an index texts stay apart", without_an_index_they_stay_apart,
      ONE_DRIVE | ONLY_HERE, without_an_index},
 };

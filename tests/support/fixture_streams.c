@@ -118,6 +118,18 @@ void fixture_crash_after(fixtures *f, segue_call *call)
         j->due_ms += 100; /* so that what was sent is durable, and seen */
 }
 
+static segue_status send_image(fixtures *f, segue_call *call)
+{
+    static const char image[] = "{\"type\":\"image\",\"data\":\"\","
+                                "\"mimeType\":\"image/png\"}";
+    segue_content *content;
+    segue_content_new(f->runtime, &content);
+    segue_content_add_json(content, image, sizeof image - 1, NULL);
+    segue_status status = segue_call_send(call, content, NULL);
+    segue_content_free(content);
+    return status;
+}
+
 /* Each text, and the block that it goes on in; -1: it is one of its own. The first four
  * are the proposal's own example. */
 static const struct part {
@@ -125,6 +137,17 @@ static const struct part {
     const char *text;
 } parts[] = {{-1, "con"},   {0, "tent 1."}, {-1, "cont"},
              {1, "ent 2."}, {0, " Again."}, {-1, "end"}};
+
+/* An image that is replaced by a text, which goes on. */
+static segue_status send_anew(job *j)
+{
+    if (j->at == 0)
+        return send_image(j->f, j->call);
+    if (j->at == 2)
+        return segue_call_extend_text(j->call, 0, " more", 5, NULL);
+    segue_status status = segue_call_replace(j->call, NULL);
+    return status == SEGUE_OK ? segue_call_send_text(j->call, "draft", 5, NULL) : status;
+}
 
 static segue_status send_part(segue_call *call, const struct part *p)
 {
@@ -136,15 +159,9 @@ static segue_status send_part(segue_call *call, const struct part *p)
 /* One that stands nowhere is refused, and tells why instead. */
 static void extend_badly(fixtures *f, segue_call *call, int64_t into)
 {
-    static const char image[] = "{\"type\":\"image\",\"data\":\"\","
-                                "\"mimeType\":\"image/png\"}";
-    segue_content *content;
     segue_error *error = NULL;
     char text[256];
-    segue_content_new(f->runtime, &content);
-    segue_content_add_json(content, image, sizeof image - 1, NULL);
-    segue_call_send(call, content, NULL);
-    segue_content_free(content);
+    send_image(f, call);
     segue_status status = segue_call_extend_text(call, into, "x", 1, &error);
     snprintf(text, sizeof text, "%d: %s", (int)status,
              error ? segue_error_message(error) : "");
@@ -155,7 +172,7 @@ static void extend_badly(fixtures *f, segue_call *call, int64_t into)
 static void step_two_texts(job *j)
 {
     while (j->at < j->total) {
-        segue_status status = send_part(j->call, &parts[j->at]);
+        segue_status status = j->chunk ? send_anew(j) : send_part(j->call, &parts[j->at]);
         if (status == SEGUE_E_WOULD_BLOCK) {
             j->due_ms = fixture_now(j->f) + 1000;
             return;
@@ -183,7 +200,8 @@ void fixture_two_texts(fixtures *f, segue_call *call)
     }
     job *j = new_story(f, call);
     j->step = step_two_texts;
-    j->total = sizeof parts / sizeof *parts;
+    j->chunk = fixture_int(call, "anew", 0);
+    j->total = j->chunk ? 3 : (int)(sizeof parts / sizeof *parts);
     j->step(j);
 }
 

@@ -603,7 +603,7 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
         {SGI_ENTRY_CHECKPOINT, 1, 0},
         {0, 0, 1},
         {-1, 0, 1},
-        {SGI_ENTRY_PRESENCE + 1, 0, 0},
+        {SGI_ENTRY_ANEW + 1, 0, 0},
         {INT32_MAX, 0, 0},
     };
     op = fake_op_new(server);

@@ -46,7 +46,9 @@ typedef enum sgi_entry_kind {
     SGI_ENTRY_CANCELLED = 10,   /* final: {} */
     SGI_ENTRY_EXPIRED = 11,     /* final: a JSON-RPC error object */
     SGI_ENTRY_NOTIFY = 12,      /* members of a notification: "method":..,"params":.. */
-    SGI_ENTRY_PRESENCE = 13     /* Z: {"away":0 or 1}: from now on its client is */
+    SGI_ENTRY_PRESENCE = 13,    /* Z: {"away":0 or 1}: from now on its client is */
+    SGI_ENTRY_ANEW = 14         /* S: {}: a replacement that no client is told of: the
+                                   handler counts blocks anew, all of them stay */
 } sgi_entry_kind;
 
 static inline bool sgi_entry_is_final(int32_t kind)
@@ -56,7 +58,7 @@ static inline bool sgi_entry_is_final(int32_t kind)
 
 static inline bool sgi_entry_is_known(int32_t kind)
 {
-    return kind >= SGI_ENTRY_SEGMENT && kind <= SGI_ENTRY_PRESENCE;
+    return kind >= SGI_ENTRY_SEGMENT && kind <= SGI_ENTRY_ANEW;
 }
 
 /* A fact, from which each dialect makes its own word (C-10). */
@@ -226,6 +228,7 @@ struct sgi_op {
     uint64_t first_fields; /* position of the first FIELDS that count; 0 = none */
     uint64_t voided_seq;   /* position of the last REPLACE; 0 = there is none */
     uint64_t voided_seg;   /* ... and number of the last segment that it voids */
+    uint64_t anew;         /* blocks that stay before those that the handler counts */
     uint64_t blocks;       /* that the result has so far, */
     sgi_texts texts;       /* ... and which of them are texts */
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS]; /* see dropping.c */

@@ -242,7 +242,7 @@ static void apply_replace(sgi_op *op, const sgi_entry *entry)
 {
     forget_structured(op);
     op->voided_seg = entry->segment;
-    op->blocks = 0;
+    op->anew = op->blocks = 0;
     sgi_texts_begin(&op->texts, 0);
 }
 
@@ -271,6 +271,9 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
         break;
     case SGI_ENTRY_REPLACE:
         apply_replace(op, entry);
+        break;
+    case SGI_ENTRY_ANEW:
+        op->anew = op->blocks;
         break;
     default:
         if (sgi_entry_is_final(entry->kind))
@@ -303,7 +306,7 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
 void sgi_head_show(sgi_op *op, const sgi_entry *entry)
 {
     if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind != SGI_ENTRY_PRESENCE &&
-        entry->at_ms > op->updated_ms)
+        entry->kind != SGI_ENTRY_ANEW && entry->at_ms > op->updated_ms)
         op->updated_ms = entry->at_ms;
 }
 
@@ -478,6 +481,7 @@ void sgi_head_swap(sgi_op *op, sgi_op *fresh)
     op->first_fields = fresh->first_fields;
     op->voided_seq = fresh->voided_seq;
     op->voided_seg = fresh->voided_seg;
+    op->anew = fresh->anew;
     op->blocks = fresh->blocks;
     memcpy(op->drop_upto, fresh->drop_upto, sizeof op->drop_upto);
     memcpy(op->gone_upto, fresh->gone_upto, sizeof op->gone_upto);

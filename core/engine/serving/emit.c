@@ -269,7 +269,9 @@ segue_status sgi_call_send_text(segue_call *call, sgi_str text)
 segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
 {
     const sgi_op *op = call->op;
-    uint64_t place = (uint64_t)index; /* one that is negative is behind all others */
+    uint64_t count = op->blocks - op->anew;
+    bool is_there = index >= 0 && (uint64_t)index < count;
+    uint64_t place = is_there ? op->anew + (uint64_t)index : op->blocks;
     if (op->kind != &sgi_call_tool)
         return refuse(call, "text goes on in the result of a tool only");
     segue_status status = may_emit(call);
@@ -277,13 +279,13 @@ segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
         return status;
     if (sgi_texts_has(&op->texts, place))
         return append_text(call, &place, text);
-    if (place < op->blocks)
+    if (is_there)
         return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
                           "block %lld of the result is no text: only a text goes on",
                           (long long)index);
     return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
                       "the result has no block %lld yet: it has %llu, counted from 0",
-                      (long long)index, (unsigned long long)op->blocks);
+                      (long long)index, (unsigned long long)count);
 }
 
 /* SEP-1905 cannot take back what was pushed: whoever merges the segments has all of them,
@@ -299,8 +301,13 @@ segue_status sgi_call_replace(segue_call *call)
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
     const char *opening = call->op->kind->opening;
     segue_status status = may_emit(call);
-    if (status != SEGUE_OK || keeps_segments(call->op))
+    if (status != SEGUE_OK)
         return status;
+    if (keeps_segments(call->op))
+        return call->op->anew == call->op->blocks
+                   ? SEGUE_OK
+                   : after_append(call,
+                                  sgi_op_append(call->op, SGI_ENTRY_ANEW, SGI_STR("{}")));
     if (!add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||
         (opening && !add_entry(mem, &list, SGI_ENTRY_FIELDS, sgi_str_of(opening)))) {
         sgi_entry_list_free(mem, &list);

@@ -1655,7 +1655,7 @@ SEGUE_API segue_status segue_call_extend_text(segue_call *call, int64_t index,
 /* Throws away what was emitted so far, for everybody; the next segment starts the result.
  * Of no effect for a task that streams by SEP-1905 to a client that did not declare
  * experimental["dev.segue/replace"], or to a server that asked: what it was sent stays in
- * the result.
+ * the result. segue_call_extend_text counts from 0 again there, too.
  *
  * Returns   as segue_call_send.
  * Thread    any
