@@ -501,8 +501,9 @@ typedef struct segue_http_options {
     const char *unix_socket;    /* connect here, whatever host the URL names */
     int32_t insecure;           /* 1 = certificates are not verified */
     int32_t http1;              /* 1 = HTTP/1.1 even where HTTP/2 is offered */
-    int32_t max_connections;    /* requests at once, and as many streams; default
-                                  256 */
+    int32_t max_connections;    /* requests at once, as many streams, as many that listen
+                                  to a session, and as many short messages, which wait
+                                  for none of the others; default 256 */
     int64_t connect_timeout_ms; /* default 10000 */
     int64_t silence_timeout_ms; /* a stream that is silent for so long, without even a
                                    keep-alive comment, is taken for broken and resumed;
