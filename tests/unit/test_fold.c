@@ -144,7 +144,7 @@ static void an_escaped_name_is_the_same_field(void **state)
     add_fields("{\"name\":1,\"keep\":2}");
     add_fields("{\"\\u006eame\":3}");
     assert_result(false, (sgi_str){0}, "{\"content\":[],\"keep\":2,\"\\u006eame\":3}");
-    sgi_fold_replace(&fold);
+    sgi_fold_replace(&fold, fold.segments);
     add_fields("{\"_meta\":{\"a\":1,\"b\":1}}");
     add_fields("{\"_\\u006deta\":{\"\\u0061\":2}}");
     assert_result(false, (sgi_str){0},
@@ -178,7 +178,9 @@ static void replace_throws_away_what_came_before(void **state)
     (void)state;
     sgi_fold_segment(&fold, SGI_STR("1"));
     add_fields("{\"a\":1,\"_meta\":{\"m\":1}}");
-    sgi_fold_replace(&fold);
+    sgi_fold_replace(&fold, 7); /* six more have left the log */
+    assert_int_equal(fold.voided, 7);
+    assert_int_equal(fold.segments, 7);
     sgi_fold_segment(&fold, SGI_STR("2"));
     add_fields("{\"b\":1}");
     assert_int_equal(fold.count, 1);
@@ -246,7 +248,7 @@ static void a_message_has_its_text_in_one(void **state)
     sgi_fold_segment(&fold, SGI_STR(BLOCK("d")));
     assert_result(false, (sgi_str){0},
                   "{\"content\":[" BLOCK("a\\n\\u0062") "," OTHER "," BLOCK("d") "]}");
-    sgi_fold_replace(&fold);
+    sgi_fold_replace(&fold, fold.segments);
     sgi_fold_segment(&fold, SGI_STR(BLOCK("e")));
     assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("e") "}");
 }
@@ -273,7 +275,7 @@ static void texts_go_on_in_their_blocks(void **state)
         false, (sgi_str){0},
         "{\"content\":[{\"type\":\"text\",\"text\":\"cde\",\"annotations\":{}}," BLOCK(
             "a\\n\\u0062cd") ",{\"type\":\"image\"}]}");
-    sgi_fold_replace(&fold);
+    sgi_fold_replace(&fold, fold.segments);
     assert_int_equal(fold.voided, 8);
     assert_false(sgi_fold_has_joined(&fold));
     assert_false(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("x"))));

@@ -140,7 +140,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
         else
             lack_something(request);
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
-        sgi_fold_replace(&request->fold);
+        sgi_fold_replace(&request->fold, request->fold.segments);
         sgi_deliver_void(request, request->count == SGI_COUNT_ALL
                                       ? request->streamed
                                       : request->next_segment - 1);

@@ -327,7 +327,7 @@ sgi_merged sgi_merge_take(sgi_merge *merge, sgi_json result, sgi_merge_block_fn 
         merge->base = 0;
         merge->lacks = false;
         drop_blocks(merge);
-        sgi_fold_replace(&merge->fields);
+        sgi_fold_replace(&merge->fields, merge->fields.segments);
         merge->replacements++;
     }
     sgi_merged merged =

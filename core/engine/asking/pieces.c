@@ -381,7 +381,7 @@ static bool keep_structured(segue_request *request, sgi_json params)
 
 static void forget_notified(segue_request *request)
 {
-    sgi_fold_replace(&request->fold);
+    sgi_fold_replace(&request->fold, request->fold.segments);
     request->piece_blocks = 0;
 }
 

@@ -192,7 +192,7 @@ static void take_void(segue_request *request, uint64_t voided)
     task->voided = voided;
     sgi_deliver_void(request, voided);
     if (sgi_tracker_prefix(&task->tracker) <= voided)
-        sgi_fold_replace(&request->fold);
+        sgi_fold_replace(&request->fold, request->fold.segments);
     else
         request->partial = true; /* later ones were merged with them */
 }

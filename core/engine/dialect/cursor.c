@@ -37,7 +37,7 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
     } else if (entry->kind == SGI_ENTRY_REPLACE) {
         if (!fresh)
             return false;
-        sgi_fold_replace(&cursor->fields);
+        sgi_fold_replace(&cursor->fields, entry->segment);
         cursor->structured = false;
         cursor->replaced = entry->segment;
         cursor->voided = entry->segment;

@@ -140,7 +140,7 @@ static bool take(sgi_pull *fetch, const sgi_entry *entry)
     if (entry->kind == SGI_ENTRY_FIELDS) {
         sgi_fold_fields(&fetch->fields, (sgi_str){entry->data, entry->len});
     } else if (entry->kind == SGI_ENTRY_REPLACE) {
-        sgi_fold_replace(&fetch->fields);
+        sgi_fold_replace(&fetch->fields, entry->segment);
         fetch->voided = entry->segment;
     }
     return true;

@@ -121,14 +121,14 @@ void sgi_fold_fields(sgi_fold *fold, sgi_json members)
     sgi_fields_take(&fold->fields, members);
 }
 
-void sgi_fold_replace(sgi_fold *fold)
+void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
 {
     sgi_buf_reset(&fold->content, SIZE_MAX);
     sgi_buf_reset(&fold->joints, SIZE_MAX);
     sgi_buf_reset(&fold->joined, SIZE_MAX);
     sgi_texts_begin(&fold->texts, 0);
     sgi_fields_clear(&fold->fields);
-    fold->voided = fold->segments;
+    fold->voided = fold->segments = upto;
     fold->count = 0;
     fold->ends_in_text = false;
 }

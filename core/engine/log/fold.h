@@ -41,8 +41,9 @@ bool sgi_fold_placed(sgi_fold *fold, uint64_t place, sgi_json block);
 bool sgi_fold_has_joined(const sgi_fold *fold);
 /* An object whose members replace those of the same name; _meta is merged key by key. */
 void sgi_fold_fields(sgi_fold *fold, sgi_json members);
-/* Throws away what came before. */
-void sgi_fold_replace(sgi_fold *fold);
+/* Throws away what came before. upto: number of the last segment that is void, which may
+ * be more than were taken, because void segments leave the log. */
+void sgi_fold_replace(sgi_fold *fold, uint64_t upto);
 
 /* Writes the members of the result into an object that is open: the list (always, when it
  * has a name), the fields, and isError when set. extra_meta (members without braces, or

@@ -199,7 +199,7 @@ static void fold_entry(sgi_fold *fold, const sgi_op *op, const sgi_entry *entry)
     else if (entry->kind == SGI_ENTRY_FIELDS)
         sgi_fold_fields(fold, payload);
     else if (entry->kind == SGI_ENTRY_REPLACE)
-        sgi_fold_replace(fold);
+        sgi_fold_replace(fold, entry->segment);
 }
 
 static void end_folding(folding *f, bool ok)
