@@ -1,6 +1,6 @@
 # The parts of the library that a build may leave out. Each has a switch, the files that
-# are compiled only with it, a file that stands in its place (core/absent), and what only
-# it links. Everything else in core is in each build.
+# are compiled only with it, a file absent_NAME.c that stands in their place, and what
+# only it links. Everything else in core is in each build.
 include(CMakeDependentOption)
 
 option(SEGUE_HTTP "Streamable HTTP, client and server (libwebsockets, curl, libssl)" ON)
@@ -12,6 +12,7 @@ option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
 file(GLOB segue_sources CONFIGURE_DEPENDS
     core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
     core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c)
+list(FILTER segue_sources EXCLUDE REGEX "/absent_[a-z]+[.]c$")
 set(segue_left_out)   # names of the parts that are off
 set(segue_packages)   # what find_package takes
 set(segue_libraries)  # targets
@@ -22,7 +23,7 @@ macro(part name)
     cmake_parse_arguments(part "" "" "FILES;PACKAGES;LIBRARIES;FLAGS" ${ARGN})
     file(GLOB segue_files_${name} CONFIGURE_DEPENDS ${part_FILES})
     string(TOLOWER ${name} part_lower)
-    set(segue_absent_${name} ${PROJECT_SOURCE_DIR}/core/absent/${part_lower}.c)
+    file(GLOB segue_absent_${name} core/*/absent_${part_lower}.c)
     set(segue_libraries_${name} ${part_LIBRARIES})
     if(SEGUE_${name})
         foreach(package IN LISTS part_PACKAGES)

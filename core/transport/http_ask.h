@@ -125,7 +125,7 @@ bool sgi_http_ask_again(sgi_http_ask *ask);
 /* 401 stays: the engine is told what the server says of it. */
 void sgi_http_ask_unauthorized(sgi_http_ask *ask);
 
-/* ---- http_ask_token.c; absent/oauth.c where there is no OAuth ---- */
+/* ---- http_ask_token.c; absent_oauth.c where there is no OAuth ---- */
 
 /* True when it has to wait for a token; sgi_http_ask_depart goes on. */
 bool sgi_http_ask_wants_token(sgi_http_ask *ask);
@@ -137,7 +137,7 @@ bool sgi_http_ask_renew(sgi_http_ask *ask);
 /* A flow is through: those that waited go, or end. */
 void sgi_http_ask_admit(sgi_http_client *client);
 
-/* ---- http_auth.c; absent/oauth.c where there is no OAuth ---- */
+/* ---- http_auth.c; absent_oauth.c where there is no OAuth ---- */
 
 /* Like a hook it frees itself, after free_user. */
 segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,

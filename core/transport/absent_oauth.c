@@ -1,5 +1,5 @@
 /* A client without OAuth: it sends the headers of the application and nothing else. */
-#include "absent/absent.h"
+#include "base/absent.h"
 #include "transport/http_ask.h"
 #include "transport/http_client.h"
 

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "absent/absent.h"
+#include "base/absent.h"
 #include "store/store.h"
 
 segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *options,

@@ -1,7 +1,7 @@
 /* A library that speaks stdio alone. No listener, no bearer and no transport over HTTP
  * exists in it: functions that take one refuse what they are given. */
-#include "absent/absent.h"
 #include "api/guard.h"
+#include "base/absent.h"
 #include "engine/error.h"
 #include "transport/transport.h"
 
