@@ -14,8 +14,8 @@ afterEach(nothingIsLeft);
 
 const CALLS = 100_000;
 const AT_ONCE = 64;
-/** What a hundred thousand calls may add to the memory of the process, in bytes: a tenth
- * of one leaked handle each. */
+/** What they may add to the memory of the process, in bytes: a tenth of one leaked handle
+ * each. */
 const GROWTH = 12 << 20;
 
 /** Runs calls, so many at once, and gives the number that succeeded. */
@@ -42,18 +42,30 @@ async function settle(): Promise<number> {
     return process.memoryUsage().rss;
 }
 
-test("a hundred thousand calls leave nothing behind", { timeout: 120_000 }, async () => {
-    const world = new Pair({ hello: (call) => native.callReply(call, "hello") });
-    // Caches and heaps are full then.
-    assert.equal(await run(world, CALLS / 4), CALLS / 4);
+/** What a hundred thousand calls add to the memory of the process, in bytes. */
+async function growth(world: Pair): Promise<number> {
     const rss = await settle();
     const held = native.allocated();
     assert.equal(await run(world, CALLS), CALLS);
     const grown = (await settle()) - rss;
     assert.ok(native.allocated() <= held + 65_536, "the library has grown");
     assert.deepEqual(native.liveHandles(), { Runtime: 1, Server: 1, Session: 1 });
-    assert.ok(grown < GROWTH, `the process has grown by ${grown} bytes`);
-    world.close();
+    return grown;
+}
+
+test("a hundred thousand calls leave nothing behind", { timeout: 600_000 }, async () => {
+    const world = new Pair({ hello: (call) => native.callReply(call, "hello") });
+    try {
+        // Caches and heaps are full then.
+        assert.equal(await run(world, CALLS / 4), CALLS / 4);
+        // The collector may let the heap grow once or twice. What leaks grows each time.
+        let grown = await growth(world);
+        for (let more = 0; more < 3 && grown >= GROWTH; more++)
+            grown = await growth(world);
+        assert.ok(grown < GROWTH, `the process has grown by ${grown} bytes each time`);
+    } finally {
+        world.close();
+    }
 });
 
 test("a stream does not hold the loop", { timeout: 120_000 }, async () => {
